@@ -1,0 +1,25 @@
+"""Every error that evenlag raises on purpose: one small tree, each message naming the place and what to do."""
+
+
+class EvenlagError(Exception):
+    """Base of all errors raised by evenlag."""
+
+
+class InvalidProblemError(EvenlagError, ValueError):
+    """The input does not describe a consumer group: the message names the row, topic, partition or member."""
+
+
+class InfeasibleError(EvenlagError):
+    """No plan can satisfy the pins, caps or budget asked for: the message says by how much."""
+
+
+class InvalidPlanError(EvenlagError):
+    """A plan breaks a rule that it must keep: the message names the partition or member."""
+
+
+class SourceError(EvenlagError):
+    """A file, table or broker could not be read or written: the message names it."""
+
+
+class BackendError(EvenlagError):
+    """A MIP backend died, hung or returned something that is no solution."""

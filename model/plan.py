@@ -1,0 +1,150 @@
+"""A plan: which member every partition goes to, and the figures that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.errors import InvalidPlanError
+from evenlag.model.problem import NOBODY, Index, Ints, Problem
+
+Number = int | Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An assignment of a problem's partitions to its members.
+
+    Attributes
+    ----------
+    problem : Problem
+    member_of : int32 array (P,)
+        Member index of each partition, or `NOBODY`.
+    """
+
+    problem: Problem
+    member_of: Index
+
+    def __post_init__(self) -> None:
+        self.member_of.flags.writeable = False
+
+    @classmethod
+    def from_assignment(cls, problem: Problem, assignment: Mapping[str, Iterable[tuple[str, int]]]) -> Plan:
+        """Read `{member: [(topic, partition), …]}`.
+
+        Raises
+        ------
+        InvalidPlanError
+            A name that the problem does not have, or a partition given to two members.
+        """
+        members = {name: m for m, name in enumerate(problem.members)}
+        index = {name: p for p, name in enumerate(problem.partitions)}
+        member_of = np.full(len(index), NOBODY, dtype=np.int32)
+        for member, partitions in assignment.items():
+            if member not in members:
+                raise InvalidPlanError(f"the plan names {member!r}, who is not a member of the group")
+            for topic, partition in partitions:
+                p = index.get((topic, partition))
+                if p is None:
+                    raise InvalidPlanError(f"the plan gives {member!r} {topic}-{partition}, which does not exist")
+                if member_of[p] != NOBODY:
+                    other = problem.members[member_of[p]]
+                    raise InvalidPlanError(f"the plan gives {topic}-{partition} to both {other!r} and {member!r}")
+                member_of[p] = members[member]
+        return cls(problem, member_of)
+
+    @cached_property
+    def assignment(self) -> dict[str, list[tuple[str, int]]]:
+        """`{member: [(topic, partition), …]}`, every member named, partitions ascending."""
+        lists: list[list[tuple[str, int]]] = [[] for _ in self.problem.members]
+        for name, m in zip(self.problem.partitions, self.member_of.tolist(), strict=True):
+            if m != NOBODY:
+                lists[m].append(name)
+        return dict(zip(self.problem.members, lists, strict=True))
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Partitions per member, shape (M,)."""
+        held = self.member_of[self.member_of != NOBODY]
+        return np.bincount(held, minlength=len(self.problem.members)).astype(np.int64)
+
+    @cached_property
+    def topic_counts(self) -> NDArray[np.int64]:
+        """Partitions of each topic per member, shape (T, M)."""
+        topics, members = len(self.problem.topics), len(self.problem.members)
+        held = self.member_of != NOBODY
+        cells = self.problem.topic_of[held].astype(np.int64) * members + self.member_of[held]
+        return np.bincount(cells, minlength=topics * members).reshape(topics, members).astype(np.int64)
+
+    @cached_property
+    def loads(self) -> Ints:
+        """Lag per member in messages, exact, shape (M,)."""
+        loads = np.zeros(len(self.problem.members), dtype=self.problem.lags.dtype)
+        held = self.member_of != NOBODY
+        np.add.at(loads, self.member_of[held], self.problem.lags[held])
+        return loads
+
+    @cached_property
+    def _scaled(self) -> list[int]:
+        active = self.problem.active
+        return list((self.loads * self.problem.load_factors)[active])
+
+    @cached_property
+    def spread(self) -> Number:
+        """max − min of load per weight over the active members, in messages; exact."""
+        return whole(self.problem.load_unit * int(max(self._scaled) - min(self._scaled))) if self._scaled else 0
+
+    @cached_property
+    def makespan(self) -> Number:
+        """Largest load per weight over the active members, in messages; exact."""
+        return whole(self.problem.load_unit * int(max(self._scaled))) if self._scaled else 0
+
+    @cached_property
+    def unevenness(self) -> Number:
+        """Σ load² / weight over the members up to a constant factor: what breaks ties of the objective."""
+        return sum(int(load) * int(scaled) for load, scaled in zip(self._active_loads, self._scaled, strict=True))
+
+    @cached_property
+    def _active_loads(self) -> list[int]:
+        return list(self.loads[self.problem.active])
+
+    @cached_property
+    def moves(self) -> int:
+        """Partitions that leave their owner."""
+        owner = self.problem.owner
+        return int(((owner != NOBODY) & (self.member_of != owner)).sum())
+
+    @cached_property
+    def forced_moves(self) -> int:
+        """Assigned partitions that had no owner."""
+        return int(((self.problem.owner == NOBODY) & (self.member_of != NOBODY)).sum())
+
+    @cached_property
+    def unassigned(self) -> list[tuple[str, int]]:
+        """Partitions that nobody gets, because nobody subscribes to them."""
+        names = self.problem.partitions
+        return [names[p] for p in np.flatnonzero(self.member_of == NOBODY)]
+
+
+def whole(number: Number) -> Number:
+    """Return a fraction as the integer it equals, if it equals one."""
+    return number.numerator if isinstance(number, Fraction) and number.denominator == 1 else number
+
+
+def plain(number: Number | None) -> Any:
+    """Return a number as JSON knows it: int where exact, float otherwise."""
+    if number is None:
+        return None
+    number = whole(number)
+    return float(number) if isinstance(number, Fraction) else int(number)
+
+
+def current_plan(problem: Problem) -> Plan:
+    """Return today's assignment: every owned partition with its owner, the others nobody's."""
+    return Plan(problem, problem.owner.copy())

@@ -1,0 +1,250 @@
+"""One consumer group as arrays: partitions with their lags, members with their subscriptions, weights and caps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd, lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_CAP = np.iinfo(np.int64).max
+NOBODY = -1
+
+Ints = NDArray[Any]  # int64, or Python integers (dtype object) where sums could pass int64
+Index = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A consumer group to assign: frozen, validated and in canonical order (topics, partitions, members ascending).
+
+    Build one with `from_lags` or `from_dict`; both validate. P partitions, M members, T topics.
+
+    Attributes
+    ----------
+    group : str
+        Consumer group id.
+    topics, members : tuple of str
+        Sorted names; every index below refers to these.
+    topic_of : int32 array (P,)
+        Topic index of each partition, ascending.
+    partition_ids : int64 array (P,)
+        Partition number within its topic, ascending in a topic.
+    lags : int64 or object array (P,)
+        Messages still to be read, 0 … 2**62. Python integers (dtype object) where a sum could pass int64.
+    subscribed : bool array (T, M)
+        Which member subscribes to which topic.
+    weights : tuple of Fraction
+        How much each member can take, relative to the others.
+    caps : int64 array (M,)
+        `max_partitions` of each member, `NO_CAP` where there is none.
+    generations : tuple of int or None
+        Generation in which each member last received its owned partitions.
+    owner : int32 array (P,)
+        Member that held the partition before and could keep it, or `NOBODY`.
+    pins : int32 array (P,)
+        Member that must get the partition, or `NOBODY`.
+    warnings : tuple of str
+        What was dropped from the input, with counts.
+    """
+
+    group: str
+    topics: tuple[str, ...]
+    members: tuple[str, ...]
+    topic_of: Index
+    partition_ids: NDArray[np.int64]
+    lags: Ints
+    subscribed: Bools
+    weights: tuple[Fraction, ...]
+    caps: NDArray[np.int64]
+    generations: tuple[int | None, ...]
+    owner: Index
+    pins: Index
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for array in (self.topic_of, self.partition_ids, self.lags, self.subscribed, self.caps, self.owner, self.pins):
+            array.flags.writeable = False
+
+    # ---- construction ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_lags(
+        cls,
+        lags: Mapping[str, Sequence[int] | Mapping[int, int]],
+        members: Mapping[str, Iterable[str]],
+        *,
+        group: str = "group",
+        owned: Mapping[str, Iterable[tuple[str, int]]] | None = None,
+        weights: Mapping[str, float] | None = None,
+        max_partitions: Mapping[str, int | None] | None = None,
+        generations: Mapping[str, int | None] | None = None,
+        pins: Iterable[tuple[str, int, str]] = (),
+    ) -> Problem:
+        """Build a problem from plain Python values.
+
+        Parameters
+        ----------
+        lags : mapping of topic to lags
+            A sequence (partition 0, 1, …) or a mapping of partition to lag, in messages.
+        members : mapping of member to the topics it subscribes to
+        group : str
+            Consumer group id.
+        owned : mapping of member to its previous (topic, partition) pairs, optional
+            Entries the member could not keep are dropped, counted and warned of. Of two claims to one
+            partition the higher generation wins; a tie leaves it without an owner.
+        weights : mapping of member to weight > 0, optional
+            Default 1.
+        max_partitions : mapping of member to cap, optional
+        generations : mapping of member to generation, optional
+        pins : iterable of (topic, partition, member)
+            Partitions that must go to a member.
+
+        Raises
+        ------
+        InvalidProblemError
+            The message names the topic, partition or member.
+        """
+        from evenlag.model.parse import parse
+
+        return parse(group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Problem:
+        """Build a problem from the problem-file document (docs/formats.md).
+
+        Raises
+        ------
+        InvalidProblemError
+            The message names the field, topic, partition or member.
+        """
+        from evenlag.model.parse import parse_document
+
+        return parse_document(document)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem-file document; `Problem.from_dict` reads it back to an equal problem."""
+        names = self.partitions
+        owned: list[list[list[Any]]] = [[] for _ in self.members]
+        for p in np.flatnonzero(self.owner != NOBODY):
+            owned[self.owner[p]].append(list(names[p]))
+        members: dict[str, Any] = {}
+        for m, name in enumerate(self.members):
+            weight = self.weights[m]
+            members[name] = {
+                "topics": [topic for t, topic in enumerate(self.topics) if self.subscribed[t, m]],
+                "weight": weight.numerator if weight.denominator == 1 else float(weight),
+                "owned": owned[m],
+                "generation": self.generations[m],
+                "max_partitions": None if self.caps[m] == NO_CAP else int(self.caps[m]),
+            }
+        pins = [[*names[p], self.members[self.pins[p]]] for p in np.flatnonzero(self.pins != NOBODY)]
+        return {"group": self.group, "topics": self._lags_document(), "members": members, "pins": pins}
+
+    def _lags_document(self) -> dict[str, Any]:
+        document: dict[str, Any] = {}
+        for t, topic in enumerate(self.topics):
+            here = self.topic_slice(t)
+            ids, lags = self.partition_ids[here].tolist(), [int(lag) for lag in self.lags[here]]
+            dense = ids == list(range(len(ids)))
+            document[topic] = lags if dense else {str(i): lag for i, lag in zip(ids, lags, strict=True)}
+        return document
+
+    # ---- partitions --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def partitions(self) -> list[tuple[str, int]]:
+        """The (topic, partition) names, in index order."""
+        topics = self.topics
+        return [(topics[t], i) for t, i in zip(self.topic_of.tolist(), self.partition_ids.tolist(), strict=True)]
+
+    @cached_property
+    def topic_starts(self) -> NDArray[np.int64]:
+        """Index of each topic's first partition, and P at the end; shape (T + 1,)."""
+        return np.searchsorted(self.topic_of, np.arange(len(self.topics) + 1))
+
+    def topic_slice(self, topic: int) -> slice:
+        """The slice of partition indices that topic number `topic` takes."""
+        return slice(int(self.topic_starts[topic]), int(self.topic_starts[topic + 1]))
+
+    @cached_property
+    def topic_sizes(self) -> NDArray[np.int64]:
+        """Partitions per topic, shape (T,)."""
+        return np.diff(self.topic_starts)
+
+    @cached_property
+    def assignable(self) -> Bools:
+        """Which partitions have at least one subscriber, shape (P,)."""
+        return self.subscribed.any(axis=1)[self.topic_of]
+
+    # ---- members -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """Subscriptions of members that may take a partition at all (`max_partitions` is not 0); shape (T, M)."""
+        return self.subscribed & (self.caps > 0)
+
+    @cached_property
+    def active(self) -> Bools:
+        """Members that could hold at least one partition, given subscriptions, pins and caps; shape (M,)."""
+        free = np.zeros(len(self.topics), dtype=bool)
+        free[self.topic_of[self.pins == NOBODY]] = True
+        active: Bools = self.allowed[free].any(axis=0)
+        active[self.pins[self.pins != NOBODY]] = True
+        return active
+
+    @cached_property
+    def equal_subscriptions(self) -> bool:
+        """Whether all active members may take the same topics."""
+        columns = self.allowed[:, self.active]
+        return columns.shape[1] == 0 or bool((columns == columns[:, :1]).all())
+
+    @cached_property
+    def equal_weights(self) -> bool:
+        """Whether all active members have the same weight: then every figure is a whole number of messages."""
+        return len({self.weights[m] for m in np.flatnonzero(self.active)}) <= 1
+
+    @cached_property
+    def relative_weights(self) -> NDArray[Any]:
+        """Weights as the smallest whole numbers in the same proportion (Python integers; 0 if inactive), (M,)."""
+        active = [w if on else Fraction(0) for w, on in zip(self.weights, self.active, strict=True)]
+        denominator = lcm(*(w.denominator for w in active)) if active else 1
+        whole = [int(w * denominator) for w in active]
+        common = gcd(*whole) or 1
+        return np.array([w // common for w in whole], dtype=object)
+
+    @cached_property
+    def load_factors(self) -> Ints:
+        """Whole factors that make loads comparable: load · factor / `load_unit` is the load per weight, (M,)."""
+        weights = self.relative_weights
+        common = lcm(*(w for w in weights if w))
+        factors = [common // w if w else 0 for w in weights]
+        fits = max(factors, default=0) * max(self.total_lag, 1) < 2**62
+        return np.array(factors, dtype=np.int64 if fits else object)
+
+    @cached_property
+    def load_unit(self) -> Fraction:
+        """Messages per unit of load · factor, weights being normalised to mean 1 over the active members."""
+        weights = [w for w in self.relative_weights if w]
+        if not weights:
+            return Fraction(1)
+        return Fraction(sum(weights), len(weights) * lcm(*weights))
+
+    # ---- totals ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def total_lag(self) -> int:
+        """Messages still to be read in the assignable partitions."""
+        return int(self.lags[self.assignable].sum()) if self.assignable.any() else 0
+
+    @cached_property
+    def mean_load(self) -> Fraction:
+        """Messages per active member; 0 where there is none."""
+        members = int(self.active.sum())
+        return Fraction(self.total_lag, members) if members else Fraction(0)
