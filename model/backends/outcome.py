@@ -1,0 +1,57 @@
+"""What a MIP backend is given and what it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from evenlag.model.formulation import Mip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long and how hard a backend may try.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall clock for building, solving and reading the result.
+    work : float or None
+        Work limit of the deterministic profile, in the backend's own units per second of time limit; None: no limit.
+    threads : int
+    seed : int
+    """
+
+    seconds: float
+    work: float | None = None
+    threads: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a backend found.
+
+    Attributes
+    ----------
+    values : array (X,) or None
+        The booleans of its best solution.
+    bound : int or None
+        Proven lower bound, in steps of the program's objective.
+    stopped : str
+        "proof", "time", "work", or "failed" with the reason in `failure`.
+    failure : str or None
+        Why there is no result: the backend died, hung, or refused the model.
+    """
+
+    values: NDArray[Any] | None = None
+    bound: int | None = None
+    stopped: str = "time"
+    failure: str | None = None
+
+
+Report = Callable[[NDArray[Any]], None]
+Backend = Callable[[Mip, NDArray[Any] | None, Limits, Report], Outcome]

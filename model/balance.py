@@ -1,0 +1,244 @@
+"""The hard count balance: which partition counts a plan may have (docs/formulation.md, section 'Counts')."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.model.flow import Boxes, Cells, CountNetwork
+from evenlag.model.problem import NO_CAP, NOBODY, Problem
+
+BALANCES = ("both", "topic", "group", "none")
+
+
+@dataclass(frozen=True)
+class RankRule:
+    """Σ over members of a rising cost of their partitions must be least: the group rule where counts differ.
+
+    Within the optimal set every member's count lies in `{base, base + 1, base + 2}`; `steps[0]` and `steps[1]`
+    cost its first and second partition above `base`, and their sum must not pass `total`. The costs are ranks of
+    the marginal values (2n + 1) / w: exchanging ranks for values keeps the set of optima (docs/formulation.md).
+    """
+
+    base: Cells
+    steps: Cells
+    total: int
+
+    def cost(self, counts: Cells) -> int:
+        """Return the rank sum of counts that lie in their three values."""
+        over = counts - self.base
+        return int((self.steps[0] * (over >= 1)).sum() + (self.steps[1] * (over >= 2)).sum())
+
+
+@dataclass(frozen=True)
+class CountRule:
+    """What `balance`, `slack`, pins and caps allow, in numbers.
+
+    Attributes
+    ----------
+    balance : str
+    slack : int
+    topic_boxes : Boxes or None
+        Shape (T, M): each topic count lies in its box, but for a total distance of `topic_distance`.
+    topic_distance : int
+        0 unless pins or caps make the boxes unreachable.
+    member_boxes : Boxes
+        Shape (M,): each total count lies in its box, always.
+    ranks : RankRule or None
+        The group rule where boxes alone do not state it (mixed subscriptions, weights, pins or caps).
+    network : CountNetwork
+        The counts that pins, caps and subscriptions leave possible.
+    """
+
+    balance: str
+    slack: int
+    topic_boxes: Boxes | None
+    topic_distance: int
+    member_boxes: Boxes
+    ranks: RankRule | None
+    network: CountNetwork
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the rule is about."""
+        return self.network.problem
+
+    def violation(self, topic_counts: Cells) -> str | None:
+        """Say in one line how the counts break the rule, or None."""
+        counts = topic_counts.sum(axis=0)
+        names = self.problem.members
+        boxes = self.member_boxes
+        for m in np.flatnonzero((counts < boxes.lo) | (counts > boxes.hi)):
+            return f"{names[m]!r} has {counts[m]} partitions; {self.balance} balance allows {_span(boxes, m)}"
+        if self.ranks is not None and (cost := self.ranks.cost(counts)) > self.ranks.total:
+            return f"the counts are less even than they could be (rank sum {cost}, best {self.ranks.total})"
+        if self.topic_boxes is not None:
+            distance = self.topic_boxes.distance(topic_counts)
+            if distance > self.topic_distance:
+                outside = (topic_counts < self.topic_boxes.lo) | (topic_counts > self.topic_boxes.hi)
+                t, m = np.argwhere(outside)[0]
+                return (
+                    f"{names[m]!r} has {topic_counts[t, m]} partitions of {self.problem.topics[t]!r}; "
+                    f"{self.balance} balance allows {_span(self.topic_boxes, (t, m))}"
+                )
+        return None
+
+    def fewest_moves(self) -> tuple[int, Cells]:
+        """Return the fewest moves the rule allows, and counts n[t, m] that reach it."""
+        counts = self._counts(keep_owned=True)
+        kept = np.minimum(counts - self.network.pinned, self.network.owned).sum()
+        pinned = self.problem.pins != NOBODY
+        kept += (pinned & (self.problem.pins == self.problem.owner)).sum()
+        owned = ((self.problem.owner != NOBODY) & self.problem.assignable).sum()
+        return int(owned - kept), counts
+
+    def some_counts(self) -> Cells:
+        """Return one choice of counts n[t, m] that keeps the rule."""
+        return self._counts(keep_owned=False)
+
+    def _counts(self, keep_owned: bool) -> Cells:
+        if self.ranks is not None:
+            return _ranked_counts(self.network, self.topic_boxes, keep_owned=keep_owned)[0]
+        return self.network.counts(self.topic_boxes, self.member_boxes, keep_owned=keep_owned)
+
+
+def count_rule(problem: Problem, balance: str = "both", slack: int = 0) -> CountRule:
+    """State which counts `balance` and `slack` allow.
+
+    Raises
+    ------
+    InvalidProblemError
+        Unknown balance or negative slack.
+    InfeasibleError
+        The members cannot take all partitions.
+    """
+    if balance not in BALANCES:
+        raise InvalidProblemError(f"balance must be one of {', '.join(BALANCES)}, not {balance!r}")
+    if isinstance(slack, bool) or not isinstance(slack, int) or slack < 0:
+        raise InvalidProblemError(f"slack must be a whole number of partitions >= 0, not {slack!r}")
+    network = CountNetwork(problem)
+    members = Boxes(network.pinned.sum(axis=0), network.capacity)
+    topics = _topic_boxes(problem, network) if balance in ("topic", "both") else None
+    rule = CountRule(balance, slack, topics, 0, members, None, network)
+    side_rules = bool((problem.caps != NO_CAP).any() or (problem.pins != NOBODY).any())
+    even = problem.equal_subscriptions and problem.equal_weights and not side_rules
+    if balance in ("group", "both") and even:
+        active = problem.active
+        q, r = divmod(int(network.sizes.sum()), max(int(active.sum()), 1))
+        rule = replace(rule, member_boxes=Boxes(np.where(active, q, 0), np.where(active, q + (r > 0), 0)))
+    elif balance in ("group", "both"):
+        rule = _group_rule(rule)
+    elif side_rules:
+        counts = network.counts(topics)
+        rule = replace(rule, topic_distance=topics.distance(counts) if topics is not None else 0)
+    return _with_slack(rule, exact=even or (balance == "topic" and not side_rules)) if slack else rule
+
+
+def _topic_boxes(problem: Problem, network: CountNetwork) -> Boxes:
+    """⌊q⌋ and ⌈q⌉ with q = P_t · w_m / Σ w over the topic's subscribers."""
+    weights = np.where(problem.allowed, problem.relative_weights, 0)
+    totals = np.maximum(weights.sum(axis=1, keepdims=True), 1)
+    shares = weights * network.sizes[:, None]
+    lo = (shares // totals).astype(np.int64)
+    return Boxes(lo, lo + (shares % totals > 0).astype(np.int64))
+
+
+def _group_rule(rule: CountRule) -> CountRule:
+    network = rule.network
+    counts, ranks = _ranked_counts(network, rule.topic_boxes)
+    distance = rule.topic_boxes.distance(counts) if rule.topic_boxes is not None else 0
+    totals = counts.sum(axis=0)
+    base = np.maximum(totals - 1, network.pinned.sum(axis=0))
+    padded = np.pad(ranks, ((0, 0), (0, 2)), mode="edge")
+    member = np.arange(len(totals))
+    steps = np.array([padded[member, base], padded[member, base + 1]])
+    members = Boxes(base, np.minimum(totals + 1, network.capacity))
+    at_optimum = RankRule(base, steps, 0)
+    return replace(
+        rule,
+        topic_distance=distance,
+        member_boxes=members,
+        ranks=replace(at_optimum, total=at_optimum.cost(totals)),
+    )
+
+
+def _ranked_counts(network: CountNetwork, topic_boxes: Boxes | None, **last: Any) -> tuple[Cells, Cells]:
+    """Return the counts of least rank sum, and the ranks; only as many ranks as the counts come near."""
+    most = max(int(network.capacity.max(initial=0)), 1)
+    weights = network.problem.relative_weights
+    share = int(network.sizes.sum() * max(weights, default=0) // max(int(sum(weights)), 1))
+    width = min(most, 2 * share + 8)
+    while True:
+        ranks = _marginal_ranks(network.problem, width)
+        try:
+            counts = network.counts(topic_boxes, None, ranks, **last)
+        except InfeasibleError:
+            if width == most:
+                raise
+        else:
+            if width == most or not (counts.sum(axis=0) >= width).any():
+                return counts, ranks
+        width = min(most, 2 * width)
+
+
+def _marginal_ranks(problem: Problem, width: int) -> Cells:
+    """Dense ranks of (2n + 1) / w, n = 0 … width − 1; shape (M, width)."""
+    if problem.equal_weights:
+        return np.broadcast_to(np.arange(width, dtype=np.int64), (len(problem.members), width))
+    values = np.multiply.outer(problem.load_factors.astype(object), 2 * np.arange(width).astype(object) + 1)
+    if values.size and values.max() < 2**62:
+        values = values.astype(np.int64)
+    _, ranks = np.unique(values, return_inverse=True)
+    return ranks.reshape(values.shape).astype(np.int64)
+
+
+def _with_slack(rule: CountRule, exact: bool) -> CountRule:
+    """Widen every count's box to [lo − s, hi + s]; lo and hi are its extremes over the optimal counts."""
+    network = rule.network
+    s, base, top = rule.slack, network.pinned.sum(axis=0), network.capacity
+    topics, members = rule.topic_boxes, rule.member_boxes
+    if not exact:
+        topics, members = _extremes(rule)
+    if rule.balance == "topic":
+        members = Boxes(base, top)
+    elif rule.balance != "none":
+        members = Boxes(np.maximum(members.lo - s, base), np.minimum(members.hi + s, top))
+    if topics is not None:
+        sizes = np.where(network.problem.allowed, network.sizes[:, None], 0)
+        topics = Boxes(np.maximum(topics.lo - s, network.pinned), np.minimum(topics.hi + s, sizes))
+    return replace(rule, topic_boxes=topics, topic_distance=0, member_boxes=members, ranks=None)
+
+
+def _extremes(rule: CountRule) -> tuple[Boxes | None, Boxes]:
+    network = rule.network
+
+    def extreme(topic: int | None, member: int, sign: int) -> int:
+        tilt = (topic, member, sign)
+        if rule.ranks is not None:
+            counts, _ = _ranked_counts(network, rule.topic_boxes, tilt=tilt)
+        else:
+            counts = network.counts(rule.topic_boxes, rule.member_boxes, tilt=tilt)
+        return int(counts[topic, member] if topic is not None else counts[:, member].sum())
+
+    topics = rule.topic_boxes
+    if topics is not None:
+        lo, hi = np.zeros_like(topics.lo), np.zeros_like(topics.hi)
+        for t, m in zip(network.topics.tolist(), network.members.tolist(), strict=True):
+            lo[t, m], hi[t, m] = extreme(t, m, 1), extreme(t, m, -1)
+        topics = Boxes(lo, hi)
+    members = rule.member_boxes
+    if rule.ranks is not None:
+        every = range(len(network.capacity))
+        lo, hi = (np.array([extreme(None, m, sign) for m in every], dtype=np.int64) for sign in (1, -1))
+        members = Boxes(lo, hi)
+    return topics, members
+
+
+def _span(boxes: Boxes, at: int | NDArray[np.int64] | tuple[int, int]) -> str:
+    lo, hi = int(boxes.lo[at]), int(boxes.hi[at])
+    return str(lo) if lo == hi else f"{lo} to {hi}"
+

@@ -1,0 +1,165 @@
+"""Partition counts as a min-cost flow: topics → members → sink, never one arc per partition.
+
+Within a topic partitions are interchangeable as far as counts go, so the counts n[t, m] that an assignment can
+have are exactly the integral flows of this small network. Costs come in three levels, each more important than
+all of the next: distance from the boxes, Σ of ranks (the group rule), and a fine level (moves, or one tilted
+count). The levels share one integer: a simple cycle uses at most two arcs into the sink and 2·min(T, M) arcs
+between topics and members, so the weights below keep them apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.graph.python import min_cost_flow
+
+from evenlag.errors import InfeasibleError
+from evenlag.model.problem import NO_CAP, NOBODY, Problem
+
+Cells = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Intervals that counts should lie in: `lo <= count <= hi`, elementwise."""
+
+    lo: Cells
+    hi: Cells
+
+    def distance(self, counts: Cells) -> int:
+        """Return how far the counts lie outside the boxes in total."""
+        return int(np.maximum(self.lo - counts, 0).sum() + np.maximum(counts - self.hi, 0).sum())
+
+
+class CountNetwork:
+    """The network of one problem: which counts its pins, caps and subscriptions leave possible."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        topics, members = len(problem.topics), len(problem.members)
+        pinned = problem.pins != NOBODY
+        cells = problem.topic_of[pinned].astype(np.int64) * members + problem.pins[pinned]
+        self.pinned: Cells = np.bincount(cells, minlength=topics * members).reshape(topics, members)
+        held = ~pinned & (problem.owner != NOBODY) & problem.assignable
+        cells = problem.topic_of[held].astype(np.int64) * members + problem.owner[held]
+        self.owned: Cells = np.bincount(cells, minlength=topics * members).reshape(topics, members)
+        self.sizes: Cells = np.where(problem.subscribed.any(axis=1), problem.topic_sizes, 0)
+        eligible = self.sizes @ problem.allowed
+        self.capacity: Cells = np.minimum(problem.caps, eligible)
+        self.topics, self.members = np.nonzero(problem.allowed & (self.sizes > 0)[:, None])
+
+    def counts(
+        self,
+        topic_boxes: Boxes | None = None,
+        member_boxes: Boxes | None = None,
+        ranks: Cells | None = None,
+        keep_owned: bool = False,
+        tilt: tuple[int | None, int, int] | None = None,
+    ) -> Cells:
+        """Return the best counts n[t, m].
+
+        Parameters
+        ----------
+        topic_boxes, member_boxes : Boxes, optional
+            Shapes (T, M) and (M,): the total distance outside is made least, first of all.
+        ranks : int64 array (M, K), optional
+            Cost of each member's 1st, 2nd, … partition, rising: its total is made least next. No member may
+            take more than K.
+        keep_owned : bool
+            Last, keep as many partitions with their owner as the counts allow.
+        tilt : (topic or None, member, ±1), optional
+            Last, make this one count (of the topic, or in total) as small (+1) or as large (−1) as possible.
+
+        Raises
+        ------
+        InfeasibleError
+            The members cannot take all partitions.
+        """
+        fine_weight = 2 * min(self.sizes.size, self.capacity.size) + 5
+        rank_weight = fine_weight
+        box_weight = rank_weight * (int(ranks.max() - ranks.min()) + 3 if ranks is not None and ranks.size else 1)
+        arcs: list[NDArray[np.int64]] = []  # rows: cell, tail, head, capacity, cost
+        sink = len(self.sizes) + len(self.capacity)
+        self._topic_arcs(arcs, topic_boxes, keep_owned, tilt, box_weight)
+        self._member_arcs(arcs, member_boxes, ranks, tilt, box_weight, rank_weight, sink)
+        cell, tail, head, capacity, cost = np.concatenate(arcs, axis=1)
+        network = min_cost_flow.SimpleMinCostFlow()
+        network.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
+        supply = np.concatenate([self.sizes - self.pinned.sum(axis=1), np.zeros_like(self.capacity)])
+        network.set_nodes_supplies(np.arange(sink + 1), np.append(supply, -supply.sum()))
+        status = network.solve()
+        if status == network.INFEASIBLE:
+            self._raise_infeasible(network, int(supply.sum()))
+        if status != network.OPTIMAL:
+            raise RuntimeError(f"min-cost flow over the counts ended with status {status}")
+        flows = network.flows(np.arange(len(cell)))
+        between = cell >= 0
+        counts = self.pinned.copy()
+        np.add.at(counts.reshape(-1), cell[between], flows[between])
+        return counts
+
+    def _topic_arcs(
+        self,
+        arcs: list[Any],
+        boxes: Boxes | None,
+        keep_owned: bool,
+        tilt: tuple[int | None, int, int] | None,
+        box_weight: int,
+    ) -> None:
+        t, m = self.topics, self.members
+        base, top = self.pinned[t, m], self.sizes[t]
+        kept = base + (self.owned[t, m] if keep_owned else 0)
+        lo, hi = (boxes.lo[t, m], boxes.hi[t, m]) if boxes is not None else (base, top)
+        tilted = np.zeros_like(base)
+        if tilt is not None and tilt[0] is not None:
+            tilted[(t == tilt[0]) & (m == tilt[1])] = tilt[2]
+        stops = np.sort(np.clip([base, lo, hi, kept, top], base, top), axis=0)
+        for start, stop in zip(stops[:-1], stops[1:], strict=True):
+            outside = (start >= hi).astype(np.int64) - (start < lo)
+            cost = outside * box_weight - (start < kept) + tilted
+            used = stop > start
+            cells = t * self.capacity.size + m
+            arcs.append(np.array([cells, t, self.sizes.size + m, stop - start, cost])[:, used])
+
+    def _member_arcs(
+        self,
+        arcs: list[Any],
+        boxes: Boxes | None,
+        ranks: Cells | None,
+        tilt: tuple[int | None, int, int] | None,
+        box_weight: int,
+        rank_weight: int,
+        sink: int,
+    ) -> None:
+        base, top = self.pinned.sum(axis=0), self.capacity
+        tilted = np.zeros_like(base)
+        if tilt is not None and tilt[0] is None:
+            tilted[tilt[1]] = tilt[2]
+        nodes = self.sizes.size + np.arange(self.capacity.size)
+        if ranks is not None:
+            unit = np.arange(ranks.shape[1])
+            m, k = np.nonzero((unit >= base[:, None]) & (unit < top[:, None]))
+            cost = ranks[m, k] * rank_weight + tilted[m]
+            arcs.append(np.array([np.full_like(m, -1), nodes[m], np.full_like(m, sink), np.ones_like(m), cost]))
+            return
+        lo, hi = (boxes.lo, boxes.hi) if boxes is not None else (base, top)
+        stops = np.sort(np.clip([base, lo, hi, top], base, top), axis=0)
+        for start, stop in zip(stops[:-1], stops[1:], strict=True):
+            outside = (start >= hi).astype(np.int64) - (start < lo)
+            cost = outside * box_weight + tilted
+            used = stop > start
+            arcs.append(
+                np.array([np.full_like(nodes, -1), nodes, np.full_like(nodes, sink), stop - start, cost])[:, used]
+            )
+
+    def _raise_infeasible(self, network: Any, supply: int) -> None:
+        network.solve_max_flow_with_min_cost()
+        short = supply - network.maximum_flow()
+        capped = int((self.problem.caps != NO_CAP).sum())
+        raise InfeasibleError(
+            f"group {self.problem.group!r}: {short} of {int(self.sizes.sum())} partitions find no room, "
+            f"{capped} members have a max_partitions; raise it, or add members"
+        )

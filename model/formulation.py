@@ -1,0 +1,265 @@
+"""The MIP (docs/formulation.md): built here once, as arrays, for every backend and for export.
+
+Columns, in this order: one boolean x[p, m] per partition that has a choice and member it may go to; `high` and
+`low` (largest and smallest load per weight, in `unit` messages); `moves`; then the helpers of the count rule.
+All coefficients are whole numbers, so an integer solver needs no scaling and a float solver no luck.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Number, whole
+from evenlag.model.problem import NOBODY, Index, Problem
+
+Column = NDArray[Any]  # int64 or Python integers
+
+
+@dataclass
+class _Rows:
+    """Rows `lo <= Σ coefficient · column <= hi`, collected in coordinate form."""
+
+    row: list[Column] = field(default_factory=list)
+    column: list[Column] = field(default_factory=list)
+    coefficient: list[Column] = field(default_factory=list)
+    lo: list[int | None] = field(default_factory=list)
+    hi: list[int | None] = field(default_factory=list)
+
+    def add(self, columns: Column, coefficients: Column | int, lo: int | None, hi: int | None) -> None:
+        columns = np.asarray(columns, dtype=np.int64)
+        self.row.append(np.full(len(columns), len(self.lo), dtype=np.int64))
+        self.column.append(columns)
+        self.coefficient.append(np.broadcast_to(np.asarray(coefficients), columns.shape))
+        self.lo.append(lo)
+        self.hi.append(hi)
+
+
+@dataclass(frozen=True, eq=False)
+class Mip:
+    """A mixed-integer program in whole numbers; minimise Σ cost · column.
+
+    Attributes
+    ----------
+    problem : Problem
+    x_partition, x_member : int32 arrays (X,)
+        Partition and member of each boolean; column i is boolean i.
+    fixed : int32 array (P,)
+        Member of each partition that has no choice, or `NOBODY`.
+    lower, upper : lists of int
+        Bounds of each column.
+    rows : list of (columns, coefficients, lo, hi)
+        None for lo or hi: no limit.
+    costs : mapping of column to int
+    step : Fraction
+        Messages per unit of the objective: every objective is a multiple of it.
+    unit : Fraction
+        Messages per unit of `high` and `low`.
+    high, low, moves : int
+        Column numbers; `low` is −1 where the objective has none.
+    """
+
+    problem: Problem
+    x_partition: Index
+    x_member: Index
+    fixed: Index
+    lower: list[int]
+    upper: list[int]
+    names: list[str]
+    rows: list[tuple[Column, Column, int | None, int | None]]
+    costs: dict[int, int]
+    step: Fraction
+    unit: Fraction
+    high: int
+    low: int
+    moves: int
+
+    @property
+    def booleans(self) -> int:
+        """How many x[p, m] there are."""
+        return len(self.x_partition)
+
+    def decode(self, x: NDArray[Any]) -> Index | None:
+        """Return the member of every partition for values of the booleans; None where they are no assignment."""
+        chosen = np.asarray(x)[: self.booleans] > 0.5
+        member_of = self.fixed.copy()
+        member_of[self.x_partition[chosen]] = self.x_member[chosen]
+        once = np.bincount(self.x_partition[chosen], minlength=len(member_of)) <= 1
+        complete = (member_of != NOBODY) | ~self.problem.assignable
+        return member_of if once.all() and complete.all() else None
+
+    def encode(self, member_of: Index) -> NDArray[np.int64]:
+        """Return the booleans that stand for an assignment."""
+        return (member_of[self.x_partition] == self.x_member).astype(np.int64)
+
+    def in_messages(self, units: Number) -> Number:
+        """Turn an objective of this program into messages."""
+        return whole(Fraction(units) * self.step)
+
+
+def boolean_count(problem: Problem) -> int:
+    """Return how many booleans the program of a problem has, without building it."""
+    choices = problem.allowed.sum(axis=1)
+    free = np.bincount(problem.topic_of[problem.pins == NOBODY], minlength=len(choices))
+    return int((free * choices)[choices > 1].sum())
+
+
+def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
+    """Write the problem down as a mixed-integer program."""
+    fixed, x_partition, x_member = _choices(problem)
+    booleans = len(x_partition)
+    common = gcd(*(int(lag) for lag in problem.lags[problem.assignable])) or 1
+    unit = problem.load_unit * common
+    with_low = objective.kind == "spread"
+    high, low = booleans, booleans + 1 if with_low else -1
+    moves = booleans + 1 + with_low
+    sizes = problem.lags // common
+    most = int((sizes[problem.assignable]).sum()) * max((int(f) for f in problem.load_factors), default=1)
+    owned = int(((problem.owner != NOBODY) & problem.assignable).sum())
+    budget = owned if objective.max_moves is None else min(owned, objective.max_moves)
+    lower = [0] * (moves + 1)
+    upper = [1] * booleans + [most] * (1 + with_low) + [budget]
+    names = [f"x_{p}_{m}" for p, m in zip(x_partition.tolist(), x_member.tolist(), strict=True)]
+    names += ["high", "low", "moves"] if with_low else ["high", "moves"]
+    rows = _Rows()
+    for columns in _groups(x_partition, booleans):
+        rows.add(columns, 1, 1, 1)
+    of_member = dict(zip(*_grouped(x_member), strict=True))
+    _load_rows(rows, problem, of_member, fixed, sizes, x_partition, high, low)
+    _move_row(rows, problem, fixed, x_partition, x_member, moves)
+    helpers = _count_rows(rows, problem, rule, of_member, fixed, x_partition, x_member, moves + 1)
+    for name, most_of_it in helpers:
+        lower.append(0)
+        upper.append(most_of_it)
+        names.append(name)
+    step, costs = _costs(unit, objective.stickiness, high, low, moves)
+    starts = np.searchsorted(np.concatenate(rows.row), np.arange(len(rows.lo) + 1))
+    every_column, every_coefficient = np.concatenate(rows.column), np.concatenate(rows.coefficient)
+    spans = zip(starts[:-1].tolist(), starts[1:].tolist(), rows.lo, rows.hi, strict=True)
+    table = [(every_column[a:b], every_coefficient[a:b], lo, hi) for a, b, lo, hi in spans]
+    return Mip(
+        problem, x_partition, x_member, fixed, lower, upper, names, table, costs, step, unit, high, low, moves
+    )  # fmt: skip
+
+
+def _choices(problem: Problem) -> tuple[Index, Index, Index]:
+    """Return who is fixed, and the (partition, member) pairs of the others."""
+    fixed = problem.pins.copy()
+    choices = problem.allowed.sum(axis=1)
+    only = np.where(choices == 1, problem.allowed.argmax(axis=1), NOBODY)
+    fixed = np.where(fixed == NOBODY, only[problem.topic_of], fixed).astype(np.int32)
+    free = np.flatnonzero((fixed == NOBODY) & (choices[problem.topic_of] > 1))
+    repeat = choices[problem.topic_of[free]]
+    x_partition = np.repeat(free, repeat).astype(np.int32)
+    members_of_topic = [np.flatnonzero(row) for row in problem.allowed]
+    lists = [members_of_topic[t] for t in problem.topic_of[free].tolist()]
+    x_member = np.concatenate(lists).astype(np.int32) if lists else np.zeros(0, dtype=np.int32)
+    return fixed, x_partition, x_member
+
+
+def _grouped(keys: Index) -> tuple[list[int], list[Column]]:
+    order = np.argsort(keys, kind="stable")
+    values, starts = np.unique(keys[order], return_index=True)
+    return values.tolist(), np.split(order, starts[1:]) if len(values) else []
+
+
+def _groups(keys: Index, count: int) -> list[Column]:
+    return _grouped(keys)[1] if count else []
+
+
+def _load_rows(
+    rows: _Rows, problem: Problem, of_member: dict[int, Column], fixed: Index, sizes: Column,
+    x_partition: Index, high: int, low: int,
+) -> None:  # fmt: skip
+    for m in np.flatnonzero(problem.active).tolist():
+        columns = of_member.get(m, np.zeros(0, dtype=np.int64))
+        factor = int(problem.load_factors[m])
+        coefficients = (sizes[x_partition[columns]].astype(object) * factor).tolist()
+        base = int(sizes[fixed == m].sum()) * factor
+        for bound, lo, hi in ((high, None, -base), (low, -base, None)):
+            if bound >= 0:
+                rows.add(np.append(columns, bound), _integers([*coefficients, -1]), lo, hi)
+
+
+def _move_row(
+    rows: _Rows, problem: Problem, fixed: Index, x_partition: Index, x_member: Index, moves: int
+) -> None:
+    owned = (problem.owner != NOBODY) & problem.assignable
+    kept = np.flatnonzero(problem.owner[x_partition] == x_member)
+    count = int(owned.sum()) - int((owned & (fixed == problem.owner)).sum())
+    rows.add(np.append(kept, moves), 1, count, count)
+
+
+def _count_rows(
+    rows: _Rows, problem: Problem, rule: CountRule, of_member: dict[int, Column], fixed: Index,
+    x_partition: Index, x_member: Index, helper: int,
+) -> list[tuple[str, int]]:  # fmt: skip
+    """Add the count rule; return name and upper bound of the helper columns it needs, numbered from `helper`."""
+    helpers: list[tuple[str, int]] = []
+    none = np.zeros(0, dtype=np.int64)
+    fixed_counts = np.bincount(fixed[fixed != NOBODY], minlength=len(problem.members)).tolist()
+    rank_columns: list[int] = []
+    rank_costs: list[int] = []
+    for m in np.flatnonzero(problem.active).tolist():
+        columns, base = of_member.get(m, none), fixed_counts[m]
+        lo, hi = int(rule.member_boxes.lo[m]) - base, int(rule.member_boxes.hi[m]) - base
+        if lo > 0 or hi < len(columns):
+            rows.add(columns, 1, lo, hi)
+        if rule.ranks is not None:
+            first = helper + len(helpers)
+            helpers += [(f"rank_{m}_{k}", 1) for k in range(2)]
+            rank_columns += [first, first + 1]
+            rank_costs += rule.ranks.steps[:, m].tolist()
+            coefficients = np.append(np.ones(len(columns), dtype=np.int64), [-1, -1])
+            above = int(rule.ranks.base[m]) - base
+            rows.add(np.append(columns, [first, first + 1]), coefficients, above, above)
+    if rule.ranks is not None:
+        rows.add(np.array(rank_columns), np.array(rank_costs), None, rule.ranks.total)
+    if rule.topic_boxes is None:
+        return helpers
+    cells = problem.topic_of[x_partition].astype(np.int64) * len(problem.members) + x_member
+    of_cell = dict(zip(*_grouped(cells), strict=True))
+    held = fixed != NOBODY
+    fixed_cells = problem.topic_of[held].astype(np.int64) * len(problem.members) + fixed[held]
+    base_of_cell = np.bincount(fixed_cells, minlength=problem.subscribed.size)
+    distances: list[int] = []
+    for t, m in zip(rule.network.topics.tolist(), rule.network.members.tolist(), strict=True):
+        cell = t * len(problem.members) + m
+        columns, base = of_cell.get(cell, none), int(base_of_cell[cell])
+        lo, hi = int(rule.topic_boxes.lo[t, m]) - base, int(rule.topic_boxes.hi[t, m]) - base
+        if rule.topic_distance == 0:
+            if lo > 0 or hi < len(columns):
+                rows.add(columns, 1, lo, hi)
+            continue
+        distance = helper + len(helpers)
+        helpers.append((f"off_{t}_{m}", rule.topic_distance))
+        distances.append(distance)
+        ones = np.ones(len(columns), dtype=np.int64)
+        rows.add(np.append(columns, distance), np.append(ones, 1), lo, None)
+        rows.add(np.append(columns, distance), np.append(ones, -1), None, hi)
+    if distances:
+        rows.add(np.array(distances), 1, None, rule.topic_distance)
+    return helpers
+
+
+def _costs(unit: Fraction, stickiness: Number, high: int, low: int, moves: int) -> tuple[Fraction, dict[int, int]]:
+    price = Fraction(stickiness)
+    numerators = [unit.numerator * price.denominator, price.numerator * unit.denominator]
+    common = gcd(*numerators) or 1
+    step = Fraction(common, unit.denominator * price.denominator)
+    costs = {high: numerators[0] // common, moves: numerators[1] // common}
+    if low >= 0:
+        costs[low] = -costs[high]
+    return step, {column: cost for column, cost in costs.items() if cost}
+
+
+def _integers(values: list[int]) -> Column:
+    fits = all(abs(value) < 2**62 for value in values)
+    return np.array(values, dtype=np.int64 if fits else object)

@@ -1,0 +1,96 @@
+"""What a plan is judged by: spread or makespan, the price of moves, the budget of moves, and the tie rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.model.balance import CountRule
+from evenlag.model.plan import Number, Plan, whole
+
+KINDS = ("spread", "makespan")
+FEWEST_MOVES = "fewest-moves"
+DEFAULT_STICKINESS = "0.1%"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """`kind` + stickiness · moves, with at most `max_moves` moves.
+
+    Attributes
+    ----------
+    kind : str
+        "spread" or "makespan".
+    stickiness : int or Fraction
+        Messages that one move must save.
+    max_moves : int or None
+        Hard budget of moves.
+    fewest : bool
+        Moves come first: `max_moves` is the fewest that the balance allows.
+    """
+
+    kind: str = "spread"
+    stickiness: Number = 0
+    max_moves: int | None = None
+    fewest: bool = False
+
+    def value(self, plan: Plan) -> Number:
+        """Return the objective in messages, exact."""
+        base = plan.spread if self.kind == "spread" else plan.makespan
+        return whole(base + self.stickiness * plan.moves)
+
+    def key(self, plan: Plan) -> tuple[Number, Number, int]:
+        """Return what plans are compared by: the objective, then Σ load² / weight, then moves."""
+        return self.value(plan), plan.unevenness, plan.moves
+
+    def within_budget(self, plan: Plan) -> bool:
+        """Say whether the plan keeps the budget of moves."""
+        return self.max_moves is None or plan.moves <= self.max_moves
+
+
+def resolve_objective(
+    rule: CountRule, kind: str = "spread", stickiness: float | str = DEFAULT_STICKINESS, max_moves: int | None = None
+) -> Objective:
+    """Turn the parameters of `solve` into an `Objective`.
+
+    A percentage of the mean load is rounded up to whole messages, so that objectives stay whole numbers.
+
+    Raises
+    ------
+    InvalidProblemError
+        A parameter that is no such thing.
+    InfeasibleError
+        The balance needs more moves than `max_moves`; the message says how many.
+    """
+    if kind not in KINDS:
+        raise InvalidProblemError(f"objective must be one of {', '.join(KINDS)}, not {kind!r}")
+    if max_moves is not None and (isinstance(max_moves, bool) or not isinstance(max_moves, int) or max_moves < 0):
+        raise InvalidProblemError(f"max_moves must be a whole number >= 0, not {max_moves!r}")
+    fewest = stickiness == FEWEST_MOVES
+    if fewest or max_moves is not None:
+        needed, _ = rule.fewest_moves()
+        if max_moves is not None and needed > max_moves:
+            raise InfeasibleError(
+                f"max_moves is {max_moves}, but {rule.balance} balance needs {needed} moves: "
+                f"allow {needed}, or relax the balance"
+            )
+        max_moves = needed if fewest else max_moves
+    price = 0 if fewest else _price(stickiness, rule.problem.mean_load)
+    return Objective(kind, price, max_moves, fewest)
+
+
+def _price(stickiness: float | str, mean_load: Fraction) -> Number:
+    text = str(stickiness).strip()
+    percent = text.endswith("%")
+    try:
+        number = Fraction(Decimal(text[:-1] if percent else text))
+    except (InvalidOperation, ValueError, OverflowError):
+        number = Fraction(-1)
+    if number < 0 or isinstance(stickiness, bool):
+        raise InvalidProblemError(
+            f"stickiness must be a number of messages >= 0, a share such as '0.1%', or 'fewest-moves'; got {stickiness!r}"
+        )
+    return math.ceil(number / 100 * mean_load) if percent else whole(number)
