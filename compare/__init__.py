@@ -1,0 +1,1 @@
+"""Strategies beside each other: metrics, audit, frontier and how they are shown."""

@@ -1,0 +1,12 @@
+"""evenlag: provably good partition assignments for Kafka consumer groups that lag unevenly."""
+
+from importlib.metadata import version
+
+from evenlag import compare, heuristics
+from evenlag.model.problem import Problem
+from evenlag.model.plan import Plan
+from evenlag.model.result import Result
+from evenlag.solve import solve
+
+__version__ = version("evenlag")
+__all__ = ["Plan", "Problem", "Result", "compare", "heuristics", "solve"]

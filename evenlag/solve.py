@@ -1,0 +1,329 @@
+"""The portfolio: which stage runs when, and what comes of it.
+
+baselines → bounds → deal and local search → MIP, each with what is left of one time limit. A stage only ever
+offers plans to the incumbent; every plan is checked independently before it counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
+from evenlag.heuristics import HEURISTICS
+from evenlag.heuristics.construct import deal, keep_and_deal
+from evenlag.heuristics.improve import improve
+from evenlag.model.backends import BACKENDS, LARGEST, Limits
+from evenlag.model.backends.runner import run
+from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.bounds import lower_bound
+from evenlag.model.check import plan_violation, violation
+from evenlag.model.clock import Clock
+from evenlag.model.formulation import boolean_count, formulate
+from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, resolve_objective
+from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.relaxations import relaxations
+from evenlag.model.result import Result
+
+AUTO = "auto"
+METHODS = (AUTO, *BACKENDS, *HEURISTICS)
+AUTO_BACKEND = "cp-sat"
+TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where weights make them fractions
+BINDING_SHARE = 0.1  # of the time limit, at most, to find out what binds
+
+
+def solve(
+    problem: Problem,
+    *,
+    balance: str = "both",
+    stickiness: float | str = DEFAULT_STICKINESS,
+    max_moves: int | None = None,
+    slack: int = 0,
+    objective: str = "spread",
+    method: str = AUTO,
+    time_limit: float = 10.0,
+    gap: float = 0.0,
+    seed: int = 0,
+    deterministic: bool = False,
+    threads: int | None = None,
+) -> Result:
+    """Find the best assignment within a time limit, with a proven bound on how good any can be.
+
+    Parameters
+    ----------
+    problem : Problem
+    balance : {"both", "topic", "group", "none"}
+        The hard count balance.
+    stickiness : number of messages, share such as "0.1%", or "fewest-moves"
+        What one move must save; a share is of the mean load, rounded up to whole messages.
+    max_moves : int, optional
+        Hard budget of moves.
+    slack : int
+        Partitions by which every count may leave its range.
+    objective : {"spread", "makespan"}
+    method : str
+        "auto", a backend ("cp-sat", "cbc", "highs": baselines, then its MIP alone), or a published heuristic.
+    time_limit : float
+        Seconds, model building included.
+    gap : float
+        Stop once (objective − bound) is within this fraction of the mean load.
+    seed : int
+    deterministic : bool
+        Work limits in place of the wall clock, which stays as a safety net.
+    threads : int, optional
+        For the MIP; default all processors, at most 8.
+
+    Returns
+    -------
+    Result
+        Always with a valid plan, never worse than the best published heuristic or the current assignment that
+        keeps the same balance.
+
+    Raises
+    ------
+    InvalidProblemError
+        A parameter that is no such thing.
+    InfeasibleError
+        Too little capacity, or too small a budget of moves.
+    InvalidPlanError
+        A heuristic asked for by name gives no valid plan for this problem.
+    """
+    if method not in METHODS:
+        raise InvalidProblemError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if not (isinstance(time_limit, int | float) and time_limit > 0):
+        raise InvalidProblemError(f"time_limit must be a number of seconds > 0, not {time_limit!r}")
+    if not (isinstance(gap, int | float) and gap >= 0):
+        raise InvalidProblemError(f"gap must be a fraction of the mean load >= 0, not {gap!r}")
+    clock = Clock(float(time_limit), deterministic)
+    rule = count_rule(problem, balance, slack)
+    goal = resolve_objective(rule, objective, stickiness, max_moves)
+    search = _Search(rule, goal, clock, float(gap), seed, threads or min(os.cpu_count() or 1, 8))
+    if not problem.active.any():
+        search.incumbent = Plan(problem, np.full_like(problem.owner, NOBODY))
+        return search.result("EMPTY", ())
+    if method in HEURISTICS:
+        return search.heuristic(method)
+    search.run(method)
+    return search.result("OPTIMAL" if search.proven else "FEASIBLE", search.binding())
+
+
+class _Search:
+    """One call of `solve`: the incumbent, the best bound so far, and the stages that better them."""
+
+    def __init__(self, rule: CountRule, goal: Objective, clock: Clock, gap: float, seed: int, threads: int) -> None:
+        self.rule, self.goal, self.clock, self.gap_wanted = rule, goal, clock, gap
+        self.problem, self.seed, self.threads = rule.problem, seed, threads
+        self.incumbent: Plan | None = None
+        self.method, self.fallback, self.from_current = "none", False, False
+        self.moves_bound = 0
+        self.bound: Number = 0
+        self.stopped_by: str | None = None
+        self.notes = list(self.problem.warnings)
+
+    # ---- the portfolio, in order -------------------------------------------------------------------------------
+
+    def run(self, method: str) -> None:
+        """Run the stages until one settles the matter; the stages of `auto` are the last four lines but one."""
+        self._baselines()
+        if self.incumbent is None:
+            self._deal()
+        if not self.clock.passed():
+            self._bounds()
+            if method == AUTO:
+                self._polish()
+                self._unless_settled(self._deal_and_improve)
+            self._unless_settled(lambda: self._mip(AUTO_BACKEND if method == AUTO else method))
+        if not self._settled():
+            self.stopped_by = "time" if self.clock.passed() else "work"
+
+    def _unless_settled(self, stage: Callable[[], None]) -> None:
+        if not self._settled() and not self.clock.passed():
+            stage()
+
+    def _baselines(self) -> None:
+        """Today's assignment and every published heuristic, as they are, where they keep the rule."""
+        if self._has_owners:
+            self.offer(current_plan(self.problem), "current", from_current=True)
+        for name, heuristic in HEURISTICS.items():
+            if self.incumbent is not None and self.clock.passed():
+                return
+            try:
+                plan = heuristic(self.problem)
+            except EvenlagError:  # not defined for this problem, so no baseline of it
+                continue
+            self.offer(plan, name, fallback=True)
+
+    def _bounds(self) -> None:
+        if self._has_owners:
+            self.moves_bound, _ = self.rule.fewest_moves()
+        self.raise_bound(lower_bound(self.rule, self.goal, self.moves_bound))
+
+    def _polish(self) -> None:
+        """Local search from the best plan so far; proven plans too, for the tie rule."""
+        self._improve(self.plan, share=0.2, from_current=self.from_current)
+
+    def _deal(self) -> list[Plan]:
+        """Offer the stickiest plan and a fresh one, where the budget of moves allows it."""
+        plans = [keep_and_deal(self.rule)] if self._has_owners else []
+        if self.goal.max_moves is None or not self._has_owners:
+            plans.append(deal(self.rule))
+        for plan in plans:
+            self.offer(plan, "deal")
+        return plans
+
+    def _deal_and_improve(self) -> None:
+        for start in self._deal():
+            self._unless_settled(partial(self._improve, start, share=0.2))
+
+    def _improve(self, start: Plan, share: float, from_current: bool = False) -> None:
+        plan = improve(start, self.rule, self.goal, self.clock.stop(share))
+        self.offer(plan, "local search", from_current=from_current)
+
+    def _mip(self, backend: str) -> None:
+        booleans = boolean_count(self.problem)
+        if booleans > LARGEST[backend]:
+            self.notes.append(f"{backend}: not tried, its model would have {booleans:,} booleans")
+            return
+        mip = formulate(self.problem, self.rule, self.goal)
+        hint = mip.encode(self.plan.member_of)
+        limits = Limits(self.clock.left(), self.clock.work(), self.threads, self.seed)
+        outcome = run(BACKENDS[backend], mip, hint, limits)
+        if outcome.failure is not None:
+            self.notes.append(f"{backend}: {outcome.failure}")
+        if outcome.values is not None:
+            self._take_solution(mip.decode(outcome.values), backend)
+        if outcome.bound is not None:
+            self._take_bound(mip.in_messages(outcome.bound), backend)
+
+    def _take_solution(self, member_of: Index | None, backend: str) -> None:
+        if member_of is None:
+            self.notes.append(f"{backend}: discarded a solution that gives a partition to nobody or to two")
+            return
+        plan = Plan(self.problem, member_of)
+        broken = violation(plan, self.rule, self.goal)
+        if broken is not None:
+            self.notes.append(f"{backend}: discarded a solution that breaks a rule: {broken}")
+        elif self.goal.value(plan) < self.value:
+            self.offer(plan, backend)
+            self.offer(improve(plan, self.rule, self.goal, self.clock.stop()), backend)
+
+    def _take_bound(self, bound: Number, backend: str) -> None:
+        if bound > self.value:
+            self.notes.append(f"{backend}: discarded a bound that lies above a plan that is known")
+        else:
+            self.raise_bound(bound)
+
+    # ---- the incumbent -----------------------------------------------------------------------------------------
+
+    def offer(self, plan: Plan, method: str, *, fallback: bool = False, from_current: bool = False) -> None:
+        """Take the plan if it keeps every rule and beats the incumbent.
+
+        What comes from today's assignment gives way to others only for a lower objective, so that solving again
+        moves nothing.
+        """
+        if violation(plan, self.rule, self.goal) is not None:
+            return
+        if self.incumbent is not None:
+            new, old = self.goal.key(plan), self.goal.key(self.incumbent)
+            if new >= old or (self.from_current and not from_current and new[0] == old[0]):
+                return
+        self.incumbent, self.method = plan, method
+        self.fallback, self.from_current = fallback, from_current
+
+    def raise_bound(self, bound: Number) -> None:
+        """Take the bound if it is better than what is proven so far."""
+        self.bound = max(self.bound, bound)
+
+    @property
+    def _has_owners(self) -> bool:
+        return bool((self.problem.owner != NOBODY).any())
+
+    @property
+    def plan(self) -> Plan:
+        """The incumbent; `deal` keeps every rule, so there is one."""
+        if self.incumbent is None:
+            raise InvalidPlanError(f"group {self.problem.group!r}: no stage found a valid plan; please report this")
+        return self.incumbent
+
+    @property
+    def value(self) -> Number:
+        """Objective of the incumbent."""
+        return self.goal.value(self.plan)
+
+    @property
+    def gap(self) -> float:
+        """(objective − bound) as a fraction of the mean load."""
+        return float(Fraction(self.value - self.bound) / max(Fraction(1), self.problem.mean_load))
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound meets the objective."""
+        return self.gap <= (0 if isinstance(self.value, int) else TOLERANCE)
+
+    def _settled(self) -> bool:
+        if self.proven:
+            self.stopped_by = "proof"
+        elif self.gap <= self.gap_wanted:
+            self.stopped_by = "gap"
+        return self.stopped_by is not None
+
+    # ---- what comes of it --------------------------------------------------------------------------------------
+
+    def binding(self) -> tuple[str, ...]:
+        """Name the rules whose removal lowers the bound.
+
+        A plan of the freed problem below our bound shows that it does, a bound of it no lower that it does not;
+        where neither is found in time, the bounds that need no solver are compared.
+        """
+        if self.bound == 0:
+            return ()
+        plain_bound = lower_bound(self.rule, self.goal, self.moves_bound)
+        freed_ones = list(relaxations(self.rule, self.goal))
+        found = []
+        for name, rule, goal in freed_ones:
+            limit = min(self.clock.left(), BINDING_SHARE * self.clock.limit) / len(freed_ones)
+            freed = _Search(rule, goal, Clock(limit, self.clock.deterministic), 0.0, self.seed, self.threads)
+            freed._bounds()
+            freed_bound = freed.bound
+            if freed_bound < self.bound and limit > 0:
+                freed.run(AUTO)
+            if freed.incumbent is not None and freed.value < self.bound:
+                found.append(name)
+            elif freed.bound < self.bound and freed_bound < plain_bound:
+                found.append(name)
+        return tuple(found)
+
+    def heuristic(self, name: str) -> Result:
+        """Return a published heuristic's plan as it is, beside the bound for the balance asked for."""
+        plan = HEURISTICS[name](self.problem)
+        broken = plan_violation(plan)
+        if broken is not None:
+            raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
+        self.incumbent, self.method, self.fallback = plan, name, True
+        self._bounds()
+        return self.result("HEURISTIC", (), violation(plan, self.rule, self.goal))
+
+    def result(self, status: str, binding: tuple[str, ...], broken: str | None = None) -> Result:
+        """Put the result together."""
+        return Result(
+            plan=self.plan,
+            status=status,
+            stopped_by=self.stopped_by,
+            method=self.method,
+            fallback=self.fallback,
+            objective=self.value,
+            bound=self.bound,
+            gap=self.gap if broken is None else None,
+            moves_bound=self.moves_bound,
+            stickiness=FEWEST_MOVES if self.goal.fewest else self.goal.stickiness,
+            balance=self.rule.balance,
+            binding=binding,
+            violation=broken,
+            warnings=tuple(self.notes),
+            seconds=self.clock.spent,
+        )

@@ -1,0 +1,201 @@
+"""Local search: exchange two partitions between two members, or hand one over, as long as the plan gets better.
+
+Better means what `Objective.key` means: a lower objective, then lower Σ load² / weight, then fewer moves. Counts
+stay within the rule and moves within the budget. The result is a local optimum for single exchanges and
+hand-overs unless the search was stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY
+
+Column = NDArray[Any]
+
+
+def improve(plan: Plan, rule: CountRule, objective: Objective, stop: Callable[[], bool]) -> Plan:
+    """Return a plan no worse than `plan`, which must keep the rule; `stop` is asked before each pair of members."""
+    search = _Search(plan, rule, objective)
+    while search.sweep(stop):
+        pass
+    return Plan(plan.problem, search.member_of)
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """An exchange of one pair of members: the partitions that go each way (or NOBODY), and what it changes."""
+
+    give: int
+    take: int
+    change: int
+
+
+class _Search:
+    """The state of the search; loads are scaled by `load_factors` so that members compare."""
+
+    def __init__(self, plan: Plan, rule: CountRule, objective: Objective) -> None:
+        problem = plan.problem
+        self.problem, self.rule, self.objective = problem, rule, objective
+        self.member_of = plan.member_of.copy()
+        self.active = np.flatnonzero(problem.active)
+        price = Fraction(objective.stickiness) / problem.load_unit
+        self.unit_cost, self.move_cost = price.denominator, price.numerator
+        largest = 4 * max(problem.total_lag, 1) * max((int(f) for f in problem.load_factors), default=1)
+        fits = largest * self.unit_cost + len(problem.lags) * self.move_cost < 2**62
+        self.dtype: Any = np.int64 if fits else object
+        self.lags, self.factors = problem.lags.astype(self.dtype), problem.load_factors.astype(self.dtype)
+        self.loads = plan.loads.astype(self.dtype)
+        self.counts, self.topic_counts = plan.counts.copy(), plan.topic_counts.copy()
+        self.moves = plan.moves
+        movable = problem.pins == NOBODY
+        self.held = [np.flatnonzero((self.member_of == m) & movable) for m in range(len(problem.members))]
+        # A pair need not be looked at again before something that its exchanges depend on has changed.
+        self.version = [0] * len(problem.members)
+        self.extremes = 0
+        self.pair_is_all = problem.equal_weights and objective.stickiness == 0 and objective.max_moves is None
+        self.seen: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+
+    def sweep(self, stop: Callable[[], bool]) -> bool:
+        """Look at all pairs that may hold something better; say whether another sweep is worth it."""
+        better = False
+        for heavy, light in self._pairs():
+            if stop():
+                return False
+            found = self._best_exchange(heavy, light)
+            if found is None:
+                continue
+            self._carry_out(heavy, light, found)
+            better = True
+            if found.change < 0:  # the extremes have moved: start again with them
+                return True
+        return better
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        """The pairs that changed since they were looked at, the heaviest with the lightest first."""
+        scaled = (self.loads * self.factors)[self.active].astype(np.float64)
+        order = self.active[np.lexsort((self.active, scaled))].tolist()
+        top, bottom = order[-1], order[0]
+        for gap in range(len(order) - 1, 0, -1):
+            for light, heavy in zip(order, order[gap:], strict=False):
+                around = self.extremes if not self.pair_is_all or heavy == top or light == bottom else -1
+                state = (self.version[heavy], self.version[light], around, self._budget_left())
+                if self.seen.get((heavy, light)) != state:
+                    self.seen[heavy, light] = state
+                    yield heavy, light
+
+    def _budget_left(self) -> int:
+        return -1 if self.objective.max_moves is None else self.objective.max_moves - self.moves
+
+    def _carry_out(self, a: int, b: int, exchange: _Exchange) -> None:
+        for p, source, target in ((exchange.give, a, b), (exchange.take, b, a)):
+            if p == NOBODY:
+                continue
+            self.member_of[p] = target
+            t = self.problem.topic_of[p]
+            self.topic_counts[t, source] -= 1
+            self.topic_counts[t, target] += 1
+            self.counts[[source, target]] += [-1, 1]
+            self.loads[source] -= self.lags[p]
+            self.loads[target] += self.lags[p]
+            self.held[source] = self.held[source][self.held[source] != p]
+            self.held[target] = np.sort(np.append(self.held[target], p))
+            owner = self.problem.owner[p]
+            self.moves += int(owner == source) - int(owner == target)
+        self.version[a] += 1
+        self.version[b] += 1
+        self.extremes += exchange.change != 0
+
+    def _best_exchange(self, a: int, b: int) -> _Exchange | None:
+        """Look at every exchange of the pair at once: rows are a's partitions and none, columns b's and none."""
+        give, take = np.append(self.held[a], NOBODY), np.append(self.held[b], NOBODY)
+        row, column = np.nonzero(self._allowed(a, b, give, take))
+        p, q = give[row], take[column]
+        moves = self._move_change(p, a, b) + self._move_change(q, b, a)
+        if self.objective.max_moves is not None:
+            fits = moves <= self._budget_left()
+            p, q, moves = p[fits], q[fits], moves[fits]
+        if not len(p):
+            return None
+        delta = self._lag(p) - self._lag(q)
+        load_a, load_b, factor_a, factor_b = self.loads[a], self.loads[b], self.factors[a], self.factors[b]
+        new_a, new_b = (load_a - delta) * factor_a, (load_b + delta) * factor_b
+        others = self.active[(self.active != a) & (self.active != b)]
+        scaled = self.loads[others] * self.factors[others]
+        olds = [load_a * factor_a, load_b * factor_b, *((scaled.max(), scaled.min()) if len(others) else ())]
+        high, low = np.maximum(new_a, new_b), np.minimum(new_a, new_b)
+        if len(others):
+            high, low = np.maximum(high, scaled.max()), np.minimum(low, scaled.min())
+        change = self.unit_cost * (high - max(olds)) + self.move_cost * moves
+        if self.objective.kind == "spread":
+            change = change - self.unit_cost * (low - min(olds))
+        # Σ load² / weight changes by delta · slope; slope is exact, so the sign of the product is.
+        slope = factor_a * (delta - 2 * load_a) + factor_b * (delta + 2 * load_b)
+        uneven = delta.astype(np.float64) * slope.astype(np.float64)
+        best = np.flatnonzero(change == change.min())
+        best = best[uneven[best] == uneven[best].min()]
+        at = best[moves[best].argmin()]
+        if (change[at], uneven[at], moves[at]) >= (0, 0, 0):
+            return None
+        return _Exchange(int(p[at]), int(q[at]), int(change[at]))
+
+    def _lag(self, p: Column) -> Column:
+        return np.where(p == NOBODY, 0, self.lags[p]).astype(self.dtype)
+
+    def _move_change(self, p: Column, source: int, target: int) -> Column:
+        owner = np.where(p == NOBODY, NOBODY, self.problem.owner[p])
+        change: Column = (owner == source).astype(np.int64) - (owner == target)
+        return change
+
+    def _allowed(self, a: int, b: int, give: Column, take: Column) -> NDArray[np.bool_]:
+        """Which exchanges keep subscriptions and counts."""
+        topic_of, subscribed = self.problem.topic_of, self.problem.allowed
+        t, u = topic_of[give], topic_of[take]
+        allowed = np.logical_and.outer(
+            (give == NOBODY) | subscribed[t, b], (take == NOBODY) | subscribed[u, a]
+        )  # fmt: skip
+        allowed[-1, -1] = False
+        allowed[:-1, -1] &= self._hand_over_fits(a, b)
+        allowed[-1, :-1] &= self._hand_over_fits(b, a)
+        if self.rule.topic_boxes is not None:
+            off_give, off_take = self._distance_change(t, a, b), self._distance_change(u, b, a)
+            off_give[-1] = off_take[-1] = 0
+            same = np.equal.outer(t, u)
+            same[-1, :] = same[:, -1] = False
+            allowed &= same | (np.add.outer(off_give, off_take) <= self._distance_left())
+        return allowed
+
+    def _hand_over_fits(self, source: int, target: int) -> bool:
+        boxes, ranks = self.rule.member_boxes, self.rule.ranks
+        if self.counts[source] - 1 < boxes.lo[source] or self.counts[target] + 1 > boxes.hi[target]:
+            return False
+        if ranks is None:
+            return True
+        after = self.counts.copy()
+        after[[source, target]] += [-1, 1]
+        return ranks.cost(after) <= ranks.total
+
+    def _distance_change(self, topics: Column, source: int, target: int) -> Column:
+        boxes = self.rule.topic_boxes
+        assert boxes is not None
+
+        def off(counts: Column, member: int) -> Column:
+            lo, hi = boxes.lo[topics, member], boxes.hi[topics, member]
+            return np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
+
+        at_source, at_target = self.topic_counts[topics, source], self.topic_counts[topics, target]
+        change: Column = off(at_source - 1, source) - off(at_source, source)
+        return change + off(at_target + 1, target) - off(at_target, target)
+
+    def _distance_left(self) -> int:
+        boxes, allowed = self.rule.topic_boxes, self.rule.topic_distance
+        return allowed - boxes.distance(self.topic_counts) if boxes is not None and allowed else 0

@@ -1,0 +1,144 @@
+"""Lower bounds that need no solver, O(P log P + T·M); each argument stands beside its code.
+
+Written for load per weight with weights of mean 1, so everything is in messages. C is the number of active
+members, S the total lag; `fewest` and `most` bound every member's count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Number, whole
+from evenlag.model.problem import NOBODY, Problem
+
+Sums = NDArray[Any]
+
+
+@dataclass
+class _Window:
+    """What is known of the largest (at least `high`) and the smallest (at most `low`) load per weight."""
+
+    high: Number
+    low: Number
+
+    def raise_high(self, value: Number) -> None:
+        self.high = max(self.high, value)
+
+    def cut_low(self, value: Number) -> None:
+        self.low = min(self.low, value)
+
+
+def lower_bound(rule: CountRule, objective: Objective, moves: int = 0) -> Number:
+    """Return a proven lower bound of the objective, in messages; `moves` is a lower bound on the moves."""
+    window = load_window(rule)
+    base = window.high - window.low if objective.kind == "spread" else window.high
+    return whole(max(base, 0) + objective.stickiness * moves)
+
+
+def load_window(rule: CountRule) -> _Window:
+    """Return how high the largest and how low the smallest load per weight must be in any plan."""
+    problem = rule.problem
+    mean = problem.mean_load
+    window = _Window(mean, mean)
+    active = np.flatnonzero(problem.active)
+    if not len(active):
+        return window
+    _per_member(window, rule, active)
+    if not problem.equal_subscriptions:
+        _per_subscription(window, problem, active)
+    if problem.equal_weights:
+        lags = np.sort(problem.lags[problem.assignable])[::-1]
+        fewest, most = int(rule.member_boxes.lo[active].min()), int(rule.member_boxes.hi[active].max())
+        _giants(window, lags, len(active), fewest, most)
+        _pigeonholes(window, lags, len(active), fewest, most)
+        _round(window, lags)
+    elif problem.total_lag:
+        heaviest = max(Fraction(int(w)) for w in problem.relative_weights)
+        mean_weight = Fraction(int(sum(problem.relative_weights)), len(active))
+        window.raise_high(int(problem.lags[problem.assignable].max()) * mean_weight / heaviest)
+    return window
+
+
+def _round(window: _Window, lags: Sums) -> None:
+    """Every load is a multiple of the greatest common divisor of the lags."""
+    unit = gcd(*lags.tolist()) or 1
+    window.high = ceil(Fraction(window.high) / unit) * unit
+    window.low = floor(Fraction(window.low) / unit) * unit
+
+
+def _per_member(window: _Window, rule: CountRule, active: NDArray[np.int64]) -> None:
+    """A member holds at least its pins and at most the biggest partitions that its counts let it take."""
+    problem = rule.problem
+    pinned = np.zeros(len(problem.members), dtype=problem.lags.dtype)
+    held = problem.pins != NOBODY
+    np.add.at(pinned, problem.pins[held], problem.lags[held])
+    largest = np.zeros(len(problem.members), dtype=problem.lags.dtype)
+    for t in np.flatnonzero(problem.assignable[problem.topic_starts[:-1]]):
+        lags = np.sort(problem.lags[problem.topic_slice(t)])[::-1]
+        sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
+        room = np.where(problem.allowed[t], len(lags), 0)
+        if rule.topic_boxes is not None:
+            room = np.minimum(room, rule.topic_boxes.hi[t] + rule.topic_distance)
+        largest += sums[np.minimum(room, rule.member_boxes.hi)]
+    factors, unit = problem.load_factors, problem.load_unit
+    window.raise_high(int((pinned * factors)[active].max()) * unit)
+    window.cut_low(int((largest * factors)[active].min()) * unit)
+
+
+def _per_subscription(window: _Window, problem: Problem, active: NDArray[np.int64]) -> None:
+    """What only some members may take must fit on them; what some members may take is all they can get."""
+    allowed = problem.allowed[:, active].astype(np.float64)
+    total = sum(int(w) for w in problem.relative_weights)
+    weights = [Fraction(int(problem.relative_weights[m]) * len(active), total) for m in active]
+    topic_lags = [int(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
+    kinds = np.unique(allowed[allowed.any(axis=1)], axis=0)
+    for takers in kinds:
+        inside = (allowed @ (1 - takers) == 0) & allowed.any(axis=1)
+        lag = sum(topic_lags[t] for t in np.flatnonzero(inside))
+        window.raise_high(lag / sum(weights[m] for m in np.flatnonzero(takers)))
+    for topics in np.unique(allowed.T, axis=0):
+        inside = (1 - topics) @ allowed == 0
+        lag = sum(topic_lags[t] for t in np.flatnonzero(topics))
+        window.cut_low(lag / sum(weights[m] for m in np.flatnonzero(inside)))
+
+
+def _giants(window: _Window, lags: Sums, members: int, fewest: int, most: int) -> None:
+    """Some j members hold the j biggest partitions, and with them enough others; the rest share what is left.
+
+    Mirrored: some j members hold the j smallest partitions, and with them at most so many others.
+    """
+    count = len(lags)
+    sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
+    total = int(sums[-1])
+    if count < members:
+        window.cut_low(0)
+    for j in range(1, min(members, count + 1)):
+        least = max(j * fewest, count - (members - j) * most, j)
+        heavy = int(sums[j]) + total - int(sums[count - (least - j)])
+        window.raise_high(Fraction(heavy, j))
+        window.cut_low(Fraction(total - heavy, members - j))
+        greatest = max(min(j * most, count - (members - j) * fewest), j)
+        light = total - int(sums[count - j]) + int(sums[min(greatest - j, count - j)])
+        window.cut_low(Fraction(light, j))
+        window.raise_high(Fraction(total - light, members - j))
+
+
+def _pigeonholes(window: _Window, lags: Sums, members: int, fewest: int, most: int) -> None:
+    """Among the t·C + 1 biggest partitions some t + 1 share a member; likewise among the smallest."""
+    count = len(lags)
+    sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
+    total = int(sums[-1])
+    for t in range(1, (count - 1) // members + 1):
+        last, shared = t * members + 1, t + 1
+        others = min(max(fewest - shared, 0), count - last)
+        window.raise_high(int(sums[last] - sums[last - shared]) + total - int(sums[count - others]))
+        first = count - last
+        window.cut_low(int(sums[first + shared] - sums[first]) + int(sums[min(max(most - shared, 0), count)]))

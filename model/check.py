@@ -1,0 +1,42 @@
+"""The independent check: rules read off a finished plan, sharing nothing with how plans are found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenlag.model.balance import CountRule
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY
+
+
+def plan_violation(plan: Plan) -> str | None:
+    """Say which rule of the problem itself the plan breaks (subscriptions, pins, caps), or None."""
+    problem, member_of = plan.problem, plan.member_of
+    if member_of.shape != problem.lags.shape:
+        return f"the plan has {member_of.size} partitions, the problem {problem.lags.size}"
+    held = member_of != NOBODY
+    if held.any() and not (0 <= member_of[held].min() and member_of[held].max() < len(problem.members)):
+        return "the plan names a member that does not exist"
+    for p in np.flatnonzero(held & ~problem.subscribed[problem.topic_of, np.maximum(member_of, 0)])[:1]:
+        return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, who does not subscribe to its topic"
+    for p in np.flatnonzero(~held & problem.assignable)[:1]:
+        return f"{_name(plan, p)} goes to nobody, though it has subscribers"
+    for p in np.flatnonzero((problem.pins != NOBODY) & (problem.pins != member_of))[:1]:
+        return f"{_name(plan, p)} is pinned to {problem.members[problem.pins[p]]!r} and goes elsewhere"
+    for m in np.flatnonzero(plan.counts > problem.caps)[:1]:
+        return f"{problem.members[m]!r} has {plan.counts[m]} partitions; its max_partitions is {problem.caps[m]}"
+    return None
+
+
+def violation(plan: Plan, rule: CountRule, objective: Objective | None = None) -> str | None:
+    """Say which rule the plan breaks: the problem's own, the count balance, or the budget of moves; or None."""
+    broken = plan_violation(plan) or rule.violation(plan.topic_counts)
+    if broken is None and objective is not None and not objective.within_budget(plan):
+        return f"the plan moves {plan.moves} partitions; max_moves is {objective.max_moves}"
+    return broken
+
+
+def _name(plan: Plan, p: int) -> str:
+    topic, partition = plan.problem.partitions[p]
+    return f"{topic}-{partition}"

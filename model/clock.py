@@ -1,0 +1,56 @@
+"""The one deadline of a call, and the work limits that stand in for it in the deterministic profile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+PAIRS_PER_SECOND = 2_000
+WORK_PER_SECOND = 0.2
+
+
+@dataclass
+class Clock:
+    """Time left of a limit in seconds, from the moment of creation.
+
+    With `deterministic` stages get work limits in proportion to the time limit, small enough that the wall clock
+    is only a safety net; `hit` says whether it was reached after all.
+    """
+
+    limit: float
+    deterministic: bool = False
+    hit: bool = False
+    _started: float = field(default_factory=time.monotonic)
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the call began."""
+        return time.monotonic() - self._started
+
+    def left(self) -> float:
+        """Return the seconds left, never negative."""
+        return max(self.limit - self.spent, 0.0)
+
+    def passed(self) -> bool:
+        """Say whether the limit is reached, and remember it."""
+        self.hit = self.hit or self.left() <= 0
+        return self.hit
+
+    def stop(self, share: float = 1.0) -> Callable[[], bool]:
+        """Return the question a stage asks before each step: stop now? `share` is its part of the time left."""
+        if not self.deterministic:
+            until = self.spent + share * self.left()
+            return lambda: self.spent >= until
+        steps = int(PAIRS_PER_SECOND * share * self.limit)
+
+        def stop() -> bool:
+            nonlocal steps
+            steps -= 1
+            return steps < 0 or self.passed()
+
+        return stop
+
+    def work(self, share: float = 1.0) -> float | None:
+        """Return a backend's work limit; None where the wall clock rules."""
+        return WORK_PER_SECOND * share * self.limit if self.deterministic else None

@@ -1,0 +1,48 @@
+"""The same problem with one rule taken away: what `binding` compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.objective import Objective
+from evenlag.model.problem import NOBODY, Problem
+
+
+def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[str, CountRule, Objective]]:
+    """Yield each rule that the problem has, by name, with the problem freed of it.
+
+    The price of moves and the budget stay the numbers they are.
+    """
+    problem = rule.problem
+    if int(problem.assignable.sum()) > 1:
+        yield "hot-partition", _rule_for(_without_hottest(problem), rule), goal
+    if rule.balance != "none":
+        yield "count-balance", count_rule(problem, "none"), goal
+    if (problem.owner != NOBODY).any() and (goal.stickiness or goal.max_moves is not None):
+        yield "stickiness", rule, replace(goal, stickiness=0, max_moves=None, fewest=False)
+    if not problem.equal_subscriptions:
+        everyone = problem.subscribed | (problem.subscribed.any(axis=1)[:, None] & problem.active)
+        yield "subscriptions", _rule_for(replace(problem, subscribed=everyone), rule), goal
+    if (problem.pins != NOBODY).any():
+        yield "pins", _rule_for(replace(problem, pins=np.full_like(problem.pins, NOBODY)), rule), goal
+
+
+def _rule_for(problem: Problem, rule: CountRule) -> CountRule:
+    return count_rule(problem, rule.balance, rule.slack)
+
+
+def _without_hottest(problem: Problem) -> Problem:
+    lags = np.where(problem.assignable, problem.lags, -1)
+    keep = np.arange(len(lags)) != int(lags.argmax())
+    return replace(
+        problem,
+        topic_of=problem.topic_of[keep],
+        partition_ids=problem.partition_ids[keep],
+        lags=problem.lags[keep],
+        owner=problem.owner[keep],
+        pins=problem.pins[keep],
+    )

@@ -1,0 +1,129 @@
+"""What `solve` returns: a plan, how good it is, and how good any plan could be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from evenlag.model.plan import Number, Plan, plain
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A plan with its proof.
+
+    Attributes
+    ----------
+    plan : Plan
+    status : str
+        OPTIMAL (the bound meets the objective), FEASIBLE (stopped before), HEURISTIC (a published heuristic was
+        asked for by name), EMPTY (no member can take anything).
+    stopped_by : str or None
+        "proof", "gap", "time" or "work".
+    method : str
+        The stage that found the plan.
+    fallback : bool
+        The plan is a published heuristic's as it was.
+    objective, bound : number
+        Messages; `bound` is proven.
+    gap : float or None
+        (objective − bound) / max(1, mean load); None where the plan breaks the balance asked for.
+    moves_bound : int
+        The fewest moves that the balance allows.
+    stickiness : number or str
+        Messages per move as resolved, or "fewest-moves".
+    balance : str
+    binding : tuple of str
+        The rules that hold the bound up: hot-partition, count-balance, stickiness, subscriptions, pins.
+    violation : str or None
+        How a heuristic asked for by name breaks the balance.
+    warnings : tuple of str
+        What was dropped from the input, and every stage that failed.
+    seconds : float
+        Wall clock of the whole call.
+    """
+
+    plan: Plan
+    status: str
+    stopped_by: str | None
+    method: str
+    fallback: bool
+    objective: Number
+    bound: Number
+    gap: float | None
+    moves_bound: int
+    stickiness: Number | str
+    balance: str
+    binding: tuple[str, ...]
+    violation: str | None
+    warnings: tuple[str, ...]
+    seconds: float
+
+    @property
+    def assignment(self) -> dict[str, list[tuple[str, int]]]:
+        """`{member: [(topic, partition), …]}`, every member named."""
+        return self.plan.assignment
+
+    @property
+    def spread(self) -> Number:
+        """max − min of load per weight, in messages."""
+        return self.plan.spread
+
+    @property
+    def makespan(self) -> Number:
+        """Largest load per weight, in messages."""
+        return self.plan.makespan
+
+    @property
+    def moves(self) -> int:
+        """Partitions that leave their owner."""
+        return self.plan.moves
+
+    @property
+    def forced_moves(self) -> int:
+        """Assigned partitions that had no owner."""
+        return self.plan.forced_moves
+
+    @property
+    def unassigned(self) -> list[tuple[str, int]]:
+        """Partitions that nobody subscribes to."""
+        return self.plan.unassigned
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Partitions per member."""
+        return dict(zip(self.plan.problem.members, self.plan.counts.tolist(), strict=True))
+
+    @property
+    def loads(self) -> dict[str, int]:
+        """Messages per member."""
+        return {name: int(load) for name, load in zip(self.plan.problem.members, self.plan.loads, strict=True)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result-file document (docs/formats.md)."""
+        sticky = self.stickiness
+        return {
+            "group": self.plan.problem.group,
+            "status": self.status,
+            "stopped_by": self.stopped_by,
+            "method": self.method,
+            "fallback": self.fallback,
+            "objective": plain(self.objective),
+            "bound": plain(self.bound),
+            "gap": self.gap,
+            "spread": plain(self.spread),
+            "makespan": plain(self.makespan),
+            "moves": self.moves,
+            "moves_bound": self.moves_bound,
+            "forced_moves": self.forced_moves,
+            "unassigned": [list(name) for name in self.unassigned],
+            "counts": self.counts,
+            "loads": self.loads,
+            "seconds": self.seconds,
+            "stickiness": sticky if isinstance(sticky, str) else plain(sticky),
+            "balance": self.balance,
+            "binding": list(self.binding),
+            "violation": self.violation,
+            "warnings": list(self.warnings),
+            "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},
+        }
