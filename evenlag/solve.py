@@ -51,6 +51,7 @@ def solve(
     seed: int = 0,
     deterministic: bool = False,
     threads: int | None = None,
+    start: Plan | None = None,
 ) -> Result:
     """Find the best assignment within a time limit, with a proven bound on how good any can be.
 
@@ -77,6 +78,8 @@ def solve(
         Work limits in place of the wall clock, which stays as a safety net.
     threads : int, optional
         For the MIP; default all processors, at most 8.
+    start : Plan, optional
+        A plan of the same problem to do no worse than, such as the result under a narrower balance.
 
     Returns
     -------
@@ -108,6 +111,8 @@ def solve(
         return search.result("EMPTY", ())
     if method in HEURISTICS:
         return search.heuristic(method)
+    if start is not None:
+        search.offer(start, "start")
     search.run(method)
     return search.result("OPTIMAL" if search.proven else "FEASIBLE", search.binding())
 
