@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from evenlag.model.clock import Clock
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import Problem
+
 from evenlag.solve import solve
 
 
@@ -83,18 +85,18 @@ def frontier(
     Frontier
     """
     clock = Clock(time_limit)
-    common = {"balance": balance, "seed": seed, "deterministic": deterministic, "threads": threads}
-    fewest = solve(problem, stickiness=FEWEST_MOVES, time_limit=time_limit / 4, **common)  # type: ignore[arg-type]
-    widest = solve(problem, stickiness=0, time_limit=time_limit / 4, **common)  # type: ignore[arg-type]
+    by_budget = partial(
+        solve, problem, balance=balance, seed=seed, deterministic=deterministic, threads=threads
+    )  # fmt: skip
+    fewest = by_budget(stickiness=FEWEST_MOVES, time_limit=time_limit / 4)
+    widest = by_budget(stickiness=0, time_limit=time_limit / 4)
     budgets = _budgets(fewest.moves, widest.moves)
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
     for number, budget in enumerate(budgets):
         if progress is not None:
             progress(number, len(budgets))
-        limit = (time_limit / 2 if deterministic else clock.left()) / (len(budgets) if deterministic else len(budgets) - number)
-        result = solve(
-            problem, stickiness=0, max_moves=budget, time_limit=max(limit, 0.001), start=found[-1].plan, **common
-        )  # type: ignore[arg-type]
+        share = time_limit / 2 / len(budgets) if deterministic else clock.left() / (len(budgets) - number)
+        result = by_budget(stickiness=0, max_moves=budget, time_limit=max(share, 0.001), start=found[-1].plan)
         found.append(FrontierPoint(budget, result.spread, result.bound, result.plan))
     found.append(FrontierPoint(widest.moves, widest.spread, widest.bound, widest.plan))
     points = _undominated(found)

@@ -3,8 +3,8 @@
 from importlib.metadata import version
 
 from evenlag import compare, heuristics
-from evenlag.model.problem import Problem
 from evenlag.model.plan import Plan
+from evenlag.model.problem import Problem
 from evenlag.model.result import Result
 from evenlag.solve import solve
 

@@ -297,9 +297,9 @@ class _Search:
             freed_bound = freed.bound
             if freed_bound < self.bound and limit > 0:
                 freed.run(AUTO)
-            if freed.incumbent is not None and freed.value < self.bound:
-                found.append(name)
-            elif freed.bound < self.bound and freed_bound < plain_bound:
+            if (freed.incumbent is not None and freed.value < self.bound) or (
+                freed.bound < self.bound and freed_bound < plain_bound
+            ):
                 found.append(name)
         return tuple(found)
 

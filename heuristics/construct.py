@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.flow import Cells
 from evenlag.model.plan import Plan
@@ -18,7 +17,9 @@ def deal(rule: CountRule) -> Plan:
     counts = rule.some_counts()
     member_of = problem.pins.copy()
     if problem.equal_subscriptions and rule.topic_boxes is None:
-        _deal_rounds(problem, member_of, np.flatnonzero(problem.assignable), _left(problem, member_of, counts).sum(axis=0))
+        _deal_rounds(
+            problem, member_of, np.flatnonzero(problem.assignable), _left(problem, member_of, counts).sum(axis=0)
+        )
     else:
         _deal_topics(problem, member_of, counts)
     return Plan(problem, member_of)
@@ -54,7 +55,7 @@ def _deal_topics(problem: Problem, member_of: Index, counts: Cells) -> None:
             _deal_rounds(problem, member_of, here, room[t])
 
 
-def _deal_rounds(problem: Problem, member_of: Index, partitions: Index, room: Cells) -> None:
+def _deal_rounds(problem: Problem, member_of: Index, partitions: Cells, room: Cells) -> None:
     """Deal the free ones of `partitions`, biggest first, in rounds: one to each member with room, lightest first."""
     free = partitions[member_of[partitions] == NOBODY]
     queue = free[np.lexsort((free, -problem.lags[free].astype(np.float64)))]

@@ -13,12 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
+from numpy.typing import NDArray
 
 Column = NDArray[Any]
 
@@ -160,7 +159,7 @@ class _Search:
         """Which exchanges keep subscriptions and counts."""
         topic_of, subscribed = self.problem.topic_of, self.problem.allowed
         t, u = topic_of[give], topic_of[take]
-        allowed = np.logical_and.outer(
+        allowed: NDArray[np.bool_] = np.logical_and.outer(
             (give == NOBODY) | subscribed[t, b], (take == NOBODY) | subscribed[u, a]
         )  # fmt: skip
         allowed[-1, -1] = False
@@ -190,7 +189,8 @@ class _Search:
 
         def off(counts: Column, member: int) -> Column:
             lo, hi = boxes.lo[topics, member], boxes.hi[topics, member]
-            return np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
+            outside: Column = np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
+            return outside
 
         at_source, at_target = self.topic_counts[topics, source], self.topic_counts[topics, target]
         change: Column = off(at_source - 1, source) - off(at_source, source)

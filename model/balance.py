@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.flow import Boxes, Cells, CountNetwork
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
+
+from evenlag.errors import InfeasibleError, InvalidProblemError
 
 BALANCES = ("both", "topic", "group", "none")
 
@@ -72,7 +71,7 @@ class CountRule:
         counts = topic_counts.sum(axis=0)
         names = self.problem.members
         boxes = self.member_boxes
-        for m in np.flatnonzero((counts < boxes.lo) | (counts > boxes.hi)):
+        for m in np.flatnonzero((counts < boxes.lo) | (counts > boxes.hi)).tolist():
             return f"{names[m]!r} has {counts[m]} partitions; {self.balance} balance allows {_span(boxes, m)}"
         if self.ranks is not None and (cost := self.ranks.cost(counts)) > self.ranks.total:
             return f"the counts are less even than they could be (rank sum {cost}, best {self.ranks.total})"
@@ -80,7 +79,7 @@ class CountRule:
             distance = self.topic_boxes.distance(topic_counts)
             if distance > self.topic_distance:
                 outside = (topic_counts < self.topic_boxes.lo) | (topic_counts > self.topic_boxes.hi)
-                t, m = np.argwhere(outside)[0]
+                t, m = np.argwhere(outside)[0].tolist()
                 return (
                     f"{names[m]!r} has {topic_counts[t, m]} partitions of {self.problem.topics[t]!r}; "
                     f"{self.balance} balance allows {_span(self.topic_boxes, (t, m))}"
@@ -238,7 +237,6 @@ def _extremes(rule: CountRule) -> tuple[Boxes | None, Boxes]:
     return topics, members
 
 
-def _span(boxes: Boxes, at: int | NDArray[np.int64] | tuple[int, int]) -> str:
+def _span(boxes: Boxes, at: int | tuple[int, int]) -> str:
     lo, hi = int(boxes.lo[at]), int(boxes.hi[at])
     return str(lo) if lo == hi else f"{lo} to {hi}"
-

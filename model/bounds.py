@@ -12,12 +12,11 @@ from math import ceil, floor, gcd
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Problem
+from numpy.typing import NDArray
 
 Sums = NDArray[Any]
 
@@ -81,7 +80,7 @@ def _per_member(window: _Window, rule: CountRule, active: NDArray[np.int64]) -> 
     held = problem.pins != NOBODY
     np.add.at(pinned, problem.pins[held], problem.lags[held])
     largest = np.zeros(len(problem.members), dtype=problem.lags.dtype)
-    for t in np.flatnonzero(problem.assignable[problem.topic_starts[:-1]]):
+    for t in np.flatnonzero(problem.assignable[problem.topic_starts[:-1]]).tolist():
         lags = np.sort(problem.lags[problem.topic_slice(t)])[::-1]
         sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
         room = np.where(problem.allowed[t], len(lags), 0)
@@ -103,11 +102,11 @@ def _per_subscription(window: _Window, problem: Problem, active: NDArray[np.int6
     for takers in kinds:
         inside = (allowed @ (1 - takers) == 0) & allowed.any(axis=1)
         lag = sum(topic_lags[t] for t in np.flatnonzero(inside))
-        window.raise_high(lag / sum(weights[m] for m in np.flatnonzero(takers)))
+        window.raise_high(lag / sum((weights[m] for m in np.flatnonzero(takers)), Fraction(0)))
     for topics in np.unique(allowed.T, axis=0):
         inside = (1 - topics) @ allowed == 0
         lag = sum(topic_lags[t] for t in np.flatnonzero(topics))
-        window.cut_low(lag / sum(weights[m] for m in np.flatnonzero(inside)))
+        window.cut_low(lag / sum((weights[m] for m in np.flatnonzero(inside)), Fraction(0)))
 
 
 def _giants(window: _Window, lags: Sums, members: int, fewest: int, most: int) -> None:

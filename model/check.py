@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
@@ -16,7 +15,7 @@ def plan_violation(plan: Plan) -> str | None:
     if member_of.shape != problem.lags.shape:
         return f"the plan has {member_of.size} partitions, the problem {problem.lags.size}"
     held = member_of != NOBODY
-    if held.any() and not (0 <= member_of[held].min() and member_of[held].max() < len(problem.members)):
+    if held.any() and not (member_of[held].min() >= 0 and member_of[held].max() < len(problem.members)):
         return "the plan names a member that does not exist"
     for p in np.flatnonzero(held & ~problem.subscribed[problem.topic_of, np.maximum(member_of, 0)])[:1]:
         return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, who does not subscribe to its topic"

@@ -10,14 +10,15 @@ between topics and members, so the weights below keep them apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from evenlag.model.problem import NO_CAP, NOBODY, Problem
 from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
 from evenlag.errors import InfeasibleError
-from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 Cells = NDArray[np.int64]
 
@@ -117,7 +118,7 @@ class CountNetwork:
         if tilt is not None and tilt[0] is not None:
             tilted[(t == tilt[0]) & (m == tilt[1])] = tilt[2]
         stops = np.sort(np.clip([base, lo, hi, kept, top], base, top), axis=0)
-        for start, stop in zip(stops[:-1], stops[1:], strict=True):
+        for start, stop in pairwise(stops):
             outside = (start >= hi).astype(np.int64) - (start < lo)
             cost = outside * box_weight - (start < kept) + tilted
             used = stop > start
@@ -147,7 +148,7 @@ class CountNetwork:
             return
         lo, hi = (boxes.lo, boxes.hi) if boxes is not None else (base, top)
         stops = np.sort(np.clip([base, lo, hi, top], base, top), axis=0)
-        for start, stop in zip(stops[:-1], stops[1:], strict=True):
+        for start, stop in pairwise(stops):
             outside = (start >= hi).astype(np.int64) - (start < lo)
             cost = outside * box_weight + tilted
             used = stop > start

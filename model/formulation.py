@@ -13,12 +13,11 @@ from math import gcd
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Index, Problem
+from numpy.typing import NDArray
 
 Column = NDArray[Any]  # int64 or Python integers
 
@@ -97,7 +96,8 @@ class Mip:
 
     def encode(self, member_of: Index) -> NDArray[np.int64]:
         """Return the booleans that stand for an assignment."""
-        return (member_of[self.x_partition] == self.x_member).astype(np.int64)
+        chosen: NDArray[np.int64] = (member_of[self.x_partition] == self.x_member).astype(np.int64)
+        return chosen
 
     def in_messages(self, units: Number) -> Number:
         """Turn an objective of this program into messages."""
@@ -188,9 +188,7 @@ def _load_rows(
                 rows.add(np.append(columns, bound), _integers([*coefficients, -1]), lo, hi)
 
 
-def _move_row(
-    rows: _Rows, problem: Problem, fixed: Index, x_partition: Index, x_member: Index, moves: int
-) -> None:
+def _move_row(rows: _Rows, problem: Problem, fixed: Index, x_partition: Index, x_member: Index, moves: int) -> None:
     owned = (problem.owner != NOBODY) & problem.assignable
     kept = np.flatnonzero(problem.owner[x_partition] == x_member)
     count = int(owned.sum()) - int((owned & (fixed == problem.owner)).sum())

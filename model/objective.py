@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan, whole
+
+from evenlag.errors import InfeasibleError, InvalidProblemError
 
 KINDS = ("spread", "makespan")
 FEWEST_MOVES = "fewest-moves"
@@ -91,6 +92,7 @@ def _price(stickiness: float | str, mean_load: Fraction) -> Number:
         number = Fraction(-1)
     if number < 0 or isinstance(stickiness, bool):
         raise InvalidProblemError(
-            f"stickiness must be a number of messages >= 0, a share such as '0.1%', or 'fewest-moves'; got {stickiness!r}"
+            f"stickiness must be messages >= 0, a share of the mean load such as '0.1%', or 'fewest-moves'; "
+            f"got {stickiness!r}"
         )
     return math.ceil(number / 100 * mean_load) if percent else whole(number)

@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem
 
 MAX_LAG = 2**62
 MAX_PARTITION = 2**31 - 1
@@ -159,7 +159,7 @@ def _partition_numbers(topic: str, entry: Mapping[Any, Any]) -> dict[int, Any]:
 
 def _lag_column(topic: str, numbers: NDArray[np.int64], entry: Any) -> NDArray[np.int64]:
     column = np.asarray(entry, dtype=None if isinstance(entry, np.ndarray) else object)
-    if column.dtype.kind in "iu" and column.ndim == 1 and 0 <= column.min() and column.max() <= MAX_LAG:
+    if column.dtype.kind in "iu" and column.ndim == 1 and column.min() >= 0 and column.max() <= MAX_LAG:
         return column.astype(np.int64)
     if isinstance(entry, np.ndarray):
         entry = entry.tolist()
@@ -217,9 +217,9 @@ def _pins(
             raise InvalidProblemError(f"{place}: it is already pinned to {names[pinned[at]]!r}; keep one of the two")
         pinned[at] = m
     counts = np.bincount(pinned[pinned != NOBODY], minlength=len(names))
-    for m in np.flatnonzero(counts > caps):
+    for over in np.flatnonzero(counts > caps).tolist():
         raise InvalidProblemError(
-            f"member {names[m]!r}: {counts[m]} partitions are pinned to it, but max_partitions is {caps[m]}"
+            f"member {names[over]!r}: {counts[over]} partitions are pinned to it, but max_partitions is {caps[over]}"
         )
     return pinned
 
@@ -261,14 +261,11 @@ def _owners(
 
 
 def _weight(name: str, weight: object) -> Fraction:
-    if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction | np.integer | np.floating):
-        raise InvalidProblemError(f"member {name!r}: weight must be a number > 0, not {_shown(weight)}")
-    if isinstance(weight, Fraction):
-        value = weight
-    elif math.isfinite(weight):
-        value = Fraction(Decimal(repr(float(weight)))) if isinstance(weight, float | np.floating) else Fraction(int(weight))
-    else:
-        value = Fraction(0)
+    value = Fraction(0)
+    if isinstance(weight, int | np.integer | Fraction) and not isinstance(weight, bool):
+        value = Fraction(weight)
+    elif isinstance(weight, float | np.floating) and math.isfinite(weight):
+        value = Fraction(Decimal(repr(float(weight))))  # 0.1 is meant as a tenth, not as its nearest double
     if value <= 0:
         raise InvalidProblemError(f"member {name!r}: weight must be a number > 0, not {_shown(weight)}")
     return value

@@ -181,7 +181,8 @@ class Problem:
     @cached_property
     def assignable(self) -> Bools:
         """Which partitions have at least one subscriber, shape (P,)."""
-        return self.subscribed.any(axis=1)[self.topic_of]
+        taken: Bools = np.asarray(self.subscribed.any(axis=1))
+        return taken[self.topic_of]
 
     # ---- members -----------------------------------------------------------------------------------------------
 
@@ -195,7 +196,7 @@ class Problem:
         """Members that could hold at least one partition, given subscriptions, pins and caps; shape (M,)."""
         free = np.zeros(len(self.topics), dtype=bool)
         free[self.topic_of[self.pins == NOBODY]] = True
-        active: Bools = self.allowed[free].any(axis=0)
+        active: Bools = np.asarray(self.allowed[free].any(axis=0))
         active[self.pins[self.pins != NOBODY]] = True
         return active
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY, Problem
@@ -25,7 +24,7 @@ def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[str, CountRu
     if (problem.owner != NOBODY).any() and (goal.stickiness or goal.max_moves is not None):
         yield "stickiness", rule, replace(goal, stickiness=0, max_moves=None, fewest=False)
     if not problem.equal_subscriptions:
-        everyone = problem.subscribed | (problem.subscribed.any(axis=1)[:, None] & problem.active)
+        everyone = problem.subscribed | np.logical_and.outer(problem.subscribed.any(axis=1), problem.active)
         yield "subscriptions", _rule_for(replace(problem, subscribed=everyone), rule), goal
     if (problem.pins != NOBODY).any():
         yield "pins", _rule_for(replace(problem, pins=np.full_like(problem.pins, NOBODY)), rule), goal

@@ -7,11 +7,10 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from ortools.sat.python import cp_model
-
 from evenlag.model.backends.outcome import Limits, Outcome, Report
 from evenlag.model.formulation import Mip
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
 
 LARGEST_SUM = 2**60  # CP-SAT works in int64 and wants room to spare
 
@@ -22,7 +21,7 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     if max(mip.upper, default=0) * sum(abs(cost) for cost in mip.costs.values()) >= LARGEST_SUM:
         return Outcome(stopped="failed", failure="lags are too large for CP-SAT's 64-bit integers")
     model = cp_model.CpModel()
-    columns = [
+    columns: list[Any] = [
         model.new_int_var(lower, upper, name)
         for lower, upper, name in zip(mip.lower, mip.upper, mip.names, strict=True)
     ]
@@ -46,7 +45,7 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     booleans = columns[: mip.booleans]
     status = solver.solve(model, _Reporter(booleans, report))
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    values = np.array(solver.values(booleans), dtype=np.int64) if found and booleans else None
+    values = np.array([solver.value(column) for column in booleans], dtype=np.int64) if found else None
     if status == cp_model.INFEASIBLE:
         return Outcome(stopped="failed", failure="CP-SAT finds the model infeasible")
     if status == cp_model.MODEL_INVALID:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
 from evenlag.model.formulation import Mip
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

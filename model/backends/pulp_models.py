@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pulp
-from numpy.typing import NDArray
-
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.backends.outcome import Limits, Outcome, Report
 from evenlag.model.formulation import Mip
+from numpy.typing import NDArray
 
 NODES_PER_WORK = 2000
 
@@ -48,7 +47,7 @@ def build(mip: Mip) -> pulp.LpProblem:
     return problem
 
 
-def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
+def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) -> Outcome:
     """Solve the program by the CBC that comes with PuLP; the bound is read from its log."""
     started = time.monotonic()
     problem = build(mip)
@@ -80,7 +79,7 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Repor
     return _outcome(problem, mip, bound, proven, limits)
 
 
-def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
+def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) -> Outcome:
     """Solve the program by HiGHS, its gaps tightened to 0.
 
     Its tolerances stay as they are: with mip_feasibility_tolerance 1e-9 HiGHS 1.13 calls wrong optima proven.
@@ -106,17 +105,18 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     return _outcome(problem, mip, bound, problem.sol_status == pulp.LpSolutionOptimal, limits)
 
 
-def write(mip: Mip, path: Path) -> None:
-    """Write the program to `path` as LP or MPS by its suffix, the names of partitions and members as comments."""
+def write(mip: Mip, path: Path, form: str | None = None) -> None:
+    """Write the program to `path` as "lp" or "mps" (default: by its suffix), its names explained in comments."""
     problem = build(mip)
+    lp = (form or path.suffix.lstrip(".")) == "lp"
     partitions, members = mip.problem.partitions, mip.problem.members
-    mark = "\\" if path.suffix == ".lp" else "*"
+    mark = "\\" if lp else "*"
     legend = [f"{mark} evenlag: the assignment of group {mip.problem.group!r} as a mixed-integer program"]
     legend += [
         f"{mark} x_{p}_{m}: {partitions[p][0]}-{partitions[p][1]} goes to {members[m]}"
         for p, m in zip(mip.x_partition.tolist(), mip.x_member.tolist(), strict=True)
     ]
-    (problem.writeLP if path.suffix == ".lp" else problem.writeMPS)(str(path))
+    (problem.writeLP if lp else problem.writeMPS)(str(path))
     path.write_text("\n".join(legend) + "\n" + path.read_text())
 
 

@@ -11,10 +11,9 @@ import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
-from numpy.typing import NDArray
-
 from evenlag.model.backends.outcome import Backend, Limits, Outcome
 from evenlag.model.formulation import Mip
+from numpy.typing import NDArray
 
 GRACE = 0.05  # seconds past its limit that a backend gets to hand over its result
 
@@ -25,7 +24,7 @@ def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -
     The best solution reported so far is kept outside: it survives a backend that is ended or dies.
     """
     deadline = time.monotonic() + limits.seconds
-    context = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
+    context: Any = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(backend, mip, hint, limits, theirs), daemon=True)
     with warnings.catch_warnings():
@@ -71,7 +70,7 @@ def _guarded(
     backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, out: Connection | None = None
 ) -> Outcome:
     try:
-        return backend(mip, hint, limits, out.send if out is not None else lambda values: None)
+        return backend(mip, hint, limits, out.send if out is not None else lambda _: None)
     except Exception as error:
         return Outcome(stopped="failed", failure=f"{type(error).__name__}: {error}")
 

@@ -1,0 +1,48 @@
+# Every target sets up what it needs; `make help` lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := evenlag model heuristics compare pipeline live
+
+.PHONY: help demo test lint format types bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/.ready ## plan and audit a recorded cluster on local Spark: tables, Parquet and a picture
+	$(BIN)/evenlag demo
+
+test: .venv/.ready lint ## run every test: unit, property, conformance, Spark, a real broker, the README
+	$(BIN)/python -m pytest
+
+lint: .venv/.ready types ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv/.ready .typing/evenlag ## check types alone
+	MYPYPATH=.typing $(BIN)/mypy -p evenlag
+
+format: .venv/.ready ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.ready ## print the benchmark tables
+	$(BIN)/python -m benchmarks
+
+lock: .venv/.ready ## resolve constraints.txt anew
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 pyproject.toml --extra all --extra dev \
+	  --no-annotate --no-header --quiet --upgrade --output-file constraints.txt
+	@printf '%s\n%s\n' '# Versions of a reproducible set-up; `make lock` writes this file anew.' "$$(cat constraints.txt)" > constraints.txt
+
+clean: ## remove everything that the targets made
+	rm -rf .venv .typing .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out *.egg-info
+
+.venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
+	@PYTHON='$(PYTHON)' sh scripts/setup.sh
+
+# mypy does not follow the editable install's mapping of root folders to evenlag.*; a folder of links it does.
+.typing/evenlag: $(wildcard evenlag/*)
+	@rm -rf .typing && mkdir -p .typing/evenlag
+	@for file in evenlag/*.py evenlag/py.typed; do ln -s "../../$$file" .typing/evenlag/; done
+	@for room in $(filter-out evenlag,$(SOURCES)); do ln -s "../../$$room" .typing/evenlag/; done

@@ -1,0 +1,171 @@
+"""Results as tables that a person likes to read; the command line prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from evenlag.compare.audit import Audit
+from evenlag.compare.frontier import Frontier
+from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+BAR = 24  # characters of the longest load bar
+MOST_ROWS = 30  # members or moves shown before the rest is summed up
+
+
+def number(value: Number | float | None) -> str:
+    """Return messages with thousands separators, whole ones without decimals."""
+    if value is None:
+        return "–"
+    value = float(value) if not isinstance(value, int) else value
+    return f"{value:,.0f}" if isinstance(value, int) or value.is_integer() or abs(value) >= 1000 else f"{value:,.2f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a fraction as a percentage that does not round a small one to nothing."""
+    if share is None:
+        return "–"
+    return "0 %" if share == 0 else f"{share:.2%}".replace("%", " %") if share >= 5e-5 else f"{share * 100:.1g} %"
+
+
+def plan_report(result: Result) -> RenderableType:
+    """Return the headline, the members before and after, and the moves."""
+    parts: list[RenderableType] = [_headline(result)]
+    if result.status != "EMPTY":
+        parts += [_members(result.plan), _moves(result.plan)]
+    if result.unassigned:
+        names = [f"{topic}-{partition}" for topic, partition in result.unassigned]
+        parts.append(Text(f"nobody subscribes to {_some(names)}", style="yellow"))
+    if result.violation is not None:
+        parts.append(Text(f"breaks {result.balance} balance: {result.violation}", style="yellow"))
+    parts += [Text(f"note: {warning}", style="yellow") for warning in result.warnings]
+    return Group(*parts)
+
+
+def _headline(result: Result) -> Text:
+    problem = result.plan.problem
+    text = Text()
+    text.append(f"{problem.group}", style="bold")
+    text.append(f"  {len(problem.lags):,} partitions, {int(problem.active.sum()):,} active members, ")
+    text.append(f"{result.balance} balance\n")
+    if result.status == "EMPTY":
+        return text.append("EMPTY: no member can take anything, so there is nothing to assign", style="yellow")
+    style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
+    text.append(result.status, style=style)
+    text.append(f"  spread {number(result.spread)}, bound {number(result.bound)}, gap {percent(result.gap)}")
+    text.append(f"  by {result.method} in {result.seconds:.2f} s")
+    if (problem.owner != NOBODY).any():
+        today = current_plan(problem)
+        text.append(
+            f"\ntoday's spread {number(today.spread)}; {result.moves} moves, {result.forced_moves} newly assigned"
+        )
+        text.append(f", stickiness {_sticky(result)}")
+    if result.binding:
+        text.append(f"\nheld up by {', '.join(result.binding)}")
+    return text
+
+
+def _sticky(result: Result) -> str:
+    sticky = result.stickiness
+    return sticky if isinstance(sticky, str) else f"{number(sticky)} messages a move"
+
+
+def _members(plan: Plan) -> Table:
+    problem = plan.problem
+    today = current_plan(problem) if (problem.owner != NOBODY).any() else None
+    weighted = not problem.equal_weights
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("member")
+    if weighted:
+        table.add_column("weight", justify="right")
+    columns = ["partitions today", "lag today"] if today is not None else []
+    for name in [*columns, "partitions", "lag"]:
+        table.add_column(name, justify="right")
+    table.add_column("")
+    highest = max([*plan.loads.tolist(), *(today.loads.tolist() if today is not None else []), 1])
+    order = np.argsort(-plan.loads.astype(np.float64), kind="stable").tolist()
+    for m in order[:MOST_ROWS]:
+        row = [problem.members[m]]
+        if weighted:
+            row.append(f"{float(problem.weights[m]):g}")
+        if today is not None:
+            row += [f"{today.counts[m]:,}", number(int(today.loads[m]))]
+        bar = "█" * max(round(BAR * int(plan.loads[m]) / highest), int(plan.loads[m] > 0))
+        table.add_row(*row, f"{plan.counts[m]:,}", number(int(plan.loads[m])), Text(bar, style="cyan"))
+    if len(order) > MOST_ROWS:
+        rest = order[MOST_ROWS:]
+        table.add_row(f"… {len(rest):,} more, the lightest with {number(int(plan.loads[rest].min()))}")
+    return table
+
+
+def _moves(plan: Plan) -> RenderableType:
+    problem = plan.problem
+    moved = np.flatnonzero((problem.owner != NOBODY) & (problem.owner != plan.member_of))
+    if not len(moved):
+        return Text("")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("move", "from", "to"):
+        table.add_column(name)
+    table.add_column("lag", justify="right")
+    for p in moved[np.argsort(-problem.lags[moved].astype(np.float64), kind="stable")][:MOST_ROWS]:
+        topic, partition = problem.partitions[p]
+        source, target = problem.members[problem.owner[p]], problem.members[plan.member_of[p]]
+        table.add_row(f"{topic}-{partition}", source, target, number(int(problem.lags[p])))
+    if len(moved) > MOST_ROWS:
+        table.add_row(f"… {len(moved) - MOST_ROWS:,} more")
+    return table
+
+
+def audit_report(audit: Audit) -> RenderableType:
+    """Return one group's strategies beside the optimum."""
+    rows = [{"group": audit.problem.group, **vars(row)} for row in audit.rows]
+    notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
+    return Group(audit_table(rows, title=audit.problem.group), *notes)
+
+
+def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:
+    """Return audit rows of one group as a table."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+    for name in ("strategy", "balance"):
+        table.add_column(name)
+    for name in ("counts", "spread", "above the best", "above the bound", "moves"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in rows:
+        counts = "–" if row["count_min"] is None else f"{row['count_min']}–{row['count_max']}"
+        proof = f"{row['status']}, bound {number(row['bound'])}" if row["gap"] is not None else ""
+        remark = row["error"] or row["violation"] or proof
+        table.add_row(
+            row["strategy"], row["balance"], counts, number(row["spread"]), number(row["excess"]),
+            number(row["bound_excess"]), "–" if row["moves"] is None else f"{row['moves']:,}",
+            Text(remark, style="yellow" if row["error"] or row["violation"] else "green", overflow="fold"),
+            style="bold" if row["strategy"] == "optimal" else "",
+        )  # fmt: skip
+    return table
+
+
+def frontier_report(curve: Frontier) -> RenderableType:
+    """Return the curve of spread against moves, the knee marked."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{curve.problem.group}: what each move buys")
+    for name in ("moves", "spread", "bound"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    highest = max(float(curve.points[0].spread), 1.0)
+    for place, point in enumerate(curve.points):
+        bar = Text("█" * round(BAR * float(point.spread) / highest), style="cyan")
+        if place == curve.knee and len(curve.points) > 2:
+            bar.append(" ← knee", style="bold")
+        table.add_row(f"{point.moves:,}", number(point.spread), number(point.bound), bar)
+    return table
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"

@@ -1,0 +1,325 @@
+"""The `evenlag` command: it owns the terminal; all it does is a call to the library."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from evenlag import __version__
+from evenlag.compare import audit as audit_group
+from evenlag.compare import frontier as frontier_curve
+from evenlag.compare.report import audit_report, frontier_report, plan_report
+from evenlag.errors import EvenlagError
+from evenlag.inputs import AUTO_OFFSET_RESETS, read_group
+from evenlag.model.backends.pulp_models import write as write_mip
+from evenlag.model.balance import BALANCES, count_rule
+from evenlag.model.files import write_json, written_aside
+from evenlag.model.formulation import formulate
+from evenlag.model.objective import DEFAULT_STICKINESS, KINDS, resolve_objective
+from evenlag.model.plan import plain
+from evenlag.solve import METHODS, solve
+
+out = Console(soft_wrap=False)
+err = Console(stderr=True)
+
+Command = Callable[..., Any]
+FILE = click.Path(path_type=Path)
+
+
+def main() -> None:
+    """Run the command; input errors are one line on stderr and exit status 1."""
+    try:
+        commands(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("evenlag: interrupted", err=True)
+        sys.exit(130)
+    except EvenlagError as error:
+        click.echo(f"evenlag: {' '.join(str(error).split())}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="evenlag")
+def commands() -> None:
+    """Provably good partition assignments for Kafka consumer groups that lag unevenly."""
+
+
+# ---- options that several commands share -------------------------------------------------------------------------
+
+
+def _options(*options: Command) -> Command:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def _stickiness(_: click.Context, __: click.Parameter, value: str) -> str | float:
+    try:
+        return float(value) if "." in value else int(value)
+    except ValueError:
+        return value
+
+
+reading = _options(
+    click.argument("input", type=FILE),
+    click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
+    click.option("--group", help="The group to take from a table of several."),
+    click.option("--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default="latest", show_default=True,
+                 help="What the lag of a partition without a commit is."),
+)  # fmt: skip
+balancing = click.option("--balance", type=click.Choice(BALANCES), default="both", show_default=True)
+modelling = _options(
+    balancing,
+    click.option("--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
+                 help="Messages one move must save, a share of the mean load, or fewest-moves."),
+    click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
+    click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
+                 help="Partitions by which a count may leave its range."),
+    click.option("--objective", type=click.Choice(KINDS), default="spread", show_default=True),
+)  # fmt: skip
+POSITIVE = click.FloatRange(0, min_open=True)
+
+
+def limiting(default: float | None, what: str = "Seconds for the whole call.") -> Command:
+    """Return the options that every solving command has."""
+    return _options(
+        click.option("--time-limit", type=POSITIVE, default=default, show_default=default is not None, help=what),
+        click.option("--seed", type=int, default=0, show_default=True),
+        click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock."),
+        click.option("--threads", type=click.IntRange(1), help="For the MIP; default all processors, at most 8."),
+    )
+
+
+as_json = click.option("--json", "json_wanted", is_flag=True, help="Print JSON and nothing else on stdout.")
+gap_option = click.option("--gap", type=click.FloatRange(0), default=0.0, show_default=True,
+                          help="Stop within this fraction of the mean load of the bound.")  # fmt: skip
+
+
+# ---- commands ----------------------------------------------------------------------------------------------------
+
+
+@commands.command()
+@reading
+@modelling
+@click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True, metavar="METHOD",
+              help=f"One of {', '.join(METHODS)}.")  # fmt: skip
+@limiting(10.0)
+@gap_option
+@as_json
+@click.option("--out", "out_file", type=FILE, help="Write the result file here.")
+def plan(
+    input: Path, members: Path | None, group: str | None, auto_offset_reset: str, json_wanted: bool,  # noqa: A002
+    out_file: Path | None, **parameters: Any,
+) -> None:  # fmt: skip
+    """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
+    with working("reading"):
+        problem, notes = read_group(input, members, group, auto_offset_reset)
+    with working(f"solving {problem.group}"):
+        result = solve(problem, **parameters)
+    document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
+    if out_file is not None:
+        write_json(out_file, document)
+    if json_wanted:
+        click.echo(json.dumps(document))
+        return
+    out.print(plan_report(result))
+    for note in notes:
+        out.print(f"note: {note}", style="yellow", highlight=False)
+
+
+@commands.command()
+@reading
+@balancing
+@limiting(10.0)
+@as_json
+def frontier(
+    input: Path, members: Path | None, group: str | None, auto_offset_reset: str, json_wanted: bool,  # noqa: A002
+    **parameters: Any,
+) -> None:  # fmt: skip
+    """Show how much spread each further move buys."""
+    problem, _ = read_group(input, members, group, auto_offset_reset)
+    with counting("budgets of moves solved") as progress:
+        curve = frontier_curve(problem, progress=progress, **parameters)
+    if not json_wanted:
+        out.print(frontier_report(curve))
+        return
+    points = [
+        {
+            "moves": point.moves,
+            "spread": plain(point.spread),
+            "bound": plain(point.bound),
+            "assignment": {member: [list(name) for name in names] for member, names in point.assignment.items()},
+        }
+        for point in curve.points
+    ]
+    click.echo(json.dumps({"group": problem.group, "balance": curve.balance, "knee": curve.knee, "points": points}))
+
+
+@commands.command()
+@reading
+@modelling
+@click.option("--format", "form", type=click.Choice(["lp", "mps"]), required=True)
+@click.option("--out", "out_file", type=FILE, help="File to write; default: standard output.")
+def export(
+    input: Path, members: Path | None, group: str | None, auto_offset_reset: str, form: str,  # noqa: A002
+    out_file: Path | None, balance: str, slack: int, objective: str, stickiness: str | float, max_moves: int | None,
+) -> None:  # fmt: skip
+    """Write the MIP of one group as LP or MPS, for any solver."""
+    problem, _ = read_group(input, members, group, auto_offset_reset)
+    rule = count_rule(problem, balance, slack)
+    mip = formulate(problem, rule, resolve_objective(rule, objective, stickiness, max_moves))
+    if out_file is not None:
+        with written_aside(out_file) as part:
+            write_mip(mip, part, form)
+    else:
+        with working("writing the model"):
+            text = mip_text(mip, form)
+        click.echo(text, nl=False)
+
+
+@commands.command()
+@click.argument("inputs", nargs=-1, type=FILE)
+@click.option("--offsets", type=FILE, help="Offsets table of many groups: audited on Spark.")
+@click.option("--members", type=FILE, help="Members table that goes with --offsets.")
+@click.option("--out", "out_folder", type=FILE, help="Folder for the tables plans, audit and rejects (with --offsets).")
+@click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
+@balancing
+@click.option("--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default="latest", show_default=True)
+@click.option("--group-time-limit", type=POSITIVE, default=2.0, show_default=True, help="Seconds for one group.")
+@limiting(None, "Seconds for the whole call; default: as many as the groups need.")
+@gap_option
+@as_json
+def audit(
+    inputs: tuple[Path, ...], offsets: Path | None, members: Path | None, out_folder: Path | None, overwrite: bool,
+    balance: str, auto_offset_reset: str, group_time_limit: float, time_limit: float | None, json_wanted: bool,
+    **parameters: Any,
+) -> None:  # fmt: skip
+    """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
+    if bool(inputs) == (offsets is not None):
+        raise click.UsageError("give problem files, or --offsets with --out for a fleet on Spark")
+    if offsets is not None:
+        if out_folder is None:
+            raise click.UsageError("--offsets needs --out, the folder for the tables")
+        from evenlag.fleet import audit_fleet
+
+        with counting("groups audited") as progress:
+            summary = audit_fleet(
+                offsets, members, out_folder, overwrite=overwrite, balance=balance,
+                auto_offset_reset=auto_offset_reset, group_time_limit=group_time_limit, time_limit=time_limit,
+                progress=progress, **parameters,
+            )  # fmt: skip
+        click.echo(json.dumps(summary.to_dict())) if json_wanted else out.print(summary.report())
+        return
+    documents = []
+    for path in inputs:
+        problem, notes = read_group(path, members, None, auto_offset_reset)
+        with working(f"auditing {problem.group}"):
+            audited = audit_group(problem, time_limit=group_time_limit, **parameters)
+        documents.append({"group": problem.group, "rows": [vars(row) for row in audited.rows], "warnings": notes})
+        if not json_wanted:
+            out.print(audit_report(audited))
+    if json_wanted:
+        click.echo(json.dumps(documents))
+
+
+@commands.command()
+@click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="Brokers, joined by commas.")
+@click.option("--group", "groups", multiple=True, help="A group to take; may be given again. Default: all.")
+@click.option("--out", "out_folder", type=FILE, required=True, help="Folder for the offsets and members tables.")
+@click.option("--format", "form", type=click.Choice(["csv", "jsonl", "parquet"]), default="csv", show_default=True)
+@click.option("--timeout", type=POSITIVE, default=10.0, show_default=True, help="Seconds.")
+@click.option("--command-config", type=FILE, help="Properties file with more client settings (TLS, SASL, …).")
+@as_json
+def snapshot(
+    bootstrap_server: str, groups: tuple[str, ...], out_folder: Path, form: Any, timeout: float,
+    command_config: Path | None, json_wanted: bool,
+) -> None:  # fmt: skip
+    """Record the offsets and members of consumer groups from a running cluster."""
+    from evenlag import live
+
+    config = live.read_client_config(command_config) if command_config is not None else None
+    with working(f"asking {bootstrap_server}"):
+        taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config)
+    files = live.write_snapshot(taken, out_folder, form)
+    names = {str(row["group"]) for row in [*taken.offsets, *taken.members]}
+    document = {
+        "groups": sorted(names),
+        "partitions": len(taken.offsets),
+        "members": len(taken.members),
+        "warnings": taken.warnings,
+        "files": [str(path) for path in files],
+    }
+    if json_wanted:
+        click.echo(json.dumps(document))
+        return
+    click.echo(f"{len(names)} groups, {len(taken.offsets)} partitions, {len(taken.members)} members")
+    for path in files:
+        click.echo(f"  {path}")
+    for warning in taken.warnings:
+        click.echo(f"note: {warning}", err=True)
+
+
+@commands.command()
+@click.option("--out", "out_folder", type=FILE, default=Path("out/demo"), show_default=True)
+@click.option("--group-time-limit", type=POSITIVE, default=5.0, show_default=True, help="Seconds for one group.")
+def demo(out_folder: Path, group_time_limit: float) -> None:
+    """Run the main job on a snapshot recorded from a real cluster, on local Spark."""
+    from evenlag.fleet import run_demo
+
+    with counting("groups audited") as progress:
+        summary = run_demo(out_folder, group_time_limit=group_time_limit, progress=progress)
+    out.print(summary.report())
+
+
+# ---- progress ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that work goes on, on a terminal only."""
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True,
+        disable=not err.is_terminal,
+    ) as progress:  # fmt: skip
+        progress.add_task(what)
+        yield
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of how many are done, on a terminal only."""
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=err, transient=True, disable=not err.is_terminal,
+    ) as progress:  # fmt: skip
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def mip_text(mip: Any, form: str) -> str:
+    """Return the MIP as text."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
+        path = Path(folder) / f"model.{form}"
+        write_mip(mip, path, form)
+        return path.read_text()

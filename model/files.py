@@ -1,0 +1,83 @@
+"""Problem and result files: JSON in, JSON out, nothing half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evenlag.model.problem import Problem
+
+from evenlag.errors import InvalidProblemError, SourceError
+
+
+def read_problem(path: Path) -> Problem:
+    """Read a problem file (docs/formats.md).
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read or is no JSON; the message names the line.
+    InvalidProblemError
+        It describes no valid problem; the message names the place.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read ({_reason(error)})") from error
+    try:
+        document = json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{path}: no valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
+    except (InvalidProblemError, RecursionError) as error:
+        raise InvalidProblemError(f"{path}: {str(error) or 'nested too deeply'}") from error
+    try:
+        return Problem.from_dict(document)
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{path}: {error}") from error
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a document aside and rename it.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be written.
+    """
+    with written_aside(path) as part:
+        part.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path` (same suffix) to write to; it takes its place if all went well."""
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        part = Path(name)
+        try:
+            yield part
+            part.chmod(0o644)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({_reason(error)})") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidProblemError(f"{twice!r} is given twice in one object; keep one of the two")
+    return found
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
