@@ -110,8 +110,8 @@ def audit(
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
     for number, balance in enumerate(BALANCES):
-        left = time_limit if deterministic else time_limit - (time.monotonic() - started)
-        share = max(left / (1 if deterministic else len(BALANCES) - number), 0.001)
+        left = time_limit - (time.monotonic() - started)
+        share = time_limit / len(BALANCES) if deterministic else max(left / (len(BALANCES) - number), 0.001)
         if (twin := _same_rule(problem, balance, optima)) is not None:
             optima[balance] = twin
             continue

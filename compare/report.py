@@ -134,10 +134,10 @@ def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:
     """Return audit rows of one group as a table."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
     for name in ("strategy", "balance"):
-        table.add_column(name)
-    for name in ("counts", "spread", "above the best", "above the bound", "moves"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+        table.add_column(name, no_wrap=True)
+    for name in ("counts", "spread", "above best", "above bound", "moves"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", overflow="fold")
     for row in rows:
         counts = "–" if row["count_min"] is None else f"{row['count_min']}–{row['count_max']}"
         proof = f"{row['status']}, bound {number(row['bound'])}" if row["gap"] is not None else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,8 +28,11 @@ from evenlag.model.objective import DEFAULT_STICKINESS, KINDS, resolve_objective
 from evenlag.model.plan import plain
 from evenlag.solve import METHODS, solve
 
-out = Console(soft_wrap=False)
+WIDE = 132  # columns where there is no terminal to ask
 err = Console(stderr=True)
+out = Console(highlight=False)
+if not out.is_terminal and "COLUMNS" not in os.environ:
+    out = Console(highlight=False, width=WIDE)
 
 Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)
@@ -143,7 +147,7 @@ def plan(
         return
     out.print(plan_report(result))
     for note in notes:
-        out.print(f"note: {note}", style="yellow", highlight=False)
+        out.print(f"note: {note}", style="yellow")
 
 
 @commands.command()

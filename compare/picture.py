@@ -1,0 +1,100 @@
+"""One picture of an audit: where the lag sits, and how far each strategy is from the best (needs matplotlib)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evenlag.compare.audit import CURRENT, OPTIMAL
+from evenlag.model.files import written_aside
+
+from evenlag.errors import SourceError
+
+TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
+
+
+@dataclass(frozen=True)
+class Loads:
+    """One group's lag per member in messages, today and under the plan, members in the same order."""
+
+    group: str
+    today: Sequence[float]
+    planned: Sequence[float]
+    mean: float
+
+
+def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[str, float], path: Path) -> None:
+    """Draw one group's members before and after, and every strategy's excess over all groups; write it to `path`.
+
+    Parameters
+    ----------
+    loads : Loads
+        The group to show.
+    rows : audit rows
+        With `group`, `strategy`, `balance` and `excess`.
+    mean_loads : mapping of group to messages per member
+        What excesses are measured in.
+    path : Path
+        The suffix decides the format.
+
+    Raises
+    ------
+    SourceError
+        matplotlib is missing, or the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise SourceError("pictures need matplotlib: pip install 'evenlag[plot]'") from error
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
+    _members(left, loads)
+    _excess(right, list(rows), mean_loads)
+    with written_aside(path) as part:
+        figure.savefig(part, dpi=130)
+
+
+def _members(axes: Any, loads: Loads) -> None:
+    order = sorted(range(len(loads.today)), key=lambda m: -loads.today[m])
+    places = range(len(order))
+    axes.bar([x - 0.2 for x in places], [loads.today[m] for m in order], 0.4, color=TODAY, label="today")
+    axes.bar([x + 0.2 for x in places], [loads.planned[m] for m in order], 0.4, color=BEST, label="evenlag")
+    axes.axhline(loads.mean, color=LINE, linewidth=1, label="mean: nothing can be more even")
+    axes.set_title(f"{loads.group}: lag per member", loc="left", fontsize=11)
+    axes.set_xticks([])
+    axes.set_xlabel("members, the most loaded first")
+    axes.set_ylabel("messages still to be read")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.legend(frameon=False, fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, float]) -> None:
+    strategies = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name not in (OPTIMAL, CURRENT)]
+    strategies = [CURRENT, *strategies] if any(row["strategy"] == CURRENT for row in rows) else strategies
+    for height, strategy in enumerate(reversed(strategies)):
+        shares, broken = [], 0
+        for row in rows:
+            if row["strategy"] != strategy:
+                continue
+            if row["excess"] is None:
+                broken += 1
+            elif mean_loads.get(row["group"]):
+                shares.append(max(float(row["excess"]) / mean_loads[row["group"]], 0.0))
+        axes.plot(shares, [height] * len(shares), "o", color=BEST, alpha=0.55, markersize=7, markeredgewidth=0)
+        if broken:
+            axes.annotate(
+                f"breaks its balance in {broken}", (1, height + 0.28), xycoords=("axes fraction", "data"),
+                ha="right", fontsize=8, color="#777777",
+            )  # fmt: skip
+    axes.set_xscale("symlog", linthresh=1e-3)
+    axes.set_xlim(left=-2e-4)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.4g}" if value else "best")
+    axes.set_yticks(range(len(strategies)), reversed(strategies))
+    axes.set_title("spread above the best under the same balance", loc="left", fontsize=11)
+    axes.set_xlabel("share of the group's mean load; one dot a group")
+    axes.grid(axis="x", color="#eeeeee")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)

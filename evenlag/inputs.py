@@ -1,0 +1,149 @@
+"""One group out of whatever file the command is given: a problem file, a snapshot table, kafka-consumer-groups text.
+
+The Spark job puts bad rows aside; a person who asks for one group is told of the first one instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.files import read_problem
+from evenlag.model.lag import partition_lag
+from evenlag.model.parse import MAX_PARTITION
+from evenlag.model.problem import Problem
+from evenlag.pipeline.group import GroupRows, Member
+from evenlag.pipeline.tables import TableKind, read_table
+
+AUTO_OFFSET_RESETS = ("latest", "earliest")
+_WHOLE = ("partition", "log_start_offset", "log_end_offset", "current_offset", "lag")
+_MOST_NAMES = 8  # groups listed in an error
+
+Row = Mapping[str, Any]
+
+
+def read_group(
+    path: Path, members: Path | None = None, group: str | None = None, auto_offset_reset: str = "latest"
+) -> tuple[Problem, list[str]]:
+    """Read one group; of a table with several times the latest.
+
+    Parameters
+    ----------
+    path : Path
+        `.json`: a problem file. Else a snapshot table or the text of `kafka-consumer-groups --describe`.
+    members : Path, optional
+        Members table that goes with an offsets table.
+    group : str, optional
+        Needed where the table holds several.
+    auto_offset_reset : str
+        What the lag of a partition without a commit is.
+
+    Returns
+    -------
+    Problem
+    list of str
+        What the reader should know: the time taken, clamped commits, and the like.
+
+    Raises
+    ------
+    SourceError
+        A file cannot be read.
+    InvalidProblemError
+        It holds no such group, or several and none is named; or a row is wrong: file, row and field are named.
+    """
+    if path.suffix == ".json":
+        if members is not None:
+            raise SourceError(f"{path}: a problem file names its members itself; leave --members out")
+        problem = read_problem(path)
+        if group not in (None, problem.group):
+            raise InvalidProblemError(f"{path}: holds group {problem.group!r}, not {group!r}")
+        return problem, []
+    rows = list(_numbered(path, "offsets"))
+    name = _chosen(path, {row["group"] for _, row in rows}, group)
+    rows = [(number, row) for number, row in rows if row["group"] == name]
+    times = sorted({row["snapshot_ts"] for _, row in rows}, key=lambda ts: (ts is not None, str(ts)))
+    rows = [(number, row) for number, row in rows if row["snapshot_ts"] == times[-1]]
+    taken = _members(members, name, times[-1]) if members is not None else None
+    group_rows = _group_rows(path, name, times[-1], rows, taken, auto_offset_reset)
+    notes = [f"{len(times)} snapshots in the file; the one of {times[-1]} is taken"] if len(times) > 1 else []
+    return group_rows.problem(), [*notes, *group_rows.notes]
+
+
+def _numbered(path: Path, kind: TableKind) -> Iterator[tuple[int, Row]]:
+    return enumerate(read_table(path, kind), start=1)
+
+
+def _chosen(path: Path, names: Iterable[Any], group: str | None) -> str:
+    known = sorted(str(name) for name in names if name)
+    shown = ", ".join(known[:_MOST_NAMES]) + (
+        f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    )
+    if not known:
+        raise InvalidProblemError(f"{path}: holds no group")
+    if group is None and len(known) > 1:
+        raise InvalidProblemError(f"{path}: holds {len(known)} groups; choose one with --group: {shown}")
+    if group is not None and group not in known:
+        raise InvalidProblemError(f"{path}: holds no group {group!r}; it has {shown}")
+    return group or known[0]
+
+
+def _group_rows(
+    path: Path, group: str, ts: Any, rows: list[tuple[int, Row]], members: tuple[Member, ...] | None, reset: str
+) -> GroupRows:
+    topics: dict[str, int] = {}
+    columns: tuple[list[int], list[int], list[int], list[str | None]] = ([], [], [], [])
+    clamped: Counter[str | None] = Counter()
+    seen: dict[tuple[str, int], int] = {}
+    for number, row in rows:
+        try:
+            topic, partition = _partition(row)
+            if (topic, partition) in seen:
+                raise InvalidProblemError(f"{topic}-{partition} is also in row {seen[topic, partition]}; keep one")
+            found = partition_lag(
+                row["log_start_offset"], row["log_end_offset"], row["current_offset"], row["lag"],
+                row["auto_offset_reset"] or reset,
+            )  # fmt: skip
+        except InvalidProblemError as error:
+            raise InvalidProblemError(f"{path}: row {number}: {error}") from error
+        seen[topic, partition] = number
+        clamped[found.clamped] += 1
+        place = topics.setdefault(topic, len(topics))
+        for column, value in zip(columns, (place, partition, found.messages, row["consumer_id"]), strict=True):
+            column.append(value)
+    topic_of, ids, lags, owners = columns
+    return GroupRows.sort(
+        (ts, group), list(topics), np.array(topic_of), np.array(ids), np.array(lags, dtype=np.int64), owners,
+        members=members, beyond_end=clamped["beyond_end"], before_start=clamped["before_start"],
+    )  # fmt: skip
+
+
+def _partition(row: Row) -> tuple[str, int]:
+    if not isinstance(row["topic"], str) or not row["topic"]:
+        raise InvalidProblemError("topic is missing")
+    place = row["topic"]
+    for name in _WHOLE:
+        if row[name] is not None and (isinstance(row[name], bool) or not isinstance(row[name], int)):
+            raise InvalidProblemError(f"{place}: {name} is not a whole number: {row[name]!r}")
+    partition = row["partition"]
+    if partition is None or not 0 <= partition <= MAX_PARTITION:
+        raise InvalidProblemError(f"{place}: partition must be 0, 1, 2, …, not {partition!r}")
+    return place, partition
+
+
+def _members(path: Path, group: str, ts: Any) -> tuple[Member, ...]:
+    members: dict[str, Member] = {}
+    for number, row in _numbered(path, "members"):
+        if row["group"] != group or row["snapshot_ts"] != ts:
+            continue
+        name, place = row["consumer_id"], f"{path}: row {number}"
+        if not isinstance(name, str) or not name:
+            raise InvalidProblemError(f"{place}: consumer_id is missing")
+        if name in members:
+            raise InvalidProblemError(f"{place}: member {name!r} is there twice; keep one")
+        members[name] = Member(name, row["topics"], row["weight"], row["max_partitions"], row["generation"])
+    return tuple(members.values())
