@@ -6,14 +6,13 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from evenlag.model.balance import count_rule
 from evenlag.model.check import plan_violation, violation
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 from evenlag.model.result import Result
-
-from evenlag.errors import EvenlagError
 from evenlag.solve import solve
 
 OPTIMAL, CURRENT = "optimal", "current"

@@ -10,7 +10,6 @@ from evenlag.model.clock import Clock
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import Problem
-
 from evenlag.solve import solve
 
 

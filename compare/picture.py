@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evenlag.compare.audit import CURRENT, OPTIMAL
-from evenlag.model.files import written_aside
-
 from evenlag.errors import SourceError
+from evenlag.model.files import written_aside
 
 TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
 

@@ -1,0 +1,27 @@
+"""The published partition assignors, each a pure function of a problem, and what balance each one promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evenlag.heuristics import constrained_sticky, lag_aware, ranges, roundrobin, sticky, weighted_sticky
+from evenlag.model.plan import Plan
+from evenlag.model.problem import Problem
+
+HEURISTICS: dict[str, Callable[[Problem], Plan]] = {
+    "range": ranges.assign,
+    "roundrobin": roundrobin.assign,
+    "lag-aware": lag_aware.assign,
+    "sticky": sticky.assign,
+    "constrained-sticky": constrained_sticky.assign,
+    "weighted-sticky": weighted_sticky.assign,
+}
+
+PROMISED_BALANCE: dict[str, str] = {
+    "range": "topic",
+    "roundrobin": "group",
+    "lag-aware": "topic",
+    "sticky": "group",
+    "constrained-sticky": "group",
+    "weighted-sticky": "topic",
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.flow import Cells
 from evenlag.model.plan import Plan

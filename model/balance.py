@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from evenlag.model.flow import Boxes, Cells, CountNetwork
-from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.model.flow import Boxes, Cells, CountNetwork
+from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 BALANCES = ("both", "topic", "group", "none")
 

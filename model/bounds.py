@@ -12,11 +12,12 @@ from math import ceil, floor, gcd
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Problem
-from numpy.typing import NDArray
 
 Sums = NDArray[Any]
 
@@ -80,7 +81,7 @@ def _per_member(window: _Window, rule: CountRule, active: NDArray[np.int64]) -> 
     held = problem.pins != NOBODY
     np.add.at(pinned, problem.pins[held], problem.lags[held])
     largest = np.zeros(len(problem.members), dtype=problem.lags.dtype)
-    for t in np.flatnonzero(problem.assignable[problem.topic_starts[:-1]]).tolist():
+    for t in np.flatnonzero(problem.subscribed.any(axis=1) & (problem.topic_sizes > 0)).tolist():
         lags = np.sort(problem.lags[problem.topic_slice(t)])[::-1]
         sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
         room = np.where(problem.allowed[t], len(lags), 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evenlag.model.problem import Problem
-
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.problem import Problem
 
 
 def read_problem(path: Path) -> Problem:

@@ -14,11 +14,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from evenlag.model.problem import NO_CAP, NOBODY, Problem
 from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
 from evenlag.errors import InfeasibleError
+from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 Cells = NDArray[np.int64]
 

@@ -13,11 +13,12 @@ from math import gcd
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Index, Problem
-from numpy.typing import NDArray
 
 Column = NDArray[Any]  # int64 or Python integers
 

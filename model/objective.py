@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
+from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan, whole
-
-from evenlag.errors import InfeasibleError, InvalidProblemError
 
 KINDS = ("spread", "makespan")
 FEWEST_MOVES = "fewest-moves"

@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem
 
 MAX_LAG = 2**62
 MAX_PARTITION = 2**31 - 1
@@ -262,8 +262,10 @@ def _owners(
 
 def _weight(name: str, weight: object) -> Fraction:
     value = Fraction(0)
-    if isinstance(weight, int | np.integer | Fraction) and not isinstance(weight, bool):
+    if isinstance(weight, int | Fraction) and not isinstance(weight, bool):
         value = Fraction(weight)
+    elif isinstance(weight, np.integer):
+        value = Fraction(int(weight))
     elif isinstance(weight, float | np.floating) and math.isfinite(weight):
         value = Fraction(Decimal(repr(float(weight))))  # 0.1 is meant as a tenth, not as its nearest double
     if value <= 0:

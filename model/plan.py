@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from evenlag.model.problem import NOBODY, Index, Ints, Problem
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidPlanError
+from evenlag.model.problem import NOBODY, Index, Ints, Problem
 
 Number = int | Fraction
 

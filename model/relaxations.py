@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY, Problem

@@ -7,10 +7,11 @@ import time
 from typing import Any
 
 import numpy as np
-from evenlag.model.backends.outcome import Limits, Outcome, Report
-from evenlag.model.formulation import Mip
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
+
+from evenlag.model.backends.outcome import Limits, Outcome, Report
+from evenlag.model.formulation import Mip
 
 LARGEST_SUM = 2**60  # CP-SAT works in int64 and wants room to spare
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from evenlag.model.formulation import Mip
 from numpy.typing import NDArray
+
+from evenlag.model.formulation import Mip
 
 
 @dataclass(frozen=True)

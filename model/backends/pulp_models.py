@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pulp
+from numpy.typing import NDArray
+
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.backends.outcome import Limits, Outcome, Report
 from evenlag.model.formulation import Mip
-from numpy.typing import NDArray
 
 NODES_PER_WORK = 2000
 

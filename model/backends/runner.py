@@ -11,9 +11,10 @@ import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
+from numpy.typing import NDArray
+
 from evenlag.model.backends.outcome import Backend, Limits, Outcome
 from evenlag.model.formulation import Mip
-from numpy.typing import NDArray
 
 GRACE = 0.05  # seconds past its limit that a backend gets to hand over its result
 

@@ -1,0 +1,5 @@
+"""`python -m evenlag` is the command."""
+
+from evenlag.cli import main
+
+main()

@@ -1,0 +1,50 @@
+"""Array steps that several assignors share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.problem import NOBODY, Problem
+
+Whole = NDArray[np.int64]
+
+
+def rank_within(groups: NDArray[Any]) -> Whole:
+    """Return each entry's rank among the entries of its group, in the order given: [7, 3, 7, 7] → [0, 0, 1, 2]."""
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    ranks = np.empty(len(groups), dtype=np.int64)
+    ranks[order] = np.arange(len(groups)) - np.searchsorted(ordered, ordered)
+    return ranks
+
+
+def in_turn(wanted: Whole) -> Whole:
+    """Return member numbers in rounds, each member in as many rounds as it wants: [1, 3, 2] → [0, 1, 2, 1, 2, 1]."""
+    members = np.repeat(np.arange(len(wanted)), wanted)
+    return members[np.argsort(rank_within(members), kind="stable")]
+
+
+def owned_counts(problem: Problem) -> Whole:
+    """Return how many partitions each member owned before, shape (M,)."""
+    return np.bincount(problem.owner[problem.owner != NOBODY], minlength=len(problem.members)).astype(np.int64)
+
+
+def same_topics(problem: Problem) -> bool:
+    """Whether every member subscribes to the same topics, pins and caps aside."""
+    return bool((problem.subscribed == problem.subscribed[:, :1]).all())
+
+
+def even_share(problem: Problem) -> tuple[int, Whole]:
+    """Return ⌊P/C⌋, and how many of its partitions each member keeps where counts are to be ⌊P/C⌋ or ⌈P/C⌉.
+
+    Only P mod C members can have ⌈P/C⌉: the first of those that own so many, by id. As the members that keep more
+    than ⌊P/C⌋ are never too many, the partitions nobody keeps always suffice to fill the others.
+    """
+    low, extra = divmod(int(problem.assignable.sum()), len(problem.members))
+    owned = owned_counts(problem)
+    keep = np.minimum(owned, low)
+    keep[np.flatnonzero(owned > low)[:extra]] += 1
+    return low, keep

@@ -1,0 +1,186 @@
+"""`sticky`: Kafka's StickyAssignor."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from evenlag.heuristics.arrays import Whole, even_share, in_turn, owned_counts, rank_within, same_topics
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY, Index, Problem
+
+MOST_SWEEPS = 100  # Kafka sets no limit; a million random groups needed fewer than ten each
+
+Batch = tuple[int, list[int]]  # a topic and some of its partitions
+
+
+def assign(problem: Problem) -> Plan:
+    """Even out the counts as far as subscriptions allow, and leave as many partitions as possible where they are.
+
+    As Kafka does, members that all subscribe to the same topics are served by a linear algorithm, which makes the
+    fewest moves that counts of ⌊P/C⌋ and ⌈P/C⌉ allow; others by the general one, which is a local search.
+
+    References
+    ----------
+    KIP-54, "Sticky Partition Assignment Strategy", with the generations of KIP-341; Apache Kafka 4.1,
+    ``org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor``, without racks.
+
+    Examples
+    --------
+    Example 2 of KIP-54: counts of 1, 2 and 3 where round-robin has 1, 1 and 4.
+
+    >>> lags = {"t0": [0], "t1": [0, 0], "t2": [0, 0, 0]}
+    >>> members = {"c0": ["t0"], "c1": ["t0", "t1"], "c2": ["t0", "t1", "t2"]}
+    >>> plan = assign(Problem.from_lags(lags, members))
+    >>> plan.assignment
+    {'c0': [('t0', 0)], 'c1': [('t1', 0), ('t1', 1)], 'c2': [('t2', 0), ('t2', 1), ('t2', 2)]}
+
+    Then `c0` leaves; the five other partitions stay.
+
+    >>> del members["c0"]
+    >>> owned = {member: plan.assignment[member] for member in members}
+    >>> assign(Problem.from_lags(lags, members, owned=owned)).assignment
+    {'c1': [('t0', 0), ('t1', 0), ('t1', 1)], 'c2': [('t2', 0), ('t2', 1), ('t2', 2)]}
+    """
+    if not problem.assignable.any():
+        return Plan(problem, np.full(len(problem.lags), NOBODY, dtype=np.int32))
+    return Plan(problem, _constrained(problem) if same_topics(problem) else _general(problem))
+
+
+# ---- equal subscriptions ---------------------------------------------------------------------------------------
+
+
+def _constrained(problem: Problem) -> Index:
+    """Keep owned partitions up to the even share, lowest numbers first; fill up in turn, then one more in turn."""
+    low, keep = even_share(problem)
+    by_number = np.lexsort((problem.topic_of, problem.partition_ids))
+    ranks = np.empty(len(by_number), dtype=np.int64)
+    ranks[by_number] = rank_within(problem.owner[by_number])
+    kept = (problem.owner != NOBODY) & (ranks < keep[problem.owner])
+    lacking = np.maximum(low - keep, 0)
+    full = np.argsort(lacking, kind="stable")  # in the order in which they come to ⌊P/C⌋
+    free = np.flatnonzero(problem.assignable & ~kept)
+    member_of = np.where(kept, problem.owner, NOBODY).astype(np.int32)
+    member_of[free] = np.concatenate([in_turn(lacking), full[keep[full] <= low]])[: len(free)]
+    return member_of
+
+
+# ---- mixed subscriptions ---------------------------------------------------------------------------------------
+
+
+def _general(problem: Problem) -> Index:
+    """Give every free partition to the member with the fewest, then move partitions until the counts are even.
+
+    Topics with few subscribers come first. Partitions that were free are moved as long as that helps, and only
+    then all of them. Of two assignments with equal balance scores the one before the moves stands.
+    """
+    subscribers = [np.flatnonzero(subscribed) for subscribed in problem.subscribed]
+    readers = np.array([len(members) for members in subscribers])
+    member_of, counts = problem.owner.copy(), owned_counts(problem)
+    free: list[Batch] = []
+    every: list[Batch] = []
+    for topic in np.argsort(readers, kind="stable").tolist():
+        if readers[topic]:
+            here = np.arange(problem.topic_starts[topic], problem.topic_starts[topic + 1])
+            unowned = here[member_of[here] == NOBODY]
+            takers = _fewest_first(counts, subscribers[topic], len(unowned))
+            member_of[unowned] = takers
+            counts += np.bincount(takers, minlength=len(counts))
+            free.append((topic, unowned.tolist()))
+            every.append((topic, here.tolist()))
+    sweeps = _Sweeps(problem, member_of, counts)
+    for batches in (free, every):
+        shared = [(topic, partitions) for topic, partitions in batches if readers[topic] > 1]
+        for _ in range(MOST_SWEEPS):
+            if not sweeps.sweep(shared):
+                break
+    better = _balance_score(np.array(sweeps.counts)) < _balance_score(counts)
+    return np.array(sweeps.holder, dtype=np.int32) if better else member_of
+
+
+def _fewest_first(counts: Whole, members: Whole, partitions: int) -> Whole:
+    """Return who takes each of some partitions, always the member with the fewest, then the smallest id."""
+    held = counts[members]
+    ascending = np.sort(held)
+    below = np.cumsum(ascending)
+    to_level = ascending * np.arange(1, len(members) + 1) - below  # what brings all before up to each member
+    raised = max(int(np.searchsorted(to_level, partitions)), 1)
+    level = -(-(partitions + int(below[raised - 1])) // raised)  # nobody ends above it
+    slots = np.repeat(np.arange(len(members)), np.maximum(level - held, 0))
+    height = held[slots] + rank_within(slots)
+    return members[slots[np.argsort(height, kind="stable")[:partitions]]]
+
+
+def _balance_score(counts: Whole) -> int:
+    """KIP-54's balance score: Σ |n_a − n_b| over all pairs of members."""
+    return int(((2 * np.arange(len(counts)) - len(counts) + 1) * np.sort(counts)).sum())
+
+
+class _Sweeps:
+    """Sweeps over partitions that move each one whose holder has two or more partitions above some subscriber.
+
+    Attributes
+    ----------
+    holder : list of int
+        Member that holds each partition now.
+    counts : list of int
+        Partitions that each member holds now.
+    """
+
+    def __init__(self, problem: Problem, member_of: Index, counts: Whole) -> None:
+        self.holder: list[int] = member_of.tolist()
+        self._home: list[int] = member_of.tolist()
+        self.counts: list[int] = counts.tolist()
+        self._subscribers = [np.flatnonzero(subscribed).tolist() for subscribed in problem.subscribed]
+        self._older = _owners_of_older_generation(problem)
+        # partitions away from their first holder, by topic, first holder and holder now
+        self._away: defaultdict[tuple[int, int, int], set[int]] = defaultdict(set)
+
+    def sweep(self, batches: Sequence[Batch]) -> bool:
+        """Go through the partitions once, in order, and say whether any was moved."""
+        counts, holder = self.counts, self.holder
+        moved = False
+        for topic, partitions in batches:
+            fewest = [(counts[member], member) for member in self._subscribers[topic]]
+            heapify(fewest)
+            for partition in partitions:
+                if counts[holder[partition]] > fewest[0][0] + 1:
+                    moved = True
+                    for member in self._relieve(topic, partition, fewest[0][1]):
+                        heappush(fewest, (counts[member], member))
+                    while fewest[0][0] != counts[fewest[0][1]]:  # an entry from before the count changed
+                        heappop(fewest)
+        return moved
+
+    def _relieve(self, topic: int, partition: int, member: int) -> tuple[int, int]:
+        """Move a partition towards the member with the fewest; return the two members whose counts changed.
+
+        If the partition's owner is of an older generation and has few enough, it goes back there instead. Where
+        another partition of the topic has gone the other way, that one is sent home in its place, so that no two
+        members exchange partitions. As in Kafka, home is looked at there, not who holds the partition now.
+        """
+        older = self._older[partition]
+        if older != NOBODY and self.counts[self.holder[partition]] > self.counts[older] + 1:
+            member = older
+        if returning := self._away.get((topic, member, self._home[partition])):
+            partition = min(returning)
+        source, home = self.holder[partition], self._home[partition]
+        if source != home:
+            self._away[topic, home, source].remove(partition)
+        if member != home:
+            self._away[topic, home, member].add(partition)
+        self.holder[partition] = member
+        self.counts[source] -= 1
+        self.counts[member] += 1
+        return source, member
+
+
+def _owners_of_older_generation(problem: Problem) -> list[int]:
+    """Return each partition's owner where it is of an older generation than the newest member, else `NOBODY`."""
+    generations = np.array([-1 if generation is None else generation for generation in problem.generations])
+    older = (problem.owner != NOBODY) & (generations < generations.max())[problem.owner]
+    owners: list[int] = np.where(older, problem.owner, NOBODY).tolist()
+    return owners

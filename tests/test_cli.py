@@ -1,0 +1,217 @@
+"""The command as a user meets it: what it prints, where, and its exit status."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import highspy
+import pytest
+
+KIP_169 = {
+    "group": "kip-169",
+    "topics": {"t0": [100_000, 60_000, 50_000]},
+    "members": {"c0": {"topics": ["t0"]}, "c1": {"topics": ["t0"]}},
+}
+DESCRIBE = """
+Consumer group 'gone' has no active members.
+
+GROUP   TOPIC   PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG  CONSUMER-ID  HOST   CLIENT-ID
+pay     orders  0          10              110             100  c-1          /1.1   x
+pay     orders  1          -               60              -    c-1          /1.1   x
+pay     orders  2          10              60              50   c-2          /1.1   y
+"""
+
+
+def evenlag(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "evenlag", *map(str, words)]
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False)
+
+
+@pytest.fixture
+def kip_169(tmp_path: Path) -> Path:
+    path = tmp_path / "kip-169.json"
+    path.write_text(json.dumps(KIP_169))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("method", "loads"),
+    [("auto", {100_000, 110_000}), ("range", {160_000, 50_000}), ("roundrobin", {150_000, 60_000})],
+)
+def test_the_example_of_kip_169(kip_169: Path, method: str, loads: set[int]) -> None:
+    done = evenlag("plan", kip_169, "--balance", "topic", "--method", method, "--json")
+    assert done.returncode == 0
+    result = json.loads(done.stdout)
+    assert set(result["loads"].values()) == loads
+    assert result["spread"] == max(loads) - min(loads)
+    assert result["status"] == ("OPTIMAL" if method == "auto" else "HEURISTIC")
+
+
+def test_a_person_gets_tables(kip_169: Path) -> None:
+    done = evenlag("plan", kip_169)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "OPTIMAL  spread 10,000, bound 10,000, gap 0 %" in done.stdout
+    assert "110,000" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("weights", "topics", "counts"),
+    [
+        ((900, 90, 10), {"t0": [1] * 100}, [90, 9, 1]),
+        ((900, 90, 10), {f"t{i}": [1] * 10 for i in range(20)}, [180, 18, 2]),
+    ],
+)
+def test_weights_share_the_partitions_out(tmp_path: Path, weights: tuple[int], topics: object, counts: object) -> None:
+    members = {f"c{i}": {"topics": list(topics), "weight": weight} for i, weight in enumerate(weights)}
+    path = tmp_path / "weights.json"
+    path.write_text(json.dumps({"topics": topics, "members": members}))
+    done = evenlag("plan", path, "--json", "--time-limit", 2)
+    assert list(json.loads(done.stdout)["counts"].values()) == counts
+
+
+def test_the_result_file_is_what_json_prints(kip_169: Path, tmp_path: Path) -> None:
+    done = evenlag("plan", kip_169, "--json", "--out", tmp_path / "result.json")
+    assert json.loads((tmp_path / "result.json").read_text()) == json.loads(done.stdout)
+
+
+def test_text_of_kafka_consumer_groups_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "groups.txt").write_text(DESCRIBE)
+    done = evenlag("plan", tmp_path / "groups.txt", "--json")
+    result = json.loads(done.stdout)
+    assert result["group"] == "pay"
+    assert sorted(result["loads"].values()) == [50, 100]
+    assert result["moves"] == 0
+    from_earliest = evenlag("plan", tmp_path / "groups.txt", "--json", "--auto-offset-reset", "earliest")
+    assert from_earliest.returncode == 1  # the text has no log start offset, so this lag cannot be known
+    assert "row 2" in from_earliest.stderr
+
+
+@pytest.mark.parametrize("form", ["lp", "mps"])
+def test_an_exported_model_has_the_same_optimum(kip_169: Path, tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"model.{form}"
+    assert evenlag("export", kip_169, "--format", form, "--out", path).returncode == 0
+    assert evenlag("export", kip_169, "--format", form).stdout == path.read_text()
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(path))
+    solver.run()
+    assert solver.getInfo().objective_function_value == pytest.approx(10_000)
+
+
+def test_frontier_and_audit_of_one_group(kip_169: Path) -> None:
+    document = KIP_169 | {
+        "members": {"c0": {"topics": ["t0"], "owned": [["t0", 0], ["t0", 1]]}, "c1": {"topics": ["t0"]}}
+    }
+    kip_169.write_text(json.dumps(document))
+    points = json.loads(evenlag("frontier", kip_169, "--json").stdout)["points"]
+    assert [(point["moves"], point["spread"], point["bound"]) for point in points] == [
+        (0, 110_000, 110_000),
+        (1, 10_000, 10_000),
+    ]
+    rows = json.loads(evenlag("audit", kip_169, "--json", "--group-time-limit", 1).stdout)[0]["rows"]
+    excess = {(row["strategy"], row["balance"]): row["excess"] for row in rows}
+    assert excess["range", "topic"] == 100_000
+    assert excess["lag-aware", "topic"] == 0
+    assert excess["optimal", "both"] == 0
+
+
+BAD_PROBLEMS = {
+    "pins that contradict each other": ({"pins": [["t0", 0, "c0"], ["t0", 0, "c1"]]}, "t0-0"),
+    "a pin against the subscription": (
+        {"members": {"c0": {"topics": ["t0"]}, "c1": {"topics": []}}, "pins": [["t0", 0, "c1"]]},
+        "'c1' does not subscribe",
+    ),
+    "capacity too small": (
+        {"members": {"c0": {"topics": ["t0"], "max_partitions": 2}}},
+        "1 of 3 partitions find no room",
+    ),
+    "NaN": ({"topics": {"t0": [1, float("nan"), 2]}}, "t0-1"),
+    "a negative lag": ({"topics": {"t0": [1, 2, -3]}}, "t0-2"),
+    "a fractional lag": ({"topics": {"t0": [1.5]}}, "t0-0"),
+    "a partition twice": ({"topics": {"t0": {"0": 1, "00": 2}}}, "partition 0 is given twice"),
+    "no topics": ({"topics": {}}, "no topics"),
+    "zero partitions": ({"topics": {"t0": []}}, "no partitions"),
+    "an empty group name": ({"group": ""}, "group needs a name"),
+    "a weight of 0": ({"members": {"c0": {"topics": ["t0"], "weight": 0}}}, "'c0'"),
+    "a misspelt field": ({"members": {"c0": {"topic": ["t0"]}}}, "unknown field 'topic'"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_PROBLEMS)
+def test_bad_problems_are_one_line_that_names_the_place(tmp_path: Path, what: str) -> None:
+    change, expected = BAD_PROBLEMS[what]
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(KIP_169 | change))
+    refused(evenlag("plan", path), expected)
+
+
+BAD_ROWS = {
+    "end before beginning": ("g,t,0,50,10,0,", "row 1"),
+    "a negative offset": ("g,t,0,0,10,-5,", "current_offset is negative"),
+    "a fractional offset": ("g,t,0,0,10.5,5,", "log_end_offset is not a whole number"),
+    "NaN in an offset": ("g,t,0,0,NaN,5,", "log_end_offset is not a whole number"),
+    "a partition twice": ("g,t,0,0,10,5,\ng,t,0,0,10,5,", "t-0 is also in row 1"),
+    "neither end nor lag": ("g,t,0,0,,5,", "neither log_end_offset nor lag"),
+    "no topic": ("g,,0,0,10,5,", "topic is missing"),
+    "a partition that is none": ("g,t,-1,0,10,5,", "partition"),
+    "two groups": ("g,t,0,0,10,5,\nh,t,0,0,10,5,", "choose one with --group: g, h"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_ROWS)
+def test_bad_rows_are_one_line_that_names_the_row(tmp_path: Path, what: str) -> None:
+    rows, expected = BAD_ROWS[what]
+    path = tmp_path / "offsets.csv"
+    path.write_text("group,topic,partition,log_start_offset,log_end_offset,current_offset,consumer_id\n" + rows + "\n")
+    refused(evenlag("plan", path), expected)
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path: Path, kip_169: Path) -> None:
+    refused(evenlag("plan", tmp_path / "missing.json"), "missing.json")
+    truncated = tmp_path / "truncated.json"
+    truncated.write_text(json.dumps(KIP_169)[:50])
+    refused(evenlag("plan", truncated), "line 1, column")
+    bytes_file = tmp_path / "bytes.json"
+    bytes_file.write_bytes(b"\xff\xfe\x00")
+    refused(evenlag("plan", bytes_file), "bytes.json")
+    refused(evenlag("plan", kip_169, "--out", tmp_path / "no" / "such" / "result.json"), "cannot be written")
+    refused(evenlag("export", kip_169, "--format", "lp", "--out", kip_169 / "model.lp"), "cannot be written")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bytes.json", "kip-169.json", "truncated.json"]
+
+
+def test_a_group_without_members_is_a_result(tmp_path: Path) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text(json.dumps(KIP_169 | {"members": {}}))
+    done = evenlag("plan", path)
+    assert done.returncode == 0
+    assert "EMPTY" in done.stdout
+    assert json.loads(evenlag("plan", path, "--json").stdout)["unassigned"] == [["t0", 0], ["t0", 1], ["t0", 2]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan",),
+        ("plan", "x.json", "--balance", "odd"),
+        ("audit",),
+        ("plan", "x.json", "--time-limit", "0"),
+        ("nothing",),
+    ],
+)
+def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
+    done = evenlag(*words)
+    assert done.returncode == 2
+    assert "Usage: " in done.stderr
+    assert done.stdout == ""
+
+
+def refused(done: subprocess.CompletedProcess[str], expected: str) -> None:
+    assert done.returncode == 1, done
+    assert done.stdout == ""
+    assert done.stderr.startswith("evenlag: ")
+    assert done.stderr.count("\n") == 1
+    assert expected in done.stderr

@@ -1,0 +1,450 @@
+"""The published assignors: their sources' worked examples, plain references, and what they promise."""
+
+import doctest
+import importlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from math import floor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenlag.errors import InvalidPlanError
+from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY, Problem
+
+STICKY = ("sticky", "constrained-sticky")
+VALID = tuple(name for name in HEURISTICS if name != "weighted-sticky")
+Assignment = dict[str, list[tuple[str, int]]]
+
+
+def assigned(name: str, problem: Problem) -> Plan:
+    return HEURISTICS[name](problem)
+
+
+def again(plan: Plan) -> Problem:
+    """The same problem with the plan as the prior assignment."""
+    return replace(plan.problem, owner=plan.member_of.copy())
+
+
+def kept(plan: Plan) -> int:
+    return int(((plan.problem.owner != NOBODY) & (plan.member_of == plan.problem.owner)).sum())
+
+
+# ---- random groups ---------------------------------------------------------------------------------------------
+
+
+@st.composite
+def arguments(draw: st.DrawFn, equal: bool, weighted: bool = False) -> dict[str, Any]:
+    """Arguments of `Problem.from_lags`; partition numbers may have gaps, and lags may add up beyond int64."""
+    count = draw(st.integers(1, 4))
+    topics = [f"t{i}" for i in range(count)]
+    members = [f"c{i}" for i in range(draw(st.integers(1, 6)))]
+    lag = st.one_of(st.integers(0, 4), st.integers(0, 2**62))
+    lags = {topic: draw(st.dictionaries(st.integers(0, 9), lag, min_size=1, max_size=8)) for topic in topics}
+    if equal:
+        subscriptions = dict.fromkeys(members, _some(topics, draw(st.integers(1, 2**count - 1))))
+    else:
+        subscriptions = {member: _some(topics, draw(st.integers(0, 2**count - 1))) for member in members}
+    owned: Assignment = defaultdict(list)
+    for topic, numbers in lags.items():
+        able = [None, *(member for member in members if topic in subscriptions[member])]
+        for number in numbers:
+            if (owner := draw(st.sampled_from(able))) is not None:
+                owned[owner].append((topic, number))
+    weights = {member: draw(st.integers(1, 100)) for member in members} if weighted else None
+    generations = {member: draw(st.sampled_from([None, 3, 4])) for member in members}
+    return {
+        "lags": lags, "members": subscriptions, "owned": dict(owned), "weights": weights, "generations": generations
+    }  # fmt: skip
+
+
+def _some(topics: list[str], mask: int) -> tuple[str, ...]:
+    return tuple(topic for i, topic in enumerate(topics) if mask >> i & 1)
+
+
+equal_groups = arguments(equal=True)
+mixed_groups = arguments(equal=False)
+any_group = st.one_of(equal_groups, mixed_groups)
+
+
+def problem_of(arguments: Mapping[str, Any]) -> Problem:
+    return Problem.from_lags(**arguments)
+
+
+def defined(name: str, problem: Problem) -> bool:
+    return name != "constrained-sticky" or len({tuple(column) for column in problem.subscribed.T.tolist()}) == 1
+
+
+# ---- the documents' examples -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "module", ["constrained_sticky", "lag_aware", "ranges", "roundrobin", "sticky", "weighted_sticky"]
+)
+def test_docstring_examples(module: str) -> None:
+    result = doctest.testmod(importlib.import_module(f"evenlag.heuristics.{module}"))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "loads"),
+    [("range", [160_000, 50_000]), ("roundrobin", [150_000, 60_000]), ("lag-aware", [100_000, 110_000])],
+)
+def test_kip_169_example(name: str, loads: list[int]) -> None:
+    lags = {"t0": [100_000, 60_000, 50_000]}
+    assert assigned(name, Problem.from_lags(lags, {"c0": ["t0"], "c1": ["t0"]})).loads.tolist() == loads
+
+
+def kip_54(sizes: list[int], subscriptions: dict[str, list[str]], owned: Assignment | None = None) -> Problem:
+    return Problem.from_lags({f"t{i}": [0] * size for i, size in enumerate(sizes)}, subscriptions, owned=owned)
+
+
+def stay(plan: Plan, *members: str) -> Assignment:
+    return {member: plan.assignment[member] for member in members}
+
+
+def test_kip_54_example_1() -> None:
+    topics = ["t0", "t1", "t2", "t3"]
+    fresh = kip_54([2, 2, 2, 2], {"c0": topics, "c1": topics, "c2": topics})
+    before = assigned("sticky", fresh)
+    assert before.assignment == assigned("roundrobin", fresh).assignment
+    assert before.assignment == {
+        "c0": [("t0", 0), ("t1", 1), ("t3", 0)],
+        "c1": [("t0", 1), ("t2", 0), ("t3", 1)],
+        "c2": [("t1", 0), ("t2", 1)],
+    }
+    without_c1 = kip_54([2, 2, 2, 2], {"c0": topics, "c2": topics}, stay(before, "c0", "c2"))
+    after = assigned("sticky", without_c1)
+    assert after.counts.tolist() == [4, 4]
+    assert kept(after) == 5
+    assert kept(assigned("roundrobin", without_c1)) == 3
+
+
+def test_kip_54_example_2() -> None:
+    subscriptions = {"c0": ["t0"], "c1": ["t0", "t1"], "c2": ["t0", "t1", "t2"]}
+    fresh = kip_54([1, 2, 3], subscriptions)
+    before = assigned("sticky", fresh)
+    assert before.counts.tolist() == [1, 2, 3]
+    assert assigned("roundrobin", fresh).counts.tolist() == [1, 1, 4]
+    del subscriptions["c0"]
+    after = assigned("sticky", kip_54([1, 2, 3], subscriptions, stay(before, "c1", "c2")))
+    assert after.assignment == {"c1": [("t0", 0), ("t1", 0), ("t1", 1)], "c2": [("t2", 0), ("t2", 1), ("t2", 2)]}
+    assert kept(after) == 5
+    dealt = assigned("roundrobin", fresh)
+    assert kept(assigned("roundrobin", kip_54([1, 2, 3], subscriptions, stay(dealt, "c1", "c2")))) == 3
+
+
+def test_kip_54_example_3() -> None:
+    topics = ["t0", "t1"]
+    fresh = kip_54([2, 2], {"c0": topics, "c1": topics})
+    plans = [assigned(name, fresh) for name in ("range", "roundrobin", "sticky")]
+    expected = {"c0": [("t0", 0), ("t1", 0)], "c1": [("t0", 1), ("t1", 1)]}
+    assert [plan.assignment for plan in plans] == [expected] * 3
+    joined = kip_54([2, 2], {"c0": topics, "c1": topics, "c2": topics}, expected)
+    assert assigned("range", joined).counts.tolist() == [2, 2, 0]
+    assert assigned("roundrobin", joined).assignment == {
+        "c0": [("t0", 0), ("t1", 1)], "c1": [("t0", 1)], "c2": [("t1", 0)]
+    }  # fmt: skip
+    after = assigned("sticky", joined)
+    assert sorted(after.counts.tolist()) == [1, 1, 2]
+    assert after.counts[2] == 1
+    assert kept(after) == 3
+
+
+@pytest.mark.parametrize("name", STICKY)
+def test_kafka_9987_one_joins_four_with_three_each(name: str) -> None:
+    owned = {f"c{m}": [("t", 3 * m + i) for i in range(3)] for m in range(4)}
+    plan = assigned(name, Problem.from_lags({"t": [0] * 12}, {f"c{m}": ["t"] for m in range(5)}, owned=owned))
+    assert sorted(plan.counts.tolist()) == [2, 2, 2, 3, 3]
+    assert plan.moves == 2
+
+
+def test_kafka_9987_fills_members_one_after_the_other_by_partition_number() -> None:
+    topics = ["t0", "t1"]
+    plan = assigned("constrained-sticky", kip_54([3, 2], {"c0": topics, "c1": topics}))
+    assert plan.assignment == {"c0": [("t0", 0), ("t0", 2), ("t1", 0)], "c1": [("t0", 1), ("t1", 1)]}
+
+
+def test_weights_of_the_post() -> None:
+    members, weights = {member: ["t"] for member in "abc"}, {"a": 900, "b": 90, "c": 10}
+    fresh = assigned("weighted-sticky", Problem.from_lags({"t": [0] * 100}, members, weights=weights))
+    assert fresh.counts.tolist() == [90, 9, 1]
+    swapped = replace(again(fresh), weights=(Fraction(90), Fraction(900), Fraction(10)))
+    after = assigned("weighted-sticky", swapped)
+    assert after.counts.tolist() == [9, 90, 1]
+    assert after.moves == 81
+
+
+def test_weighted_sticky_is_exact_where_floating_point_is_not() -> None:
+    members, weights = {"a": ["t"], "b": ["t"]}, {"a": 29, "b": 71}
+    assert floor(100 * (29 / 100)) == 28
+    for unit in (1, 10**17):
+        scaled = {member: weight * unit for member, weight in weights.items()}
+        plan = assigned("weighted-sticky", Problem.from_lags({"t": [0] * 100}, members, weights=scaled))
+        assert plan.counts.tolist() == [29, 71]
+
+
+def test_weighted_sticky_hands_out_partitions_without_looking_at_subscriptions() -> None:
+    plan = assigned(
+        "weighted-sticky", Problem.from_lags({"u": [0, 0, 0], "v": [0]}, {"a": ["u"], "b": ["v"], "c": ["u"]})
+    )
+    assert plan.assignment == {"a": [("u", 0), ("v", 0)], "b": [("u", 2)], "c": [("u", 1)]}
+    strays = [p for p, m in enumerate(plan.member_of) if not plan.problem.subscribed[plan.problem.topic_of[p], m]]
+    assert len(strays) == 2
+
+
+# ---- recorded from Kafka 4.1.0 ---------------------------------------------------------------------------------
+
+
+def test_sticky_moves_partitions_that_were_free_before_others() -> None:
+    """Recorded; without that rule, an owned partition moves too."""
+    owned = {"c0": [("t0", 0)], "c1": [("t1", 1), ("t1", 2)], "c2": [("t0", 1)]}
+    plan = assigned("sticky", kip_54([3, 3], {"c0": ["t0", "t1"], "c1": ["t1"], "c2": ["t0"]}, owned))
+    assert plan.assignment == {
+        "c0": [("t0", 0), ("t1", 0)],
+        "c1": [("t1", 1), ("t1", 2)],
+        "c2": [("t0", 1), ("t0", 2)],
+    }
+
+
+def test_sticky_keeps_the_lowest_partition_numbers() -> None:
+    topics = ["t0", "t1"]
+    owned = {"c0": [("t0", 0), ("t0", 1), ("t1", 0), ("t1", 1)]}
+    plan = assigned("sticky", kip_54([2, 2], {"c0": topics, "c1": topics}, owned))
+    assert plan.assignment == {"c0": [("t0", 0), ("t1", 0)], "c1": [("t0", 1), ("t1", 1)]}
+
+
+def test_sticky_sends_back_a_partition_that_went_the_other_way() -> None:
+    """Recorded; without that rule, four partitions move instead of two."""
+    owned = {
+        "c1": [("t0", 1), ("t0", 3), ("t1", 0), ("t1", 1), ("t1", 2)],
+        "c2": [("t0", 0), ("t0", 2), ("t0", 4)],
+    }
+    plan = assigned("sticky", kip_54([5, 3], {"c0": ["t1"], "c1": ["t0", "t1"], "c2": ["t0"]}, owned))
+    assert plan.assignment == {
+        "c0": [("t1", 0), ("t1", 1)],
+        "c1": [("t0", 1), ("t0", 3), ("t1", 2)],
+        "c2": [("t0", 0), ("t0", 2), ("t0", 4)],
+    }
+
+
+def test_sticky_returns_a_partition_to_its_owner_of_an_older_generation() -> None:
+    """Recorded; without that rule, nine partitions move instead of eight."""
+    subscriptions = {
+        "c0": ["t0", "t1", "t2", "t3"],
+        "c1": ["t0", "t1", "t3"],
+        "c2": ["t0", "t1", "t2"],
+        "c3": ["t2", "t3"],
+        "c4": ["t3"],
+    }
+    owned = {"c0": [*(("t1", i) for i in range(5)), *(("t3", i) for i in range(4))], "c2": [("t0", 0), ("t2", 0)]}
+    generations = {"c0": 4, "c1": 3, "c2": 3, "c3": 3, "c4": 4}
+    problem = Problem.from_lags(
+        {"t0": [0], "t1": [0] * 5, "t2": [0] * 2, "t3": [0] * 4}, subscriptions, owned=owned, generations=generations
+    )
+    assert assigned("sticky", problem).assignment == {
+        "c0": [("t3", 2), ("t3", 3)],
+        "c1": [("t1", 0), ("t1", 2), ("t1", 4)],
+        "c2": [("t0", 0), ("t1", 1), ("t1", 3)],
+        "c3": [("t2", 0), ("t2", 1)],
+        "c4": [("t3", 0), ("t3", 1)],
+    }
+
+
+# ---- what all keep ---------------------------------------------------------------------------------------------
+
+
+def test_every_heuristic_promises_a_balance() -> None:
+    assert PROMISED_BALANCE.keys() == HEURISTICS.keys()
+    assert set(PROMISED_BALANCE.values()) == {"topic", "group"}
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+@given(arguments=any_group)
+def test_plans_are_complete_and_valid(name: str, arguments: dict[str, Any]) -> None:
+    problem = problem_of(arguments)
+    if not defined(name, problem):
+        with pytest.raises(InvalidPlanError, match=r"^constrained-sticky is defined only for .* same topics$"):
+            assigned(name, problem)
+        return
+    plan = assigned(name, problem)
+    assert ((plan.member_of != NOBODY) == problem.assignable).all()
+    if name in VALID:
+        at = np.flatnonzero(problem.assignable)
+        assert problem.subscribed[problem.topic_of[at], plan.member_of[at]].all()
+
+
+@pytest.mark.parametrize("name", VALID)
+@given(arguments=equal_groups)
+def test_promised_balance_with_equal_subscriptions(name: str, arguments: dict[str, Any]) -> None:
+    plan = assigned(name, problem_of(arguments))
+    counts = plan.topic_counts if PROMISED_BALANCE[name] == "topic" else plan.counts[None, :]
+    assert (np.ptp(counts, axis=1) <= 1).all()
+
+
+@given(arguments=arguments(equal=True, weighted=True))
+def test_weighted_sticky_fills_every_quota_of_a_single_topic(arguments: dict[str, Any]) -> None:
+    topic = arguments["members"]["c0"][0]
+    arguments["members"] = dict.fromkeys(arguments["members"], (topic,))
+    problem = problem_of(arguments)
+    total = sum(problem.weights)
+    size = len(arguments["lags"][topic])
+    quotas = [floor(size * weight / total) for weight in problem.weights]
+    for count, quota in zip(assigned("weighted-sticky", problem).counts.tolist(), quotas, strict=True):
+        assert quota <= count <= quota + 1
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+@given(arguments=any_group, random=st.randoms(use_true_random=False))
+def test_order_of_the_input_does_not_matter(name: str, arguments: dict[str, Any], random: Any) -> None:
+    def shuffled(mapping: dict[str, Any]) -> dict[str, Any]:
+        return dict(random.sample(list(mapping.items()), len(mapping)))
+
+    problem = problem_of(arguments)
+    if not defined(name, problem):
+        return
+    members = {member: tuple(random.sample(topics, len(topics))) for member, topics in arguments["members"].items()}
+    owned = {member: random.sample(partitions, len(partitions)) for member, partitions in arguments["owned"].items()}
+    other = arguments | {
+        "lags": shuffled(arguments["lags"]), "members": shuffled(members), "owned": shuffled(owned),
+    }  # fmt: skip
+    assert assigned(name, problem_of(other)).assignment == assigned(name, problem).assignment
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_pins_and_caps_are_ignored(name: str) -> None:
+    members = {"c0": ["t0", "t1"], "c1": ["t0", "t1"], "c2": ["t0", "t1"]}
+    lags = {"t0": [5, 3, 2], "t1": [9, 1]}
+    ruled = Problem.from_lags(lags, members, max_partitions={"c0": 0}, pins=[("t0", 0, "c2")])
+    assert assigned(name, ruled).assignment == assigned(name, Problem.from_lags(lags, members)).assignment
+
+
+@pytest.mark.parametrize("name", VALID)
+@given(arguments=arguments(equal=True, weighted=True))
+def test_weights_are_ignored_by_all_but_weighted_sticky(name: str, arguments: dict[str, Any]) -> None:
+    plain = assigned(name, problem_of(arguments | {"weights": None}))
+    assert assigned(name, problem_of(arguments)).assignment == plain.assignment
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+@pytest.mark.parametrize("members", [{}, {"c0": [], "c1": []}])
+def test_without_subscribers_nothing_is_assigned(name: str, members: dict[str, list[str]]) -> None:
+    plan = assigned(name, Problem.from_lags({"t": [1, 2]}, members))
+    assert plan.member_of.tolist() == [NOBODY, NOBODY]
+
+
+# ---- plain references ------------------------------------------------------------------------------------------
+
+
+def naive_range(problem: Problem) -> Assignment:
+    assignment: Assignment = {member: [] for member in problem.members}
+    for t, topic in enumerate(problem.topics):
+        numbers = problem.partition_ids[problem.topic_slice(t)].tolist()
+        members = [member for m, member in enumerate(problem.members) if problem.subscribed[t, m]]
+        for i, member in enumerate(members):
+            each, extra = divmod(len(numbers), len(members))
+            start = each * i + min(i, extra)
+            assignment[member] += [(topic, number) for number in numbers[start : start + each + (i < extra)]]
+    return assignment
+
+
+def naive_roundrobin(problem: Problem) -> Assignment:
+    assignment: Assignment = {member: [] for member in problem.members}
+    turn = 0
+    for p, (topic, number) in enumerate(problem.partitions):
+        if problem.assignable[p]:
+            while not problem.subscribed[problem.topic_of[p], turn % len(problem.members)]:
+                turn += 1
+            assignment[problem.members[turn % len(problem.members)]].append((topic, number))
+            turn += 1
+    return assignment
+
+
+def naive_lag_aware(problem: Problem) -> Assignment:
+    assignment: Assignment = {member: [] for member in problem.members}
+    for t in range(len(problem.topics)):
+        members = [member for m, member in enumerate(problem.members) if problem.subscribed[t, m]]
+        here = problem.topic_slice(t)
+        by_lag = sorted(range(here.start, here.stop), key=lambda p: (-int(problem.lags[p]), p))
+        counts: Counter[str] = Counter()
+        loads: Counter[str] = Counter()
+        for p in by_lag if members else []:
+            taker = min(members, key=lambda member: (counts[member], loads[member], member))
+            counts[taker] += 1
+            loads[taker] += int(problem.lags[p])
+            assignment[taker].append(problem.partitions[p])
+    return {member: sorted(partitions) for member, partitions in assignment.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"), [("range", naive_range), ("roundrobin", naive_roundrobin), ("lag-aware", naive_lag_aware)]
+)
+@given(arguments=any_group)
+def test_equals_a_plain_reference(
+    name: str, reference: Callable[[Problem], Assignment], arguments: dict[str, Any]
+) -> None:
+    problem = problem_of(arguments)
+    assert assigned(name, problem).assignment == reference(problem)
+
+
+def test_lag_aware_tells_lags_apart_that_are_equal_as_floating_point() -> None:
+    plan = assigned("lag-aware", Problem.from_lags({"t": [2**53, 2**53 + 1]}, {"c0": ["t"], "c1": ["t"]}))
+    assert plan.assignment == {"c0": [("t", 1)], "c1": [("t", 0)]}
+
+
+def test_lag_aware_adds_lags_beyond_int64() -> None:
+    lags = {"t": [2**62, 2**62, 2**62, 2**62 - 1, 2**62 - 1, 2**62 - 2]}
+    plan = assigned("lag-aware", Problem.from_lags(lags, {"c0": ["t"], "c1": ["t"]}))
+    assert plan.assignment == {"c0": [("t", 0), ("t", 2), ("t", 5)], "c1": [("t", 1), ("t", 3), ("t", 4)]}
+    assert plan.loads.tolist() == [3 * 2**62 - 2, 3 * 2**62 - 2]
+
+
+# ---- stickiness ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", STICKY)
+@given(arguments=any_group)
+def test_a_second_run_moves_nothing(name: str, arguments: dict[str, Any]) -> None:
+    problem = problem_of(arguments)
+    if defined(name, problem):
+        plan = assigned(name, problem)
+        assert assigned(name, again(plan)).member_of.tolist() == plan.member_of.tolist()
+
+
+@pytest.mark.parametrize("name", STICKY)
+@given(arguments=equal_groups)
+def test_fewest_moves_with_equal_subscriptions(name: str, arguments: dict[str, Any]) -> None:
+    problem = problem_of(arguments)
+    owned = [int((problem.owner == m).sum()) for m in range(len(problem.members))]
+    low, extra = divmod(int(problem.assignable.sum()), len(owned))
+    most = max(
+        sum(min(count, low + (m in raised)) for m, count in enumerate(owned))
+        for raised in combinations(range(len(owned)), extra)
+    )
+    assert kept(assigned(name, problem)) == most
+
+
+@given(arguments=mixed_groups)
+def test_sticky_leaves_no_partition_that_would_even_the_counts(arguments: dict[str, Any]) -> None:
+    """KIP-54's second clause, read the right way round: from the fuller member to the emptier."""
+    problem = problem_of(arguments)
+    plan = assigned("sticky", problem)
+    for p in np.flatnonzero(problem.assignable):
+        able = plan.counts[problem.subscribed[problem.topic_of[p]]]
+        assert plan.counts[plan.member_of[p]] <= able.min() + 1
+
+
+@given(arguments=mixed_groups)
+def test_sticky_moves_nothing_that_is_balanced_already(arguments: dict[str, Any]) -> None:
+    plan = assigned("sticky", problem_of(arguments))
+    without_first = replace(again(plan), owner=np.where(plan.member_of == 0, NOBODY, plan.member_of).astype(np.int32))
+    assert kept(assigned("sticky", without_first)) == int((without_first.owner != NOBODY).sum())
