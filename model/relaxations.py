@@ -38,11 +38,14 @@ def _rule_for(problem: Problem, rule: CountRule) -> CountRule:
 def _without_hottest(problem: Problem) -> Problem:
     lags = np.where(problem.assignable, problem.lags, -1)
     keep = np.arange(len(lags)) != int(lags.argmax())
+    topics, topic_of = np.unique(problem.topic_of[keep], return_inverse=True)  # its topic may have had no other
     return replace(
         problem,
-        topic_of=problem.topic_of[keep],
+        topics=tuple(problem.topics[t] for t in topics),
+        topic_of=topic_of.astype(np.int32),
         partition_ids=problem.partition_ids[keep],
         lags=problem.lags[keep],
+        subscribed=problem.subscribed[topics],
         owner=problem.owner[keep],
         pins=problem.pins[keep],
     )
