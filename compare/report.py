@@ -21,11 +21,11 @@ BAR = 24  # characters of the longest load bar
 MOST_ROWS = 30  # members or moves shown before the rest is summed up
 
 
-def number(value: Number | float | None) -> str:
+def number(value: Number | float | str | None) -> str:
     """Return messages with thousands separators, whole ones without decimals."""
     if value is None:
         return "–"
-    value = float(value) if not isinstance(value, int) else value
+    value = value if isinstance(value, int) else float(value)
     return f"{value:,.0f}" if isinstance(value, int) or value.is_integer() or abs(value) >= 1000 else f"{value:,.2f}"
 
 
@@ -60,22 +60,27 @@ def _headline(result: Result) -> Text:
         return text.append("EMPTY: no member can take anything, so there is nothing to assign", style="yellow")
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
     text.append(result.status, style=style)
-    text.append(f"  spread {number(result.spread)}, bound {number(result.bound)}, gap {percent(result.gap)}")
+    text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
     text.append(f"  by {result.method} in {result.seconds:.2f} s")
     if (problem.owner != NOBODY).any():
-        today = current_plan(problem)
-        text.append(
-            f"\ntoday's spread {number(today.spread)}; {result.moves} moves, {result.forced_moves} newly assigned"
-        )
-        text.append(f", stickiness {_sticky(result)}")
+        today = number(current_plan(problem).spread)
+        text.append(f"\ntoday's spread {today}; {_times(result.moves, 'move')}, {result.forced_moves} newly assigned")
     if result.binding:
         text.append(f"\nheld up by {', '.join(result.binding)}")
     return text
 
 
-def _sticky(result: Result) -> str:
-    sticky = result.stickiness
-    return sticky if isinstance(sticky, str) else f"{number(sticky)} messages a move"
+def _objective(result: Result) -> str:
+    """Spell the objective out: what its moves cost, and their sum."""
+    spread = result.objective - (0 if isinstance(result.stickiness, str) else result.stickiness * result.moves)
+    kind = f"spread {number(result.spread)}" if spread == result.spread else f"makespan {number(result.makespan)}"
+    if spread == result.objective:
+        return kind
+    return f"{kind} + {_times(result.moves, 'move')} × {number(result.stickiness)} = {number(result.objective)}"
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
 def _members(plan: Plan) -> Table:
