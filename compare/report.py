@@ -61,7 +61,8 @@ def _headline(result: Result) -> Text:
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
     text.append(result.status, style=style)
     text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
-    text.append(f"  by {result.method} in {result.seconds:.2f} s")
+    text.append(f"\nfound by {result.method} in {result.seconds:.2f} s")
+    text.append(f", stopped by {result.stopped_by}" if result.stopped_by else "")
     if (problem.owner != NOBODY).any():
         today = number(current_plan(problem).spread)
         text.append(f"\ntoday's spread {today}; {_times(result.moves, 'move')}, {result.forced_moves} newly assigned")
