@@ -291,6 +291,8 @@ class _Search:
         freed_ones = list(relaxations(self.rule, self.goal))
         found = []
         for name, rule, goal in freed_ones:
+            if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
+                continue  # freed of this rule there is no plan within the budget at all
             limit = min(self.clock.left(), BINDING_SHARE * self.clock.limit) / len(freed_ones)
             freed = _Search(rule, goal, Clock(limit, self.clock.deterministic), 0.0, self.seed, self.threads)
             freed._bounds()

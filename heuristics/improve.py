@@ -94,7 +94,8 @@ class _Search:
                     yield heavy, light
 
     def _budget_left(self) -> int:
-        return -1 if self.objective.max_moves is None else self.objective.max_moves - self.moves
+        budget = self.objective.max_moves
+        return -1 if budget is None else min(budget, len(self.lags)) - self.moves
 
     def _carry_out(self, a: int, b: int, exchange: _Exchange) -> None:
         for p, source, target in ((exchange.give, a, b), (exchange.take, b, a)):
@@ -135,7 +136,7 @@ class _Search:
         high, low = np.maximum(new_a, new_b), np.minimum(new_a, new_b)
         if len(others):
             high, low = np.maximum(high, scaled.max()), np.minimum(low, scaled.min())
-        change = self.unit_cost * (high - max(olds)) + self.move_cost * moves
+        change = self.unit_cost * (high - max(olds)) + self.move_cost * moves.astype(self.dtype)
         if self.objective.kind == "spread":
             change = change - self.unit_cost * (low - min(olds))
         # Σ load² / weight changes by delta · slope; slope is exact, so the sign of the product is.

@@ -198,7 +198,7 @@ def _marginal_ranks(problem: Problem, width: int) -> Cells:
 def _with_slack(rule: CountRule, exact: bool) -> CountRule:
     """Widen every count's box to [lo − s, hi + s]; lo and hi are its extremes over the optimal counts."""
     network = rule.network
-    s, base, top = rule.slack, network.pinned.sum(axis=0), network.capacity
+    s, base, top = min(rule.slack, len(rule.problem.lags)), network.pinned.sum(axis=0), network.capacity
     topics, members = rule.topic_boxes, rule.member_boxes
     if not exact:
         topics, members = _extremes(rule)

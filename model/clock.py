@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 PAIRS_PER_SECOND = 2_000
 WORK_PER_SECOND = 0.2
+LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 
 
 @dataclass
@@ -22,6 +23,9 @@ class Clock:
     deterministic: bool = False
     hit: bool = False
     _started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.limit = min(self.limit, LONGEST)
 
     @property
     def spent(self) -> float:

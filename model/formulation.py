@@ -88,7 +88,9 @@ class Mip:
 
     def decode(self, x: NDArray[Any]) -> Index | None:
         """Return the member of every partition for values of the booleans; None where they are no assignment."""
-        chosen = np.asarray(x)[: self.booleans] > 0.5
+        if len(x) != self.booleans:
+            return None
+        chosen = np.asarray(x) > 0.5
         member_of = self.fixed.copy()
         member_of[self.x_partition[chosen]] = self.x_member[chosen]
         once = np.bincount(self.x_partition[chosen], minlength=len(member_of)) <= 1

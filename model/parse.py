@@ -17,6 +17,7 @@ from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem
 
 MAX_LAG = 2**62
 MAX_PARTITION = 2**31 - 1
+LARGEST_WEIGHT = Fraction(10**9)
 _MEMBER_FIELDS = {"topics", "weight", "owned", "generation", "max_partitions"}
 _DOCUMENT_FIELDS = {"group", "topics", "members", "pins"}
 
@@ -39,11 +40,11 @@ def parse_document(document: Mapping[str, Any]) -> Problem:
             raise InvalidProblemError(f"member {name!r}: must be an object with its topics; got {_kind(entry)}")
         _known(entry, _MEMBER_FIELDS, f"member {name!r}")
         members[name] = entry.get("topics", [])
-        owned[name] = _rows(entry.get("owned"), 2, f"member {name!r}: owned")
+        owned[name] = () if entry.get("owned") is None else entry["owned"]
         weights[name] = 1 if entry.get("weight") is None else entry["weight"]
         caps[name] = entry.get("max_partitions")
         generations[name] = entry.get("generation")
-    pins = _rows(document.get("pins"), 3, "pins")
+    pins = () if document.get("pins") is None else document["pins"]
     return parse(
         document.get("group", "group"), document["topics"], members, owned, weights, caps, generations, pins
     )  # fmt: skip
@@ -145,11 +146,10 @@ def _lags(topics: tuple[str, ...], lags: Mapping[str, Any]) -> tuple[Index, NDAr
 def _partition_numbers(topic: str, entry: Mapping[Any, Any]) -> dict[int, Any]:
     here: dict[int, Any] = {}
     for key in entry:
-        try:
-            number = int(key)
-        except (TypeError, ValueError):
-            number = -1
-        if not 0 <= number <= MAX_PARTITION or isinstance(key, bool | float):
+        digits = isinstance(key, str) and key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_PARTITION))
+        whole = isinstance(key, int | np.integer) and not isinstance(key, bool)
+        number = int(key) if digits or whole else -1
+        if not 0 <= number <= MAX_PARTITION:
             raise InvalidProblemError(f"topic {topic!r}: {key!r} is no partition number (0, 1, 2, …)")
         if number in here:
             raise InvalidProblemError(f"topic {topic!r}: partition {number} is given twice")
@@ -204,8 +204,8 @@ def _pins(
 ) -> Index:
     members = {name: m for m, name in enumerate(names)}
     pinned = np.full(len(index._ids), NOBODY, dtype=np.int32)
-    for topic, partition, member in pins:
-        at, m = index.find(topic, partition), members.get(member)
+    for topic, partition, member in _rows(pins, 3, "pins"):
+        at, m = index.find(topic, partition), members.get(member) if isinstance(member, str) else None
         place = f"pin of {topic}-{partition} to {member!r}"
         if at is None:
             raise InvalidProblemError(f"{place}: there is no such partition")
@@ -237,7 +237,7 @@ def _owners(
     newest: dict[int, int] = {}
     for name in sorted(owned):
         m = members.get(name)
-        claims = {tuple(claim) for claim in owned[name]}
+        claims = set(_rows(owned[name], 2, f"member {name!r}: owned"))
         if m is None:
             notes["owned entries dropped: their member is not in the group"] += len(claims)
             continue
@@ -268,8 +268,10 @@ def _weight(name: str, weight: object) -> Fraction:
         value = Fraction(int(weight))
     elif isinstance(weight, float | np.floating) and math.isfinite(weight):
         value = Fraction(Decimal(repr(float(weight))))  # 0.1 is meant as a tenth, not as its nearest double
-    if value <= 0:
-        raise InvalidProblemError(f"member {name!r}: weight must be a number > 0, not {_shown(weight)}")
+    if not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
+        raise InvalidProblemError(
+            f"member {name!r}: weight must be a number > 0, between 1e-9 and 1e9, not {_shown(weight)}"
+        )
     return value
 
 
@@ -278,7 +280,7 @@ def _cap(name: str, cap: object) -> int:
         return NO_CAP
     if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 0:
         raise InvalidProblemError(f"member {name!r}: max_partitions must be a whole number >= 0, not {_shown(cap)}")
-    return int(cap)
+    return min(int(cap), NO_CAP)
 
 
 def _generation(name: str, generation: object) -> int | None:
@@ -302,11 +304,17 @@ def _known(entry: Mapping[str, Any], fields: set[str], place: str) -> None:
 
 
 def _rows(rows: Any, width: int, place: str) -> list[tuple[Any, ...]]:
-    for row in rows or []:
-        if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != width:
+    """Return entries of so many plain values each."""
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise InvalidProblemError(f"{place}: must be a list; got {_kind(rows)}")
+    found = []
+    for row in rows:
+        plain = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == width
+        if not plain or not all(isinstance(value, str | int | np.integer) for value in row[:2]):
             shape = "[topic, partition]" if width == 2 else "[topic, partition, member]"
             raise InvalidProblemError(f"{place}: every entry is {shape}, not {_shown(row)}")
-    return [tuple(row) for row in rows or []]
+        found.append(tuple(row))
+    return found
 
 
 def _kind(value: object) -> str:

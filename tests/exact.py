@@ -1,0 +1,358 @@
+"""An exact solver of small groups that shares nothing with evenlag's: the problem as docs/formulation.md defines it.
+
+Which counts a balance allows is read off the list of all count matrices, by definition. The optimum comes from all
+assignments (`exhaustive`) or, for larger groups, from CP-SAT over the list of allowed count matrices (`by_cp_sat`).
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from evenlag import Problem
+
+MOST_MATRICES = 3_000_000
+MOST_ASSIGNMENTS = 700_000
+MOST_ROWS = 20_000  # of a table constraint
+FEWEST = "fewest-moves"
+
+Assignment = Mapping[str, Iterable[tuple[str, int]]]
+Matrices = np.ndarray[Any, Any]
+
+
+class Infeasible(Exception):  # noqa: N818
+    """No plan keeps pins, caps and balance, or the budget of moves; `moves` is how many it would take."""
+
+    def __init__(self, moves: int | None = None) -> None:
+        super().__init__(moves)
+        self.moves = moves
+
+
+class TooLarge(Exception):  # noqa: N818
+    """More count matrices or assignments than can be listed."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The parameters of `evenlag.solve` that say what is best."""
+
+    balance: str = "both"
+    stickiness: float | str = "0.1%"
+    max_moves: int | None = None
+    slack: int = 0
+    objective: str = "spread"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a plan comes to, in messages."""
+
+    objective: Fraction
+    spread: Fraction
+    makespan: Fraction
+    moves: int
+
+
+class Group:
+    """A problem in plain Python: who may take what."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.members = range(len(problem.members))
+        self.topics = range(len(problem.topics))
+        self.topic_of = problem.topic_of.tolist()
+        self.lags = [int(lag) for lag in problem.lags]
+        self.caps = [min(int(cap), len(self.lags)) for cap in problem.caps]
+        self.subscribers = [[m for m in self.members if problem.subscribed[t, m]] for t in self.topics]
+        self.takers = [[m for m in these if self.caps[m] > 0] for these in self.subscribers]
+        self.owner = [None if m < 0 else m for m in problem.owner.tolist()]
+        self.pin = [None if m < 0 else m for m in problem.pins.tolist()]
+        self.assignable = [p for p, t in enumerate(self.topic_of) if self.subscribers[t]]
+        self.options = {p: self._options(p) for p in self.assignable}
+        self.active = sorted({m for options in self.options.values() for m in options})
+        self.size = [sum(t == topic for topic in self.topic_of) for t in self.topics]
+        self.pinned = np.zeros((len(self.topics), len(self.members)), dtype=np.int64)
+        for topic, pin in zip(self.topic_of, self.pin, strict=True):
+            if pin is not None:
+                self.pinned[topic, pin] += 1
+
+    def _options(self, p: int) -> list[int]:
+        pin = self.pin[p]
+        return self.takers[self.topic_of[p]] if pin is None else [pin]
+
+    @cached_property
+    def weights(self) -> list[Fraction]:
+        """Weights with mean 1 over the active members."""
+        mean = sum(self.problem.weights[m] for m in self.active) / Fraction(len(self.active))
+        return [weight / mean for weight in self.problem.weights]
+
+    @cached_property
+    def mean_load(self) -> Fraction:
+        return Fraction(sum(self.lags[p] for p in self.assignable), len(self.active))
+
+    def price(self, stickiness: float | str) -> Fraction:
+        """Messages per move."""
+        if isinstance(stickiness, str) and stickiness.endswith("%"):
+            return Fraction(math.ceil(Fraction(Decimal(stickiness[:-1])) / 100 * self.mean_load))
+        return Fraction(0) if stickiness == FEWEST else Fraction(Decimal(str(stickiness)))
+
+    # ---- counts --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def feasible_counts(self) -> Matrices:
+        """Every count matrix that subscriptions, pins and caps leave possible, shape (N, T, M)."""
+        found = np.zeros((1, 0, len(self.members)), dtype=np.int8)
+        for t in self.topics:
+            rows = self._rows(t)
+            if len(found) * len(rows) > MOST_MATRICES:
+                raise TooLarge
+            first, second = np.divmod(np.arange(len(found) * len(rows)), max(len(rows), 1))
+            kept = (found.sum(axis=1)[first] + rows[second] <= self.caps).all(axis=1)
+            found = np.concatenate([found[first[kept]], rows[second[kept], None, :]], axis=1)
+        if not len(found):
+            raise Infeasible
+        return found
+
+    def _rows(self, t: int) -> Matrices:
+        """Every way to deal the partitions of a topic in numbers."""
+        takers, free = self.takers[t], self.size[t] - int(self.pinned[t].sum())
+        if not self.subscribers[t]:
+            return np.zeros((1, len(self.members)), dtype=np.int8)
+        rows = []
+        bars = combinations(range(free + len(takers) - 1), len(takers) - 1) if takers else []
+        for bar in bars:
+            row = self.pinned[t].copy()
+            row[takers] += np.diff([-1, *bar, free + len(takers) - 1]) - 1
+            rows.append(row)
+        return np.array(rows, dtype=np.int8).reshape(-1, len(self.members))
+
+    def allowed_counts(self, balance: str, slack: int = 0) -> Matrices:
+        """Every count matrix that the balance allows."""
+        counts = best = self.feasible_counts
+        if balance in ("topic", "both"):
+            distance = self.distance(best)
+            best = best[distance == distance.min()]
+        if balance in ("group", "both"):
+            cost = self.unevenness(best)
+            best = best[cost == cost.min()]
+        if slack == 0 or balance == "none":
+            return best
+        within = np.ones(len(counts), dtype=bool)
+        if balance in ("topic", "both"):
+            lo, hi = best.min(axis=0) - slack, best.max(axis=0) + slack
+            within &= ((lo <= counts) & (counts <= hi)).all(axis=(1, 2))
+        if balance in ("group", "both"):
+            totals = best.sum(axis=1)
+            lo, hi = totals.min(axis=0) - slack, totals.max(axis=0) + slack
+            within &= ((lo <= counts.sum(axis=1)) & (counts.sum(axis=1) <= hi)).all(axis=1)
+        return counts[within]
+
+    def distance(self, counts: Matrices) -> Matrices:
+        """Total distance of the topic counts from [⌊q⌋, ⌈q⌉]."""
+        total = np.zeros(len(counts), dtype=np.int64)
+        for t in self.topics:
+            weight = sum(self.problem.weights[m] for m in self.takers[t])
+            for m in self.takers[t]:
+                q = self.size[t] * self.problem.weights[m] / weight
+                n = counts[:, t, m].astype(np.int64)
+                total += np.maximum(0, math.floor(q) - n) + np.maximum(0, n - math.ceil(q))
+        return total
+
+    def unevenness(self, counts: Matrices) -> Matrices:
+        """Σ n² / w, times a common factor that makes it whole."""
+        weights = [self.problem.weights[m] for m in self.members]
+        common = math.lcm(*(w.numerator for w in weights))
+        factors = [int(common / w) for w in weights]
+        kind = np.int64 if max(factors) * len(self.lags) ** 2 * len(weights) < 2**62 else object
+        return (counts.sum(axis=1).astype(kind) ** 2 * np.array(factors, dtype=kind)).sum(axis=1)
+
+    # ---- figures -------------------------------------------------------------------------------------------
+
+    def figures(self, member_of: Mapping[int, int], goal: Goal) -> Figures:
+        """What an assignment (partition index to member index) comes to."""
+        loads = dict.fromkeys(self.active, Fraction(0))
+        for p, m in member_of.items():
+            loads[m] += self.lags[p] / self.weights[m]
+        moves = sum(self.owner[p] not in (None, m) for p, m in member_of.items())
+        makespan = max(loads.values())
+        spread = makespan - min(loads.values())
+        base = spread if goal.objective == "spread" else makespan
+        return Figures(base + self.price(goal.stickiness) * moves, spread, makespan, moves)
+
+    def read(self, assignment: Assignment) -> dict[int, int]:
+        """Partition index to member index; AssertionError for what is no assignment of this group."""
+        index = {name: p for p, name in enumerate(self.problem.partitions)}
+        member_of: dict[int, int] = {}
+        for member, partitions in assignment.items():
+            for name in partitions:
+                assert index[name] not in member_of, f"{name} is given twice"
+                member_of[index[name]] = self.problem.members.index(member)
+        return member_of
+
+    def counts(self, member_of: Mapping[int, int]) -> Matrices:
+        counts = np.zeros((1, len(self.topics), len(self.members)), dtype=np.int8)
+        for p, m in member_of.items():
+            counts[0, self.topic_of[p], m] += 1
+        return counts
+
+
+def assess(problem: Problem, assignment: Assignment, goal: Goal) -> Figures:
+    """Recompute the figures of a plan from its assignment alone; AssertionError if it breaks a rule but the budget."""
+    group = Group(problem)
+    member_of = group.read(assignment)
+    assert set(member_of) == set(group.assignable), "not every partition with a subscriber is assigned"
+    for p, m in member_of.items():
+        assert m in group.subscribers[group.topic_of[p]], f"{problem.partitions[p]} goes to one who does not subscribe"
+        assert group.pin[p] in (None, m), f"{problem.partitions[p]} is pinned elsewhere"
+    counts = group.counts(member_of)
+    assert (counts.sum(axis=(0, 1)) <= group.caps).all(), "more partitions than max_partitions"
+    if goal.balance != "none":
+        allowed = group.allowed_counts(goal.balance, goal.slack)
+        assert (allowed == counts).all(axis=(1, 2)).any(), f"counts {counts[0].tolist()} break the balance"
+    return group.figures(member_of, goal)
+
+
+# ---- the optimum -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The least objective (for fewest-moves: of the plans with the fewest moves) and the fewest moves possible."""
+
+    objective: Fraction
+    fewest_moves: int
+
+
+def exhaustive(problem: Problem, goal: Goal) -> Optimum:
+    """Look at every assignment."""
+    group = Group(problem)
+    options = [group.options[p] for p in group.assignable]
+    if math.prod(len(o) for o in options) > MOST_ASSIGNMENTS:
+        raise TooLarge
+    plans = np.array(list(product(*options)), dtype=np.int8).reshape(-1, len(options))
+    cells = [
+        (plans[:, [group.topic_of[p] == t for p in group.assignable]] == m).sum(axis=1)
+        for t in group.topics
+        for m in group.members
+    ]
+    matrices = np.stack(cells, axis=1).astype(np.int8)
+    plans, matrices = _of_rows(plans, matrices, group.allowed_counts(goal.balance, goal.slack))
+    owner = np.array([-1 if group.owner[p] is None else group.owner[p] for p in group.assignable])
+    moves = ((owner >= 0) & (plans != owner)).sum(axis=1)
+    fewest = int(moves.min())
+    factors, unit = _factors(group)
+    lags = np.array([group.lags[p] for p in group.assignable], dtype=object)
+    fits = sum(lags) * max(factors) < 2**62
+    lags = lags.astype(np.int64) if fits else lags
+    loads = np.stack([((plans == m) * lags).sum(axis=1) * factors[m] for m in group.active], axis=1)
+    units = loads.max(axis=1) - (loads.min(axis=1) if goal.objective == "spread" else 0)
+    kept = moves <= _budget(goal, fewest)
+    price = group.price(goal.stickiness)
+    best = min(units[kept & (moves == count)].min() * unit + price * int(count) for count in np.unique(moves[kept]))
+    return Optimum(Fraction(best), fewest)
+
+
+def by_cp_sat(problem: Problem, goal: Goal, seconds: float = 60.0) -> Optimum:
+    """Minimise by CP-SAT: first the moves, then the objective."""
+    group = Group(problem)
+    fewest = int(_cp_sat(group, goal, None, seconds))
+    return Optimum(_cp_sat(group, goal, _budget(goal, fewest), seconds), fewest)
+
+
+def optimum(problem: Problem, goal: Goal) -> Optimum:
+    """By whichever of the two can do it."""
+    try:
+        return exhaustive(problem, goal)
+    except TooLarge:
+        return by_cp_sat(problem, goal)
+
+
+def _budget(goal: Goal, fewest: int) -> float:
+    if goal.max_moves is not None and fewest > goal.max_moves:
+        raise Infeasible(fewest)
+    if goal.stickiness == FEWEST:
+        return fewest
+    return math.inf if goal.max_moves is None else goal.max_moves
+
+
+def _factors(group: Group) -> tuple[list[int], Fraction]:
+    """Whole factors f and a unit such that load / weight = load · f · unit."""
+    common = math.lcm(*(w.numerator for w in group.weights))
+    return [int(common / w) for w in group.weights], Fraction(1, common)
+
+
+def _of_rows(plans: Matrices, matrices: Matrices, allowed: Matrices) -> tuple[Matrices, Matrices]:
+    wanted = {row.tobytes() for row in allowed.reshape(len(allowed), -1).astype(np.int8)}
+    unique, inverse = np.unique(matrices, axis=0, return_inverse=True)
+    kept = np.array([row.tobytes() in wanted for row in unique])[inverse.ravel()]
+    return plans[kept], matrices[kept]
+
+
+def _cp_sat(group: Group, goal: Goal, budget: float | None, seconds: float) -> Fraction:
+    """Fewest moves (budget None), or the least objective within the budget."""
+    model = cp_model.CpModel()
+    x = {(p, m): model.new_bool_var("") for p, options in group.options.items() for m in options}
+    for p, options in group.options.items():
+        model.add_exactly_one(x[p, m] for m in options)
+    _count_constraints(model, group, goal, x)
+    moves = sum(1 - x.get((p, m), 0) for p, m in enumerate(group.owner) if m is not None)
+    if budget is None:
+        model.minimize(moves)
+        return Fraction(round(_minimum(model, seconds)))
+    if budget < math.inf:
+        model.add(moves <= int(budget))
+    factors, unit = _factors(group)
+    most = sum(group.lags) * max(factors)
+    high, low = model.new_int_var(0, most, ""), model.new_int_var(0, most, "")
+    for m in group.active:
+        load = sum(factors[m] * group.lags[p] * var for (p, member), var in x.items() if member == m)
+        model.add(high >= load)
+        model.add(low <= load)
+    price = group.price(goal.stickiness) / unit
+    scale = price.denominator
+    model.minimize(scale * (high - (low if goal.objective == "spread" else 0)) + int(price * scale) * moves)
+    return Fraction(round(_minimum(model, seconds))) * unit / scale
+
+
+def _count_constraints(model: cp_model.CpModel, group: Group, goal: Goal, x: dict[tuple[int, int], Any]) -> None:
+    count = {
+        (t, m): sum(var for (p, member), var in x.items() if member == m and group.topic_of[p] == t)
+        for t in group.topics
+        for m in group.members
+    }
+    for m in group.active:
+        model.add(sum(count[t, m] for t in group.topics) <= group.caps[m])
+    if goal.balance == "none":
+        return
+    allowed = group.allowed_counts(goal.balance, goal.slack)
+    if goal.balance == "group":  # allowed or not by the totals alone
+        cells, rows = [sum(count[t, m] for t in group.topics) for m in group.members], allowed.sum(axis=1)
+    else:
+        cells, rows = list(count.values()), allowed.reshape(len(allowed), -1)
+    rows = np.unique(rows, axis=0)
+    if len(rows) > MOST_ROWS:
+        raise TooLarge
+    variables = []
+    for cell in cells:
+        variables.append(model.new_int_var(0, len(group.lags), ""))
+        model.add(variables[-1] == cell)
+    model.add_allowed_assignments(variables, rows.tolist())
+
+
+def _minimum(model: cp_model.CpModel, seconds: float) -> float:
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = 2
+    status = solver.solve(model)
+    if status == cp_model.INFEASIBLE:
+        raise Infeasible
+    if status != cp_model.OPTIMAL:
+        raise TooLarge
+    return solver.objective_value

@@ -1,0 +1,143 @@
+"""Random consumer groups for tests: the same seed gives the same group; hypothesis can shrink them."""
+
+import os
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+import evenlag
+
+CASES = int(os.environ.get("EVENLAG_TEST_CASES", "1"))  # how many times the usual number of random cases to run
+LAG_KINDS = ("small", "wide", "skewed", "hot", "equal", "zero")
+
+
+def seeds(count: int) -> range:
+    """Seeds of `count` random cases, times EVENLAG_TEST_CASES."""
+    return range(count * CASES)
+
+
+def lags(random: Random, count: int, kind: str) -> list[int]:
+    """`count` lags in messages, of one of LAG_KINDS."""
+    if kind == "small":
+        return [random.randint(0, 9) for _ in range(count)]
+    if kind == "skewed":
+        return [min(int(10 * (1 - random.random()) ** -1.2), 10**6) for _ in range(count)]
+    if kind == "hot":
+        return [5_000, *(random.randint(0, 50) for _ in range(count - 1))]
+    if kind == "equal":
+        return [random.randint(1, 100)] * count
+    if kind == "zero":
+        return [0] * count
+    return [random.randint(0, 1_000) for _ in range(count)]
+
+
+def random_document(
+    random: Random,
+    *,
+    partitions: int = 8,
+    members: int = 4,
+    topics: int = 3,
+    plain: bool = False,
+    owners: bool = True,
+) -> dict[str, Any]:
+    """A problem document of at most so many partitions, members and topics.
+
+    `plain` leaves out mixed subscriptions, weights, pins and caps.
+    """
+    kind = random.choice(LAG_KINDS)
+    total = random.randint(1, partitions)
+    sizes = _split(random, total, random.randint(1, min(topics, total)))
+    names = [f"t{i}" for i in range(len(sizes))]
+    entries: dict[str, Any] = {f"c{i}": {"topics": list(names)} for i in range(random.randint(1, members))}
+    if not plain:
+        _spice(random, names, entries, total)
+    document: dict[str, Any] = {
+        "topics": {name: lags(random, size, kind) for name, size in zip(names, sizes, strict=True)},
+        "members": entries,
+    }
+    every = [[name, i] for name, size in zip(names, sizes, strict=True) for i in range(size)]
+    if owners and random.random() < 0.7:
+        _own(random, every, entries)
+    if not plain and random.random() < 0.3:
+        document["pins"] = _pins(random, every, entries)
+    return document
+
+
+def random_problem(random: Random, **size: Any) -> evenlag.Problem:
+    """The problem of `random_document`."""
+    return evenlag.Problem.from_dict(random_document(random, **size))
+
+
+def random_parameters(random: Random, *, budget: bool = True) -> dict[str, Any]:
+    """Parameters of `evenlag.solve`: balance, stickiness, objective, and now and then slack and a budget of moves."""
+    parameters: dict[str, Any] = {
+        "balance": random.choice(["both", "topic", "group", "none"]),
+        "stickiness": random.choice([0, 0, "0.1%", 7, 1000, "fewest-moves"]),
+        "objective": random.choice(["spread", "spread", "makespan"]),
+    }
+    if random.random() < 0.25:
+        parameters["slack"] = random.randint(1, 2)
+    if budget and random.random() < 0.3:
+        parameters["max_moves"] = random.randint(0, 4)
+    return parameters
+
+
+def problems(**size: Any) -> st.SearchStrategy[evenlag.Problem]:
+    """Hypothesis strategy for `random_problem`."""
+    return st.randoms(use_true_random=False).map(lambda random: random_problem(random, **size))
+
+
+def documents(**size: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Hypothesis strategy for `random_document`."""
+    return st.randoms(use_true_random=False).map(lambda random: random_document(random, **size))
+
+
+def solved_again(problem: evenlag.Problem, assignment: dict[str, list[tuple[str, int]]]) -> evenlag.Problem:
+    """The same problem with `assignment` as today's."""
+    document = problem.to_dict()
+    for name, entry in document["members"].items():
+        entry["owned"] = [list(partition) for partition in assignment[name]]
+        entry["generation"] = None
+    return evenlag.Problem.from_dict(document)
+
+
+def _split(random: Random, total: int, parts: int) -> list[int]:
+    cuts = sorted(random.sample(range(1, total), parts - 1))
+    return [b - a for a, b in zip([0, *cuts], [*cuts, total], strict=True)]
+
+
+def _spice(random: Random, topics: Sequence[str], entries: dict[str, Any], partitions: int) -> None:
+    if random.random() < 0.4:
+        for entry in entries.values():
+            entry["topics"] = [topic for topic in topics if random.random() < 0.7]
+    if random.random() < 0.4:
+        for entry in entries.values():
+            entry["weight"] = random.choice([1, 1, 2, 3, 10, 0.5, 0.1])
+    if random.random() < 0.3:
+        fair = -(-partitions // len(entries))
+        for entry in entries.values():
+            if random.random() < 0.6:
+                entry["max_partitions"] = random.choice([0, 1, fair, fair, fair + 1, fair + 2])
+
+
+def _own(random: Random, partitions: list[list[Any]], entries: dict[str, Any]) -> None:
+    kept = random.choice([0.5, 0.9, 1.0])
+    for entry in entries.values():
+        entry["owned"] = []
+    for partition in partitions:
+        able = [name for name, entry in entries.items() if partition[0] in entry["topics"]]
+        if able and random.random() < kept:
+            entries[random.choice(able)]["owned"].append(partition)
+
+
+def _pins(random: Random, partitions: list[list[Any]], entries: dict[str, Any]) -> list[list[Any]]:
+    room = {name: entry.get("max_partitions", len(partitions)) for name, entry in entries.items()}
+    pins = []
+    for partition in partitions:
+        able = [name for name, entry in entries.items() if partition[0] in entry["topics"] and room[name] > 0]
+        if able and random.random() < random.choice([0.1, 0.5]):
+            pins.append([*partition, random.choice(able)])
+            room[pins[-1][2]] -= 1
+    return pins

@@ -1,0 +1,178 @@
+"""Topics, messages, committed offsets and consumer groups on a running broker, for tests and examples."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from queue import SimpleQueue
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+QUIET = {"log_level": 0}
+SETTLE_LIMIT = 60.0  # seconds
+
+
+def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
+    """Create topics with so many partitions each, and wait until all have a leader."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    for future in admin.create_topics([NewTopic(topic, count, 1) for topic, count in partitions.items()]).values():
+        future.result()
+    _wait(lambda: all(_partitions(admin, topic) == count for topic, count in partitions.items()), "topics")
+
+
+def delete_topic(bootstrap: str, topic: str) -> None:
+    """Delete a topic and wait until no broker knows it."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    admin.delete_topics([topic])[topic].result()
+    _wait(lambda: topic not in admin.list_topics(timeout=SETTLE_LIMIT).topics, topic)
+
+
+def delete_records(bootstrap: str, before: Mapping[tuple[str, int], int]) -> None:
+    """Delete the messages before the given offsets, as retention does."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    for future in admin.delete_records([TopicPartition(*each, offset) for each, offset in before.items()]).values():
+        future.result()
+
+
+def allow_describe(bootstrap: str, user: str, kind: ResourceType, name: str) -> None:
+    """Let a user describe a group or topic, and wait until the broker follows the rule."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    rule = (kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", AclOperation.DESCRIBE)
+    binding = AclBinding(*rule, AclPermissionType.ALLOW)
+    admin.create_acls([binding])[binding].result()
+    filter_ = AclBindingFilter(*rule, AclPermissionType.ALLOW)
+    _wait(lambda: len(admin.describe_acls(filter_).result()) == 1, f"ACL of {name}")
+
+
+def produce(bootstrap: str, topic: str, counts: Sequence[int]) -> None:
+    """Append `counts[p]` empty messages to each partition p."""
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": 1_000_000, **QUIET}
+    )
+    for partition, count in enumerate(counts):
+        for left in range(count, 0, -1):
+            producer.produce(topic, b"", partition=partition)
+            if left % 100_000 == 0:
+                producer.flush()
+    if producer.flush(SETTLE_LIMIT):
+        raise RuntimeError(f"{topic}: messages were not taken within {SETTLE_LIMIT:g} s")
+
+
+def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+    """Commit offsets for a group that has no members."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
+    try:
+        consumer.commit(offsets=[TopicPartition(*each, offset) for each, offset in offsets.items()], asynchronous=False)
+    finally:
+        consumer.close()
+
+
+class Member:
+    """A consumer in a thread of its own: it polls with its partitions paused, and commits what it is told to.
+
+    All calls come from that thread: while one polls, confluent-kafka can keep another thread waiting for minutes.
+    """
+
+    def __init__(self, config: Mapping[str, object], topics: Sequence[str]):
+        self._consumer = Consumer(dict(config))
+        self._topics = list(topics)
+        self._commits: SimpleQueue[tuple[list[TopicPartition], Future[None]]] = SimpleQueue()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def commit(self, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commit offsets of its partitions."""
+        done: Future[None] = Future()
+        self._commits.put(([TopicPartition(*each, offset) for each, offset in offsets.items()], done))
+        done.result(SETTLE_LIMIT)
+
+    def stop(self) -> None:
+        """Ask it to leave the group."""
+        self._stopped.set()
+
+    def join(self) -> None:
+        """Wait until it has left."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        self._consumer.subscribe(self._topics)
+        paused: list[TopicPartition] = []
+        try:
+            while not self._stopped.is_set():
+                self._consumer.poll(0.1)
+                assigned = self._consumer.assignment()
+                if assigned != paused:
+                    self._consumer.pause(assigned)
+                    paused = assigned
+                while not self._commits.empty():
+                    offsets, done = self._commits.get()
+                    self._consumer.commit(offsets=offsets, asynchronous=False)
+                    done.set_result(None)
+        finally:
+            self._consumer.close()
+
+
+@contextmanager
+def running_group(
+    bootstrap: str, group: str, subscriptions: Mapping[str, Sequence[str]], **config: str
+) -> Iterator[dict[str, Member]]:
+    """Run a group of members with the given subscriptions, by client id; the body runs when all partitions have owners.
+
+    `config` has `_` for the dots in librdkafka's names.
+    """
+    common: dict[str, object] = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "enable.auto.commit": False,
+        **QUIET,
+    }
+    if config.get("group_protocol") != "consumer":  # KIP-848 leaves it to the broker
+        common["heartbeat.interval.ms"] = 500
+    common |= {name.replace("_", "."): value for name, value in config.items()}
+    members: dict[str, Member] = {}
+    try:
+        for client_id, topics in subscriptions.items():
+            members[client_id] = Member({**common, "client.id": client_id}, topics)
+        admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+        wanted = {topic for topics in subscriptions.values() for topic in topics}
+        partitions = sum(_partitions(admin, topic) for topic in wanted)
+        _wait(lambda: _has_settled(admin, group, len(members), partitions), f"group {group}")
+        yield members
+    finally:
+        for member in members.values():
+            member.stop()
+        for member in members.values():
+            member.join()
+
+
+def _has_settled(admin: AdminClient, group: str, members: int, partitions: int) -> bool:
+    try:
+        description = admin.describe_consumer_groups([group])[group].result()
+    except KafkaException:  # the coordinator of the group has just been chosen
+        return False
+    assigned = sum(len(member.assignment.topic_partitions) for member in description.members)
+    return (description.state.name, len(description.members), assigned) == ("STABLE", members, partitions)
+
+
+def _partitions(admin: AdminClient, topic: str) -> int:
+    return len(admin.list_topics(topic, timeout=SETTLE_LIMIT).topics[topic].partitions)
+
+
+def _wait(done: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + SETTLE_LIMIT
+    while not done():
+        if time.monotonic() > end:
+            raise RuntimeError(f"{what}: not ready within {SETTLE_LIMIT:g} s")
+        time.sleep(0.1)
