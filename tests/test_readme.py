@@ -39,7 +39,7 @@ def test_make_targets_in_the_readme_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")) + ["README.md"]
+    "page", ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))]
 )
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text()

@@ -42,7 +42,7 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     if limits.work is not None:
         solver.parameters.num_workers = 1
         solver.parameters.max_deterministic_time = limits.work
-    solver.parameters.max_time_in_seconds = max(limits.seconds - (time.monotonic() - started), 0.001)
+    solver.parameters.max_time_in_seconds = limits.solver_seconds(started)
     booleans = columns[: mip.booleans]
     status = solver.solve(model, _Reporter(booleans, report))
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)

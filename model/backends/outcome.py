@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,14 @@ class Limits:
     work: float | None = None
     threads: int = 1
     seed: int = 0
+
+    def solver_seconds(self, started: float) -> float:
+        """Return what a solver may take of the time left since `started` (monotonic), so that it can hand over.
+
+        Solvers look at the clock now and then only; a tenth is kept back for that and for reading the result.
+        """
+        left = self.seconds - (time.monotonic() - started)
+        return max(0.9 * left - 0.02, 0.005)
 
 
 @dataclass(frozen=True)

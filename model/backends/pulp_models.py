@@ -71,7 +71,7 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
         log = Path(folder) / "cbc.log"
         solver = pulp.PULP_CBC_CMD(
             msg=False,
-            timeLimit=max(limits.seconds - (time.monotonic() - started), 0.01),
+            timeLimit=limits.solver_seconds(started),
             gapRel=0,
             threads=limits.threads if limits.work is None else None,
             warmStart=hint is not None,
@@ -108,7 +108,7 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) 
         _set_values(problem, mip, hint)
     solver = pulp.HiGHS(
         msg=False,
-        timeLimit=max(limits.seconds - (time.monotonic() - started), 0.01),
+        timeLimit=limits.solver_seconds(started),
         gapRel=0,
         gapAbs=0,
         threads=1 if limits.work is not None else limits.threads,

@@ -1,0 +1,320 @@
+"""One conformance suite for all MIP backends, and what becomes of a backend that hangs, dies or returns rubbish."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import highspy
+import numpy as np
+import pytest
+from exact import FEWEST, Goal, Group, Infeasible, assess, exhaustive
+from numpy.typing import NDArray
+from problems import random_parameters, random_problem, seeds
+
+import evenlag
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models
+from evenlag.model.balance import count_rule
+from evenlag.model.formulation import Mip, formulate
+from evenlag.model.objective import resolve_objective
+from evenlag.model.plan import Plan
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulp.*")  # of what PuLP 4 will rename
+
+ROOM = 30.0  # seconds; a backend that hangs would sleep far longer
+
+
+# ---- conformance -----------------------------------------------------------------------------------------------
+
+
+@cache
+def case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
+    """A random group that has a plan, what is best, and its optimum."""
+    random = Random(seed)
+    while True:
+        problem, goal = random_problem(random, partitions=8), Goal(**random_parameters(random))
+        if not Group(problem).assignable:
+            continue
+        try:
+            return problem, goal, exhaustive(problem, goal).objective
+        except Infeasible:
+            continue
+
+
+def run(name: str, mip: Mip, limits: Limits, hint: NDArray[Any] | None = None) -> Outcome:
+    return BACKENDS[name](mip, hint, limits, [].append)
+
+
+def program(problem: evenlag.Problem, goal: Goal) -> Mip:
+    rule = count_rule(problem, goal.balance, goal.slack)
+    return formulate(problem, rule, resolve_objective(rule, goal.objective, goal.stickiness, goal.max_moves))
+
+
+def objective(problem: evenlag.Problem, goal: Goal, member_of: NDArray[Any]) -> Any:
+    return assess(problem, Plan(problem, member_of).assignment, goal).objective
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("seed", seeds(60))
+def test_every_backend_proves_the_optimum(seed: int, name: str) -> None:
+    problem, goal, wanted = case(seed)
+    mip = program(problem, goal)
+    outcome = run(name, mip, Limits(ROOM))
+    assert (outcome.stopped, outcome.failure) == ("proof", None)
+    member_of = mip.decode(outcome.values)
+    assert member_of is not None
+    assert objective(problem, goal, member_of) == wanted
+    assert mip.in_messages(outcome.bound) == wanted
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("seed", seeds(12))
+def test_every_backend_takes_a_hint_and_a_work_limit(seed: int, name: str) -> None:
+    problem, goal, wanted = case(seed)
+    mip = program(problem, goal)
+    best = run("highs", mip, Limits(ROOM))
+    hint = mip.encode(mip.decode(best.values))
+    outcome = run(name, mip, Limits(ROOM, work=ROOM, seed=3), hint)
+    assert objective(problem, goal, mip.decode(outcome.values)) == wanted
+    assert mip.in_messages(outcome.bound) <= wanted
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("lags", [[10**12 + 7, 10**12, 3, 2, 1], [987_654_321, 123_456_789, 55_555_555, 7, 5]])
+def test_no_bound_passes_the_optimum_through_rounding(lags: list[int], name: str) -> None:
+    problem = evenlag.Problem.from_lags({"t": lags}, {"a": ["t"], "b": ["t"]})
+    goal = Goal(stickiness=0)
+    mip = program(problem, goal)
+    outcome = run(name, mip, Limits(ROOM))
+    assert outcome.bound is None or mip.in_messages(outcome.bound) <= exhaustive(problem, goal).objective
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
+    """Stopped by its work limit, a backend has only a bound of the search so far."""
+    for seed in range(8):
+        problem, goal, wanted = hard_case(seed)
+        mip = program(problem, goal)
+        outcome = run(name, mip, Limits(2.0, work=0.002))
+        assert outcome.failure is None
+        if outcome.bound is not None:
+            assert mip.in_messages(outcome.bound) <= wanted
+
+
+def hard_case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
+    random = Random(seed)
+    lags = [random.randint(10**3, 10**6) for _ in range(10)]
+    members = {"a": ["t"], "b": ["t"], "c": ["t"]}
+    problem = evenlag.Problem.from_lags({"t": lags}, members, weights={"a": 1, "b": 3, "c": 0.7})
+    goal = Goal(stickiness=0)
+    return problem, goal, exhaustive(problem, goal).objective
+
+
+# ---- the program as a file -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["lp", "mps"])
+@pytest.mark.parametrize("seed", seeds(40))
+def test_written_programs_have_the_same_optimum(seed: int, suffix: str, tmp_path: Path) -> None:
+    problem, goal, wanted = case(seed)
+    path = tmp_path / f"group.{suffix}"
+    pulp_models.write(program(problem, goal), path)
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("mip_rel_gap", 0.0)
+    highs.setOptionValue("mip_abs_gap", 0.0)
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    highs.run()
+    assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    assert highs.getInfo().objective_function_value == pytest.approx(float(wanted), rel=1e-6, abs=1e-4)
+
+
+def test_written_programs_name_partitions_and_members(tmp_path: Path) -> None:
+    problem = evenlag.Problem.from_lags({"orders": [5, 3]}, {"a": ["orders"], "b": ["orders"]})
+    for suffix in ("lp", "mps"):
+        path = tmp_path / f"group.{suffix}"
+        pulp_models.write(program(problem, Goal()), path)
+        assert "orders-1 goes to b" in path.read_text()
+
+
+# ---- backends that fail ----------------------------------------------------------------------------------------
+
+
+def _hang(*_: Any) -> Outcome:
+    time.sleep(100 * ROOM)
+    return Outcome()
+
+
+def _exit(*_: Any) -> Outcome:
+    os._exit(3)
+
+
+def _raise(*_: Any) -> Outcome:
+    raise RuntimeError("no licence")
+
+
+def _kill(*_: Any) -> Outcome:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome()
+
+
+def _nothing(*_: Any) -> Any:
+    return None
+
+
+def _failure(*_: Any) -> Outcome:
+    return Outcome(stopped="failed", failure="the backend finds the model infeasible")
+
+
+def _to_nobody(mip: Mip, *_: Any) -> Outcome:
+    return Outcome(np.zeros(mip.booleans, dtype=np.int64), None, "proof")
+
+
+def _to_everybody(mip: Mip, *_: Any) -> Outcome:
+    return Outcome(np.ones(mip.booleans, dtype=np.int64), None, "proof")
+
+
+def _all_to_one(mip: Mip, *_: Any) -> Outcome:
+    return Outcome((mip.x_member == 0).astype(np.int64), None, "proof")
+
+
+def _too_short(mip: Mip, *_: Any) -> Outcome:
+    return Outcome(np.ones(mip.booleans - 1, dtype=np.int64), None, "proof")
+
+
+def _bound_too_high(*_: Any) -> Outcome:
+    return Outcome(None, 10**12, "proof")
+
+
+def _bound_too_high_and_hint(_: Mip, hint: NDArray[Any], *_rest: Any) -> Outcome:
+    return Outcome(hint, 10**12, "proof")
+
+
+def _rubbish_then_hang(mip: Mip, *rest: Any) -> Outcome:
+    report = rest[-1]
+    report(np.ones(mip.booleans, dtype=np.int64))
+    return _hang()
+
+
+BROKEN = [
+    _hang,
+    _exit,
+    _raise,
+    _kill,
+    _nothing,
+    _failure,
+    _to_nobody,
+    _to_everybody,
+    _all_to_one,
+    _too_short,
+    _bound_too_high,
+    _bound_too_high_and_hint,
+    _rubbish_then_hang,
+]
+
+
+def unsettled(seed: int = 1) -> evenlag.Problem:
+    """A group that no heuristic solves to the proven bound, with no owners."""
+    random = Random(seed)
+    lags = [random.randint(1, 10**6) for _ in range(24)]
+    return evenlag.Problem.from_lags({"t": lags}, {f"c{i}": ["t"] for i in range(5)})
+
+
+@pytest.mark.parametrize("backend", BROKEN)
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_broken_backend_leaves_a_baseline(
+    name: str, backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(BACKENDS, name, backend)
+    problem = unsettled()
+    result = evenlag.solve(problem, method=name, time_limit=1)
+    figures = assess(problem, result.assignment, Goal())
+    assert result.fallback
+    assert result.method in HEURISTICS
+    assert result.assignment == HEURISTICS[result.method](problem).assignment
+    assert any(name in warning for warning in result.warnings), result.warnings
+    assert result.status == "FEASIBLE"
+    assert result.bound <= result.objective == figures.objective
+    assert result.seconds < ROOM
+
+
+@pytest.mark.parametrize("backend", BROKEN)
+def test_a_broken_backend_leaves_the_search_its_plan(
+    backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in BACKENDS:
+        monkeypatch.setitem(BACKENDS, name, backend)
+    problem = unsettled()
+    result = evenlag.solve(problem, time_limit=1)
+    assert assess(problem, result.assignment, Goal()).objective == result.objective
+    assert result.bound <= result.objective
+    assert result.seconds < ROOM
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_backend_stops_in_time_to_hand_over_its_plan(name: str) -> None:
+    result = evenlag.solve(unsettled(), method=name, time_limit=3)
+    assert result.warnings == ()
+    assert (result.method, result.fallback) == (name, False)
+
+
+def test_a_plan_reported_before_the_backend_hangs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = unsettled()
+    best = evenlag.solve(problem, time_limit=1)
+
+    def report_and_hang(mip: Mip, *rest: Any) -> Outcome:
+        report = rest[-1]
+        report(mip.encode(best.plan.member_of))
+        return _hang()
+
+    monkeypatch.setitem(BACKENDS, "highs", report_and_hang)
+    result = evenlag.solve(problem, method="highs", time_limit=1)
+    assert result.objective <= best.objective
+    assert (result.method, result.fallback) == ("highs", False)
+    assert any("highs" in warning for warning in result.warnings)
+
+
+# ---- lags of every size ----------------------------------------------------------------------------------------
+
+SIZES = {
+    "2**62 each": [2**62] * 7,
+    "near 2**62": [2**62, 2**62 - 1, 2**62 - 5, 2**61 + 3, 12, 1, 0],
+    "10**15 each": [10**15] * 7,
+    "near 10**15": [10**15 + i * i for i in range(7)],
+    "zero": [0] * 7,
+    "equal": [42] * 7,
+}
+
+
+@pytest.mark.parametrize("method", ["auto", *BACKENDS])
+@pytest.mark.parametrize("size", SIZES)
+def test_lags_of_every_size(size: str, method: str) -> None:
+    lags, members = SIZES[size], {"a": ["t"], "b": ["t"], "c": ["t"]}
+    problem = evenlag.Problem.from_lags({"t": lags}, members, owned={"a": [("t", 0), ("t", 1), ("t", 2), ("t", 3)]})
+    for goal in (Goal(), Goal(stickiness=0), Goal("none", objective="makespan"), Goal(stickiness=FEWEST)):
+        result = evenlag.solve(problem, **vars(goal), method=method, time_limit=5)
+        figures = assess(problem, result.assignment, goal)
+        wanted = exhaustive(problem, goal).objective
+        assert (result.objective, result.spread) == (figures.objective, figures.spread)
+        assert all(type(number) is int for number in (result.objective, result.bound, *result.loads.values()))
+        assert result.bound <= wanted <= result.objective
+        if result.status == "OPTIMAL":
+            assert result.objective == wanted
+        if len(set(lags)) == 1 and goal.objective == "spread":
+            assert result.status == "OPTIMAL"
+        assert not any("Error" in warning for warning in result.warnings), result.warnings
+
+
+@pytest.mark.parametrize("method", ["auto", *BACKENDS])
+def test_huge_lags_with_weights(method: str) -> None:
+    members = {"a": ["t"], "b": ["t"], "c": ["t"]}
+    problem = evenlag.Problem.from_lags({"t": SIZES["near 2**62"]}, members, weights={"a": 3, "b": 0.7, "c": 1})
+    goal = Goal(stickiness=0)
+    result = evenlag.solve(problem, **vars(goal), method=method, time_limit=5)
+    assert assess(problem, result.assignment, goal).objective == result.objective
+    assert result.bound <= exhaustive(problem, goal).objective <= result.objective

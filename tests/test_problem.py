@@ -1,0 +1,355 @@
+"""Input to `Problem`: what is refused and how it is named, what is dropped and counted, what comes back the same."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from problems import CASES, documents
+
+import evenlag
+from evenlag import Problem
+from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
+
+MEMBERS = {"c0": ["orders", "paid"], "c1": ["orders"]}
+LAGS = {"orders": [5, 3], "paid": [8]}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {
+        "group": "billing",
+        "topics": {"orders": [5, 3], "paid": [8]},
+        "members": {"c0": {"topics": ["orders", "paid"]}, "c1": {"topics": ["orders"]}},
+        **changes,
+    }
+
+
+def member(**fields: Any) -> dict[str, Any]:
+    return document(members={"c0": {"topics": ["orders", "paid"], **fields}, "c1": {"topics": ["orders"]}})
+
+
+# ---- refused, and where ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "places"),
+    [
+        ([], ["object"]),
+        (None, ["nothing"]),
+        ({}, ["topics"]),
+        ({"topics": {"orders": [1]}}, ["members"]),
+        (document(topics={}), ["billing", "no topics"]),
+        (document(topics=[5, 3]), ["topics"]),
+        (document(members=["c0"]), ["members"]),
+        (document(topic={}), ["'topic'", "unknown"]),
+        (document(group=""), ["group"]),
+        (document(group=7), ["group"]),
+        (document(topics={"orders": []}), ["orders", "no partitions"]),
+        (document(topics={"orders": {}}), ["orders", "no partitions"]),
+        (document(topics={"orders": 5}), ["orders"]),
+        (document(topics={"orders": "53"}), ["orders"]),
+        (document(topics={"orders": None}), ["orders"]),
+        (document(topics={"": [1]}), ["topic"]),
+        (document(topics={"orders": [5, -3]}), ["orders-1", "-3"]),
+        (document(topics={"orders": [5, 1.5]}), ["orders-1", "1.5"]),
+        (document(topics={"orders": [5, float("nan")]}), ["orders-1", "nan"]),
+        (document(topics={"orders": [5, float("inf")]}), ["orders-1", "inf"]),
+        (document(topics={"orders": [5, None]}), ["orders-1"]),
+        (document(topics={"orders": [5, "3"]}), ["orders-1", "3"]),
+        (document(topics={"orders": [5, True]}), ["orders-1", "True"]),
+        (document(topics={"orders": [5, [3]]}), ["orders-1"]),
+        (document(topics={"orders": [[5], [3]]}), ["orders-0"]),
+        (document(topics={"orders": [5, 2**62 + 1]}), ["orders-1"]),
+        (document(topics={"orders": {"0": 5, "7": -1}}), ["orders-7"]),
+        (document(topics={"orders": {"0": 5, "00": 3}}), ["orders", "partition 0", "twice"]),
+        (document(topics={"orders": {"0": 5, "-1": 3}}), ["orders", "-1"]),
+        (document(topics={"orders": {"0": 5, "x": 3}}), ["orders", "x"]),
+        (document(topics={"orders": {"0": 5, "1.0": 3}}), ["orders", "1.0"]),
+        (document(topics={"orders": {"0": 5, "1_0": 3}}), ["orders", "1_0"]),
+        (document(topics={"orders": {"0": 5, str(2**31): 3}}), ["orders", str(2**31)]),
+        (document(members={"": {"topics": ["orders"]}}), ["member"]),
+        (document(members={"c0": ["orders"]}), ["c0"]),
+        (document(members={"c0": {"topics": "orders"}}), ["c0"]),
+        (document(members={"c0": {"topics": 5}}), ["c0"]),
+        (document(members={"c0": {"topic": ["orders"]}}), ["c0", "'topic'", "unknown"]),
+        (member(weight=0), ["c0", "weight"]),
+        (member(weight=-1), ["c0", "weight"]),
+        (member(weight=float("nan")), ["c0", "weight"]),
+        (member(weight=float("inf")), ["c0", "weight"]),
+        (member(weight="2"), ["c0", "weight"]),
+        (member(weight=True), ["c0", "weight"]),
+        (member(max_partitions=-1), ["c0", "max_partitions"]),
+        (member(max_partitions=1.5), ["c0", "max_partitions"]),
+        (member(max_partitions="1"), ["c0", "max_partitions"]),
+        (member(max_partitions=True), ["c0", "max_partitions"]),
+        (member(generation=1.5), ["c0", "generation"]),
+        (member(generation="7"), ["c0", "generation"]),
+        (member(owned=["orders"]), ["c0", "owned"]),
+        (member(owned=[["orders"]]), ["c0", "owned"]),
+        (member(owned=[["orders", 0, 1]]), ["c0", "owned"]),
+        (member(owned={"orders": [0]}), ["c0", "owned"]),
+        (member(owned=5), ["c0", "owned"]),
+        (document(pins=[["orders", 0]]), ["pins"]),
+        (document(pins=5), ["pins"]),
+        (document(pins=[["orders", 0, "c0"], ["orders", 0, "c1"]]), ["orders-0", "c0", "c1"]),
+        (document(pins=[["paid", 0, "c1"]]), ["paid-0", "c1", "subscribe"]),
+        (document(pins=[["orders", 2, "c1"]]), ["orders-2", "c1"]),
+        (document(pins=[["order", 0, "c1"]]), ["order-0", "c1"]),
+        (document(pins=[["orders", 0, "c2"]]), ["orders-0", "c2"]),
+        (document(pins=[["orders", "0", "c0"]]), ["orders-0", "c0"]),
+        (document(pins=[["orders", 0, ["c0"]]]), ["orders-0", "c0"]),
+        (
+            document(
+                members={"c0": {"topics": ["orders"], "max_partitions": 1}},
+                pins=[["orders", 0, "c0"], ["orders", 1, "c0"]],
+            ),
+            ["c0", "max_partitions"],
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(wrong: Any, places: list[str]) -> None:
+    with pytest.raises(InvalidProblemError) as caught:
+        Problem.from_dict(wrong)
+    for place in places:
+        assert place in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "places"),
+    [
+        ({"lags": {}}, ["no topics"]),
+        ({"lags": {"orders": []}}, ["orders"]),
+        ({"lags": {"orders": np.array([1.5, 2])}}, ["orders-0", "1.5"]),
+        ({"lags": {"orders": np.array([1, np.nan])}}, ["orders-1", "nan"]),
+        ({"lags": {"orders": np.array([1, -2])}}, ["orders-1", "-2"]),
+        ({"lags": {"orders": np.array([2**63 + 1], dtype=np.uint64)}}, ["orders-0"]),
+        ({"lags": {"orders": np.array([[1], [2]])}}, ["orders-0"]),
+        ({"lags": {"orders": {0: 5, "0": 3}}}, ["orders", "twice"]),
+        ({"lags": {"orders": {True: 5}}}, ["orders", "True"]),
+        ({"lags": {"orders": {0.0: 5}}}, ["orders", "0.0"]),
+        ({"members": {"c0": "orders"}}, ["c0"]),
+        ({"members": {"c0": None}}, ["c0"]),
+        ({"weights": {"c9": 1}}, ["weights", "c9"]),
+        ({"weights": {"c0": Fraction(0)}}, ["c0", "weight"]),
+        ({"weights": {"c0": 1j}}, ["c0", "weight"]),
+        ({"max_partitions": {"c9": 1}}, ["max_partitions", "c9"]),
+        ({"generations": {"c9": 1}}, ["generations", "c9"]),
+        ({"pins": [("orders", 0, "c9")]}, ["orders-0", "c9"]),
+        ({"pins": [("orders", 0)]}, ["pin"]),
+        ({"owned": {"c0": [("orders",)]}}, ["c0", "owned"]),
+        ({"owned": {"c0": "orders"}}, ["c0", "owned"]),
+        ({"owned": {"c0": [(["orders"], 0)]}}, ["c0", "owned"]),
+        ({"group": ""}, ["group"]),
+    ],
+)
+def test_what_is_wrong_is_named_in_plain_values(changes: dict[str, Any], places: list[str]) -> None:
+    with pytest.raises(InvalidProblemError) as caught:
+        Problem.from_lags(**{"lags": LAGS, "members": MEMBERS, **changes})
+    for place in places:
+        assert place in str(caught.value)
+
+
+def test_input_errors_are_value_errors_too() -> None:
+    assert issubclass(InvalidProblemError, ValueError)
+    assert issubclass(InvalidProblemError, EvenlagError)
+    assert not issubclass(InfeasibleError, ValueError)
+
+
+def test_too_little_capacity_is_found_when_solving() -> None:
+    problem = Problem.from_lags({"t": [1, 1, 1]}, {"a": ["t"], "b": ["t"]}, max_partitions={"a": 1, "b": 1})
+    with pytest.raises(InfeasibleError, match="1 of 3"):
+        evenlag.solve(problem)
+
+
+def test_capacity_that_pins_leave_no_room_in() -> None:
+    problem = Problem.from_lags(
+        {"t": [1], "u": [1]}, {"a": ["t", "u"], "b": ["t"]}, max_partitions={"a": 1}, pins=[("t", 0, "a")]
+    )
+    with pytest.raises(InfeasibleError):
+        evenlag.solve(problem)
+
+
+# ---- accepted --------------------------------------------------------------------------------------------------
+
+
+def test_order_is_canonical() -> None:
+    problem = Problem.from_lags({"b": {7: 1, 2: 3}, "a": [5]}, {"z": ["b", "a"], "y": ["a", "b"]})
+    assert (problem.topics, problem.members) == (("a", "b"), ("y", "z"))
+    assert problem.partitions == [("a", 0), ("b", 2), ("b", 7)]
+    assert problem.lags.tolist() == [5, 3, 1]
+
+
+def test_problems_are_frozen() -> None:
+    problem = Problem.from_lags(LAGS, MEMBERS)
+    with pytest.raises(ValueError, match="read-only"):
+        problem.lags[0] = 9
+    with pytest.raises(AttributeError):
+        problem.group = "other"
+
+
+def test_an_array_given_stays_writable() -> None:
+    lags = np.array([5, 3])
+    problem = Problem.from_lags({"orders": lags}, {"c0": ["orders"]})
+    lags[0] = 9
+    assert problem.lags.tolist() == [5, 3]
+
+
+@pytest.mark.parametrize(
+    "lags",
+    [[5, 3], (5, 3), [5.0, 3.0], np.array([5, 3]), np.array([5.0, 3.0]), np.array([5, 3], np.uint8), {0: 5, 1: 3}],
+)
+def test_lags_in_every_form(lags: Any) -> None:
+    assert Problem.from_lags({"orders": lags}, {"c0": ["orders"]}).lags.tolist() == [5, 3]
+
+
+def test_partition_keys_of_json_are_texts() -> None:
+    problem = Problem.from_dict(document(topics={"orders": {"10": 1, "9": 2}, "paid": {"0": 3}}))
+    assert problem.partitions == [("orders", 9), ("orders", 10), ("paid", 0)]
+    assert problem.to_dict()["topics"] == {"orders": {"9": 2, "10": 1}, "paid": [3]}
+
+
+def test_weights_are_read_as_written() -> None:
+    problem = Problem.from_lags(LAGS, MEMBERS, weights={"c0": 0.1, "c1": Fraction(1, 3)})
+    assert problem.weights == (Fraction(1, 10), Fraction(1, 3))
+
+
+def test_a_cap_beyond_64_bits_is_no_cap() -> None:
+    problem = Problem.from_lags(LAGS, MEMBERS, max_partitions={"c0": 2**70})
+    assert evenlag.solve(problem).counts == {"c0": 2, "c1": 1}
+
+
+@pytest.mark.parametrize("weight", [10**400, 1e300, 1e20, 1e-300], ids=["1e400", "1e300", "1e20", "1e-300"])
+def test_weights_far_apart_are_solved_or_refused_by_name(weight: float) -> None:
+    try:
+        problem = Problem.from_lags({"t": [5, 3, 9]}, {"a": ["t"], "b": ["t"]}, weights={"a": weight})
+    except InvalidProblemError as error:
+        refusal = str(error)
+        assert "'a'" in refusal
+        return
+    counts = evenlag.solve(problem, time_limit=2).counts
+    assert counts == ({"a": 3, "b": 0} if weight > 1 else {"a": 0, "b": 3})
+
+
+def test_sums_beyond_64_bits() -> None:
+    problem = Problem.from_lags({"t": [2**62] * 5}, {"a": ["t"]})
+    assert problem.total_lag == 5 * 2**62
+    assert evenlag.solve(problem).loads == {"a": 5 * 2**62}
+
+
+def test_who_is_active() -> None:
+    problem = Problem.from_lags(
+        {"t": [1, 1], "u": [1]},
+        {"caller": ["t"], "capped": ["t", "u"], "idle": [], "pinned": ["u"], "shut": ["u"], "stranger": ["x"]},
+        max_partitions={"capped": 0},
+        pins=[("u", 0, "pinned")],
+    )
+    active = {name for name, on in zip(problem.members, problem.active, strict=True) if on}
+    assert active == {"caller", "pinned"}  # "u" is pinned to another, so that "shut" could hold nothing
+
+
+def test_the_document_of_the_design() -> None:
+    problem = Problem.from_dict(
+        json.loads("""
+        {"group": "billing",
+         "topics": {"orders": [100000, 60000, 50000]},
+         "members": {"c0": {"topics": ["orders"], "weight": 1, "owned": [["orders", 0]], "generation": 7,
+                            "max_partitions": null},
+                     "c1": {"topics": ["orders"]}},
+         "pins": [["orders", 2, "c1"]]}
+        """)
+    )
+    result = evenlag.solve(problem)
+    assert result.assignment == {"c0": [("orders", 0)], "c1": [("orders", 1), ("orders", 2)]}
+    assert (result.spread, result.moves, result.forced_moves) == (10_000, 0, 2)
+
+
+@settings(max_examples=200 * CASES, deadline=None, derandomize=True)
+@given(documents(partitions=12, members=5, topics=4))
+def test_round_trip(given_document: dict[str, Any]) -> None:
+    problem = Problem.from_dict(given_document)
+    written = problem.to_dict()
+    again = Problem.from_dict(json.loads(json.dumps(written)))
+    assert again.to_dict() == written
+    assert again.warnings == ()
+    for field in ("topic_of", "partition_ids", "lags", "subscribed", "caps", "owner", "pins"):
+        assert (getattr(again, field) == getattr(problem, field)).all(), field
+    for field in ("group", "topics", "members", "weights", "generations"):
+        assert getattr(again, field) == getattr(problem, field), field
+
+
+def test_round_trip_of_a_weight_that_no_decimal_states() -> None:
+    problem = Problem.from_lags(LAGS, MEMBERS, weights={"c0": Fraction(1, 3)})
+    again = Problem.from_dict(json.loads(json.dumps(problem.to_dict())))
+    assert float(again.weights[0]) == float(problem.weights[0])
+    assert again.to_dict() == problem.to_dict()
+
+
+# ---- dropped, and counted --------------------------------------------------------------------------------------
+
+
+def owners(problem: Problem) -> dict[tuple[str, int], str]:
+    return {
+        name: problem.members[m] for name, m in zip(problem.partitions, problem.owner.tolist(), strict=True) if m >= 0
+    }
+
+
+def two_claims(first: int | None, second: int | None) -> Problem:
+    claims = {"c0": [("orders", 0)], "c1": [("orders", 0), ("orders", 1)]}
+    return Problem.from_lags(LAGS, MEMBERS, owned=claims, generations={"c0": first, "c1": second})
+
+
+def test_the_higher_generation_wins() -> None:
+    assert owners(two_claims(7, 6)) == {("orders", 0): "c0", ("orders", 1): "c1"}
+    assert owners(two_claims(6, 7)) == {("orders", 0): "c1", ("orders", 1): "c1"}
+    assert owners(two_claims(None, 0)) == {("orders", 0): "c1", ("orders", 1): "c1"}
+    for problem in (two_claims(7, 6), two_claims(6, 7)):
+        assert len(problem.warnings) == 1
+        assert problem.warnings[0].startswith("1 ")
+
+
+@pytest.mark.parametrize("generation", [None, 0, 7])
+def test_a_tie_leaves_a_partition_without_owner(generation: int | None) -> None:
+    problem = two_claims(generation, generation)
+    assert owners(problem) == {("orders", 1): "c1"}
+    assert len(problem.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("generations", "winner"),
+    [((7, 7, 6), None), ((6, 7, 7), None), ((7, 6, 7), None), ((7, 7, 8), "c2"), ((8, 7, 7), "c0"), ((1, 2, 3), "c2")],
+)
+def test_three_claims(generations: tuple[int, int, int], winner: str | None) -> None:
+    names = ("c0", "c1", "c2")
+    problem = Problem.from_lags(
+        {"t": [1]},
+        {name: ["t"] for name in names},
+        owned={name: [("t", 0)] for name in names},
+        generations=dict(zip(names, generations, strict=True)),
+    )
+    assert owners(problem).get(("t", 0)) == winner
+    assert problem.warnings
+
+
+def test_what_owners_could_not_keep_is_dropped_and_counted() -> None:
+    problem = Problem.from_lags(
+        LAGS,
+        MEMBERS,
+        owned={
+            "c0": [("orders", 0), ("orders", 9), ("gone", 0)],
+            "c1": [("paid", 0), ("orders", 1), ("orders", 1)],
+            "left": [("orders", 0), ("orders", 1), ("paid", 0)],
+        },
+    )
+    assert owners(problem) == {("orders", 0): "c0", ("orders", 1): "c1"}
+    counts = sorted(int(warning.split()[0]) for warning in problem.warnings)
+    assert counts == [1, 2, 3]  # no longer subscribed; no such partition; no such member
+    assert evenlag.solve(problem).warnings[: len(problem.warnings)] == problem.warnings
+
+
+def test_subscriptions_to_topics_that_are_not_there_are_counted() -> None:
+    problem = Problem.from_lags({"t": [1]}, {"a": ["t", "x", "y"], "b": ["x"]})
+    assert [int(warning.split()[0]) for warning in problem.warnings] == [3]
+    assert evenlag.solve(problem).counts == {"a": 1, "b": 0}

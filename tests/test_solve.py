@@ -1,0 +1,501 @@
+"""evenlag.solve against the exact solver on random groups; EVENLAG_TEST_CASES=10 runs ten times as many."""
+
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+from exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
+from problems import random_parameters, random_problem, seeds, solved_again
+
+import evenlag
+from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
+from evenlag.heuristics import HEURISTICS
+
+LIMIT = 10.0  # seconds; the small groups take some milliseconds
+SMALL = {"partitions": 8, "members": 4, "topics": 3}
+
+
+@cache
+def small_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Goal]:
+    """A random group with at least one subscriber, and the parameters to solve it with."""
+    random = Random(seed)
+    while True:
+        problem, parameters = random_problem(random, **SMALL), random_parameters(random)
+        if Group(problem).assignable:
+            return problem, parameters, Goal(**parameters)
+
+
+@cache
+def optimum(seed: int) -> Optimum | Infeasible:
+    problem, _, goal = small_case(seed)
+    try:
+        return exhaustive(problem, goal)
+    except Infeasible as error:
+        return error
+
+
+@cache
+def solved(seed: int) -> evenlag.Result:
+    problem, parameters, _ = small_case(seed)
+    return evenlag.solve(problem, **parameters, time_limit=LIMIT)
+
+
+def feasible_seeds(count: int) -> list[int]:
+    """The first seeds whose group can be solved."""
+    return [seed for seed in seeds(count) if isinstance(optimum(seed), Optimum)]
+
+
+FEASIBLE = feasible_seeds(250)
+
+
+@pytest.mark.parametrize("seed", FEASIBLE)
+def test_optimum(seed: int) -> None:
+    problem, _, goal = small_case(seed)
+    wanted, result = optimum(seed), solved(seed)
+    figures = assess(problem, result.assignment, goal)
+    assert (result.spread, result.makespan, result.moves) == (figures.spread, figures.makespan, figures.moves)
+    assert result.objective == figures.objective
+    assert result.moves <= (len(problem.lags) if goal.max_moves is None else goal.max_moves)
+    assert result.moves_bound == wanted.fewest_moves
+    assert result.bound <= wanted.objective
+    assert result.status == "OPTIMAL"
+    assert result.objective == wanted.objective
+    if goal.stickiness == FEWEST:
+        assert result.moves == wanted.fewest_moves
+
+
+@pytest.mark.parametrize("seed", [seed for seed in seeds(250) if seed not in FEASIBLE])
+def test_infeasible(seed: int) -> None:
+    problem, parameters, _ = small_case(seed)
+    needed = optimum(seed).moves
+    with pytest.raises(InfeasibleError, match="max_partitions" if needed is None else rf"\b{needed}\b"):
+        evenlag.solve(problem, **parameters, time_limit=LIMIT)
+
+
+@pytest.mark.parametrize("seed", FEASIBLE)
+def test_figures_follow_from_the_assignment(seed: int) -> None:
+    problem, _, goal = small_case(seed)
+    result, group = solved(seed), Group(problem)
+    names = dict(zip(problem.partitions, group.lags, strict=True))
+    assert set(result.assignment) == set(problem.members)
+    assert result.counts == {member: len(these) for member, these in result.assignment.items()}
+    assert result.loads == {member: sum(names[name] for name in these) for member, these in result.assignment.items()}
+    assigned = {name for these in result.assignment.values() for name in these}
+    assert result.unassigned == [name for name in problem.partitions if name not in assigned]
+    ownerless = {name for name, owner in zip(problem.partitions, group.owner, strict=True) if owner is None}
+    assert result.forced_moves == len(assigned & ownerless)
+    assert result.gap == pytest.approx(float((result.objective - result.bound) / max(1, group.mean_load)))
+    assert result.balance == goal.balance
+    assert result.stickiness == (FEWEST if goal.stickiness == FEWEST else group.price(goal.stickiness))
+    document = result.to_dict()
+    assert document["assignment"] == {m: [list(name) for name in these] for m, these in result.assignment.items()}
+    assert document["objective"] == pytest.approx(float(result.objective))
+
+
+@pytest.mark.parametrize("seed", FEASIBLE)
+def test_never_worse_than_a_baseline(seed: int) -> None:
+    problem, _, goal = small_case(seed)
+    result = solved(seed)
+    plans = [current(problem)]
+    for heuristic in HEURISTICS.values():
+        try:
+            plans.append(heuristic(problem).assignment)
+        except EvenlagError:  # not defined for this group
+            continue
+    for plan in plans:
+        try:
+            figures = assess(problem, plan, goal)
+        except AssertionError:  # breaks the balance
+            continue
+        if goal.max_moves is not None and figures.moves > goal.max_moves:
+            continue
+        if goal.stickiness == FEWEST:
+            assert (result.moves, result.objective) <= (figures.moves, figures.objective)
+        else:
+            assert result.objective <= figures.objective
+
+
+def current(problem: evenlag.Problem) -> dict[str, list[tuple[str, int]]]:
+    plan: dict[str, list[tuple[str, int]]] = {member: [] for member in problem.members}
+    for name, owner in zip(problem.partitions, problem.owner.tolist(), strict=True):
+        if owner >= 0:
+            plan[problem.members[owner]].append(name)
+    return plan
+
+
+@pytest.mark.parametrize("seed", FEASIBLE[:120])
+def test_solving_again_moves_nothing(seed: int) -> None:
+    problem, parameters, goal = small_case(seed)
+    if goal.max_moves is not None:  # a fresh budget is a fresh chance
+        parameters = {**parameters, "max_moves": None}
+        result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
+    else:
+        result = solved(seed)
+    again = evenlag.solve(solved_again(problem, result.assignment), **parameters, time_limit=LIMIT)
+    assert again.assignment == result.assignment
+    assert again.moves == again.forced_moves == 0
+
+
+@pytest.mark.parametrize("seed", FEASIBLE[:120])
+def test_no_single_swap_betters_a_plan(seed: int) -> None:
+    problem, _, goal = small_case(seed)
+    group, found = Group(problem), solved(seed).assignment
+    member_of = group.read(found)
+    assert_swaps_are_no_better(group, goal, member_of)
+
+
+def assert_swaps_are_no_better(group: Group, goal: Goal, member_of: dict[int, int]) -> None:
+    allowed = {row.tobytes() for row in group.allowed_counts(goal.balance, goal.slack)}
+    here = rank(group, goal, member_of)
+    for p, m in member_of.items():
+        for other, n in member_of.items():
+            if p < other and m != n and n in group.options[p] and m in group.options[other]:
+                swapped = {**member_of, p: n, other: m}
+                moves = group.figures(swapped, goal).moves
+                budget = here[2] if goal.stickiness == FEWEST else goal.max_moves
+                if group.counts(swapped).tobytes() in allowed and (budget is None or moves <= budget):
+                    assert rank(group, goal, swapped) >= here, (p, other)
+
+
+def rank(group: Group, goal: Goal, member_of: dict[int, int]) -> tuple[Any, ...]:
+    loads = dict.fromkeys(group.active, 0)
+    for p, m in member_of.items():
+        loads[m] += group.lags[p]
+    figures = group.figures(member_of, goal)
+    return figures.objective, sum(load**2 / group.weights[m] for m, load in loads.items()), figures.moves
+
+
+@pytest.mark.parametrize("method", ["cp-sat", "cbc", "highs"])
+@pytest.mark.parametrize("seed", FEASIBLE[:60])
+def test_every_method_finds_the_optimum(seed: int, method: str) -> None:
+    problem, parameters, goal = small_case(seed)
+    result = evenlag.solve(problem, **parameters, method=method, time_limit=LIMIT)
+    assert assess(problem, result.assignment, goal).objective == result.objective
+    assert (result.status, result.objective) == ("OPTIMAL", optimum(seed).objective)
+    assert result.bound <= result.objective
+
+
+@pytest.mark.parametrize("seed", FEASIBLE[:40])
+def test_a_heuristic_by_name_gives_its_plan_and_says_what_it_breaks(seed: int) -> None:
+    problem, parameters, goal = small_case(seed)
+    for name, heuristic in HEURISTICS.items():
+        try:
+            plan = heuristic(problem)
+            member_of = Group(problem).read(plan.assignment)
+            result = evenlag.solve(problem, **parameters, method=name, time_limit=LIMIT)
+        except EvenlagError:  # not defined for this group, or its plan breaks pins or caps
+            continue
+        assert result.assignment == plan.assignment
+        assert (result.status, result.method, result.fallback) == ("HEURISTIC", name, True)
+        over = goal.max_moves is not None and result.moves > goal.max_moves
+        over |= goal.stickiness == FEWEST and result.moves > optimum(seed).fewest_moves
+        try:
+            assess(problem, plan.assignment, goal)
+            broken = over
+        except AssertionError:
+            broken = True
+        assert (result.violation is not None) == (result.gap is None) == broken
+        assert result.objective == Group(problem).figures(member_of, goal).objective
+        assert result.bound <= optimum(seed).objective
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_larger_groups(seed: int) -> None:
+    problem, parameters, wanted = larger_case(seed)
+    goal = Goal(**parameters)
+    result = evenlag.solve(problem, **parameters, time_limit=3)
+    figures = assess(problem, result.assignment, goal)
+    assert result.objective == figures.objective
+    assert result.bound <= wanted.objective <= result.objective
+    assert result.moves_bound == wanted.fewest_moves <= result.moves
+    if result.status == "OPTIMAL":
+        assert result.objective == wanted.objective
+
+
+def larger_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Optimum]:
+    """Up to 24 partitions, 5 members and 4 topics: too many plans to look at, few enough counts to list."""
+    random = Random(seed)
+    while True:
+        problem, parameters = random_problem(random, partitions=24, members=5, topics=4), random_parameters(random)
+        if len(problem.lags) < 11 or not Group(problem).assignable:
+            continue
+        try:
+            Group(problem).feasible_counts  # noqa: B018 - raises where there are too many to check a plan against
+            return problem, parameters, by_cp_sat(problem, Goal(**parameters))
+        except (TooLarge, Infeasible):
+            continue
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_binding(seed: int) -> None:
+    """A rule is named if and only if the optimum without it is lower."""
+    random = Random(seed)
+    problem, parameters = random_problem(random, **SMALL), random_parameters(random, budget=False)
+    goal = Goal(**parameters)
+    if not Group(problem).assignable or goal.stickiness == FEWEST:
+        return
+    try:
+        best = exhaustive(problem, goal).objective
+    except Infeasible:
+        return
+    result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
+    group, document = Group(problem), problem.to_dict()
+    price = group.price(goal.stickiness)
+    read = [topic for topic, subscribers in zip(problem.topics, group.subscribers, strict=True) if subscribers]
+    everything = {  # those who take part, from the topics that are read
+        name: {**entry, "topics": read if m in group.active else entry["topics"]}
+        for m, (name, entry) in enumerate(document["members"].items())
+    }
+    relaxed = {
+        "count-balance": (problem, Goal("none", price, objective=goal.objective)),
+        "stickiness": (problem, Goal(goal.balance, 0, slack=goal.slack, objective=goal.objective)),
+        "pins": (evenlag.Problem.from_dict({**document, "pins": []}), Goal(**{**parameters, "stickiness": price})),
+        "subscriptions": (
+            evenlag.Problem.from_dict({**document, "members": everything}),
+            Goal(**{**parameters, "stickiness": price}),
+        ),
+    }
+    for rule, (freed, freed_goal) in relaxed.items():
+        assert (rule in result.binding) == (exhaustive(freed, freed_goal).objective < best), rule
+
+
+def test_hot_partition_binds() -> None:
+    problem = evenlag.Problem.from_lags({"t": [5_000, 1, 1, 1, 1, 1]}, {"a": ["t"], "b": ["t"], "c": ["t"]})
+    result = evenlag.solve(problem, balance="none", stickiness=0)
+    assert (result.spread, result.binding) == (4_998, ("hot-partition",))
+    result = evenlag.solve(problem, stickiness=0)  # it needs a companion
+    assert (result.spread, result.binding) == (4_999, ("hot-partition", "count-balance"))
+
+
+def test_one_partition_for_two_members() -> None:
+    problem = evenlag.Problem.from_lags({"t": [5]}, {"a": ["t"], "b": ["t"]})
+    result = evenlag.solve(problem)
+    assert (result.status, result.spread, sorted(result.counts.values())) == ("OPTIMAL", 5, [0, 1])
+
+
+def test_a_topic_of_one_hot_partition_beside_another() -> None:
+    problem = evenlag.Problem.from_lags({"t": [5_000], "u": [1, 1]}, {"a": ["t", "u"], "b": ["t", "u"]})
+    result = evenlag.solve(problem, balance="topic", stickiness=0)  # each takes one of "u"
+    assert (result.status, result.spread) == ("OPTIMAL", 5_000)
+    assert result.binding == ("hot-partition", "count-balance")
+
+
+def test_binding_of_a_budget_that_the_freed_group_could_not_keep() -> None:
+    """Without mixed subscriptions the balance would need more moves than the budget: that is no reason to fail."""
+    problem = evenlag.Problem.from_lags(
+        {"t0": [29, 29, 29], "t1": [18, 18], "t2": [66, 66]},
+        {"a": ["t0", "t2"], "b": ["t0", "t1"]},
+        owned={"a": [("t0", 2), ("t2", 0), ("t2", 1)], "b": [("t0", 0), ("t0", 1), ("t1", 0), ("t1", 1)]},
+    )
+    result = evenlag.solve(problem, balance="topic", stickiness=FEWEST)
+    assert (result.status, result.moves, result.spread) == ("OPTIMAL", 0, 161 - 94)
+
+
+# ---- who and what there is to assign ---------------------------------------------------------------------------
+
+
+def test_no_members() -> None:
+    result = evenlag.solve(evenlag.Problem.from_lags({"t": [5, 3]}, {}))
+    assert (result.status, result.assignment, result.unassigned) == ("EMPTY", {}, [("t", 0), ("t", 1)])
+    assert (result.objective, result.bound, result.spread, result.makespan, result.moves) == (0, 0, 0, 0, 0)
+    assert result.to_dict()["unassigned"] == [["t", 0], ["t", 1]]
+
+
+def test_members_without_subscriptions() -> None:
+    result = evenlag.solve(evenlag.Problem.from_lags({"t": [5, 3]}, {"a": [], "b": []}))
+    assert (result.status, result.assignment, len(result.unassigned)) == ("EMPTY", {"a": [], "b": []}, 2)
+
+
+def test_topics_without_subscribers_are_left_unassigned() -> None:
+    problem = evenlag.Problem.from_lags({"t": [5, 3], "u": [900]}, {"a": ["t"], "b": ["t"]})
+    result = evenlag.solve(problem)
+    assert (result.status, result.unassigned, result.spread) == ("OPTIMAL", [("u", 0)], 2)
+
+
+def test_one_without_subscriptions_takes_no_part() -> None:
+    problem = evenlag.Problem.from_lags({"t": [5, 3]}, {"a": ["t"], "b": ["t"], "idle": []})
+    result = evenlag.solve(problem)
+    assert (result.status, result.spread, result.counts["idle"]) == ("OPTIMAL", 2, 0)
+
+
+@pytest.mark.parametrize("balance", ["both", "topic", "group", "none"])
+def test_too_little_capacity(balance: str) -> None:
+    problem = evenlag.Problem.from_lags({"t": [5, 3, 1]}, {"a": ["t"], "b": ["t"]}, max_partitions={"a": 1, "b": 1})
+    with pytest.raises(InfeasibleError):
+        evenlag.solve(problem, balance=balance)
+
+
+@pytest.mark.parametrize("balance", ["both", "topic", "group", "none"])
+def test_the_only_subscriber_may_take_nothing(balance: str) -> None:
+    problem = evenlag.Problem.from_lags({"t": [5], "u": [1]}, {"a": ["t"], "b": ["u"]}, max_partitions={"a": 0})
+    with pytest.raises(InfeasibleError, match="t"):
+        evenlag.solve(problem, balance=balance)
+
+
+def test_a_pin_elsewhere_is_a_move() -> None:
+    problem = evenlag.Problem.from_lags(
+        {"t": [5, 5]}, {"a": ["t"], "b": ["t"]}, owned={"a": [("t", 0)], "b": [("t", 1)]}, pins=[("t", 0, "b")]
+    )
+    result = evenlag.solve(problem, stickiness=1)
+    assert (result.assignment, result.moves) == ({"a": [("t", 1)], "b": [("t", 0)]}, 2)
+    with pytest.raises(InfeasibleError, match=r"\b2\b"):
+        evenlag.solve(problem, max_moves=1)
+
+
+def test_a_share_is_rounded_up_to_whole_messages() -> None:
+    problem = evenlag.Problem.from_lags({"t": [1_001, 1_000]}, {"a": ["t"], "b": ["t"]})
+    assert evenlag.solve(problem).stickiness == 2  # of 1,000.5
+    assert evenlag.solve(problem, stickiness="10%").stickiness == 101
+    assert evenlag.solve(problem, stickiness="0%").stickiness == 0
+    assert evenlag.solve(problem, stickiness=0.5).stickiness * 2 == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "word"),
+    [
+        ({"balance": "fair"}, "balance"),
+        ({"objective": "max"}, "objective"),
+        ({"stickiness": -1}, "stickiness"),
+        ({"stickiness": "much"}, "stickiness"),
+        ({"stickiness": "-1%"}, "stickiness"),
+        ({"stickiness": float("nan")}, "stickiness"),
+        ({"stickiness": float("inf")}, "stickiness"),
+        ({"stickiness": None}, "stickiness"),
+        ({"stickiness": True}, "stickiness"),
+        ({"max_moves": -1}, "max_moves"),
+        ({"max_moves": 1.5}, "max_moves"),
+        ({"max_moves": True}, "max_moves"),
+        ({"slack": -1}, "slack"),
+        ({"slack": 0.5}, "slack"),
+        ({"slack": None}, "slack"),
+        ({"method": "gurobi"}, "method"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"time_limit": float("nan")}, "time_limit"),
+        ({"time_limit": "1"}, "time_limit"),
+        ({"gap": -0.1}, "gap"),
+        ({"gap": float("nan")}, "gap"),
+    ],
+)
+def test_parameters_that_are_no_such_thing(parameters: dict[str, Any], word: str) -> None:
+    problem = evenlag.Problem.from_lags({"t": [5, 3]}, {"a": ["t"], "b": ["t"]})
+    with pytest.raises(InvalidProblemError, match=word):
+        evenlag.solve(problem, **parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"stickiness": 1e30}, {"slack": 2**70}, {"max_moves": 2**70}, {"gap": float("inf")}]
+)
+def test_parameters_beyond_all_measure(parameters: dict[str, Any]) -> None:
+    random = Random(3)
+    problem = evenlag.Problem.from_lags(
+        {"t": [random.randint(1, 1_000) for _ in range(9)]},
+        {"a": ["t"], "b": ["t"]},
+        owned={"a": [("t", i) for i in range(7)]},
+    )
+    result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
+    plan = {name: value for name, value in parameters.items() if name != "gap"}
+    assert assess(problem, result.assignment, Goal(**{**plan, "slack": min(plan.get("slack", 0), 9)}))
+
+
+@pytest.mark.parametrize("method", ["auto", "cp-sat", "cbc", "highs"])
+@pytest.mark.parametrize("seed", seeds(10))
+def test_weights_of_many_digits(seed: int, method: str) -> None:
+    random = Random(seed)
+    members = {name: ["t"] for name in "abc"}
+    weights = {name: random.uniform(0.3, 3) for name in members}
+    lags = [random.randint(0, 100_000) for _ in range(8)]
+    owned = {random.choice("abc"): [("t", i) for i in range(seed % 4)]}
+    problem = evenlag.Problem.from_lags({"t": lags}, members, weights=weights, owned=owned)
+    goal = Goal(stickiness=random.choice([0, "0.1%"]))
+    result = evenlag.solve(problem, stickiness=goal.stickiness, method=method, time_limit=LIMIT)
+    wanted = exhaustive(problem, goal).objective
+    assert assess(problem, result.assignment, goal).objective == result.objective
+    assert result.bound <= wanted <= result.objective
+    assert not any("discarded" in warning or "Error" in warning for warning in result.warnings), result.warnings
+
+
+# ---- limits ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hardly_any_time_gives_a_baseline(seed: int) -> None:
+    random = Random(seed)
+    members = {f"c{i:02}": ["t", "u"] for i in range(30)}
+    topics = {name: [random.randint(0, 10**6) for _ in range(400)] for name in ("t", "u")}
+    problem = evenlag.Problem.from_lags(topics, members)
+    result = evenlag.solve(problem, time_limit=0.001)
+    assert (result.status, result.stopped_by, result.fallback) == ("FEASIBLE", "time", True)
+    assert result.method in HEURISTICS
+    assert result.assignment == HEURISTICS[result.method](problem).assignment
+    assert result.bound <= result.objective == result.spread
+
+
+@pytest.mark.parametrize("method", ["auto", "cp-sat", "cbc", "highs"])
+def test_no_time_limit(method: str) -> None:
+    problem = evenlag.Problem.from_lags({"t": [7, 7, 5, 5, 3]}, {"a": ["t"], "b": ["t"]})
+    result = evenlag.solve(problem, stickiness=0, method=method, time_limit=float("inf"))
+    assert (result.status, result.objective) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)
+
+
+def test_weights_of_many_digits_with_lags_of_few() -> None:
+    members = {"a": ["t"], "b": ["t"]}
+    weights = {"a": 3.141592653589793, "b": 2.718281828459045}
+    problem = evenlag.Problem.from_lags({"t": [5, 3, 9, 1]}, members, weights=weights)
+    result = evenlag.solve(problem, time_limit=LIMIT)
+    assert result.bound <= exhaustive(problem, Goal()).objective <= result.objective
+
+
+@pytest.mark.parametrize("method", ["cp-sat", "cbc", "highs"])
+@pytest.mark.parametrize("seed", FEASIBLE[:15])
+def test_work_limits_do_not_fail_a_backend(seed: int, method: str) -> None:
+    problem, parameters, goal = small_case(seed)
+    for time_limit in (0.05, LIMIT):
+        result = evenlag.solve(problem, **parameters, method=method, time_limit=time_limit, deterministic=True)
+        assert assess(problem, result.assignment, goal).objective == result.objective
+        assert result.bound <= optimum(seed).objective
+        assert not any("Error" in warning for warning in result.warnings), result.warnings
+
+
+@pytest.mark.parametrize("seed", seeds(15))
+def test_a_gap_that_is_wide_enough_stops_the_search(seed: int) -> None:
+    problem, parameters, _ = small_case(FEASIBLE[seed % len(FEASIBLE)])
+    result = evenlag.solve(problem, **parameters, gap=1e9, time_limit=LIMIT)
+    assert result.stopped_by in ("gap", "proof")
+    assert result.bound <= result.objective
+
+
+@pytest.mark.parametrize("seed", FEASIBLE[:15])
+def test_deterministic_runs_are_identical(seed: int) -> None:
+    problem, parameters, _ = small_case(seed)
+    documents = []
+    for _ in range(2):
+        documents.append(evenlag.solve(problem, **parameters, deterministic=True, time_limit=LIMIT).to_dict())
+        del documents[-1]["seconds"]
+    assert documents[0] == documents[1]
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_hundreds_of_partitions_keep_the_rules(seed: int) -> None:
+    """Equal subscriptions, where ⌊⌋ and ⌈⌉ hold for topics and totals at once."""
+    random = Random(seed)
+    members = [f"c{i}" for i in range(random.randint(5, 25))]
+    sizes = [random.randint(1, 120) for _ in range(random.randint(1, 6))]
+    topics = {f"t{t}": [int(random.paretovariate(1.1) * 100) for _ in range(size)] for t, size in enumerate(sizes)}
+    owned: dict[str, list[tuple[str, int]]] = {member: [] for member in members}
+    for topic, lags in topics.items():
+        for i in range(len(lags)):
+            owned[random.choice(members)].append((topic, i))
+    problem = evenlag.Problem.from_lags(topics, {member: list(topics) for member in members}, owned=owned)
+    result = evenlag.solve(problem, time_limit=1)
+    assert result.unassigned == []
+    assert max(result.counts.values()) - min(result.counts.values()) <= 1
+    for topic in topics:
+        counts = [sum(name == topic for name, _ in these) for these in result.assignment.values()]
+        assert max(counts) - min(counts) <= 1
+    assert result.bound <= result.objective == result.spread + result.stickiness * result.moves
+    for heuristic in HEURISTICS.values():
+        plan = heuristic(problem)
+        counts = plan.topic_counts
+        if (counts.max(axis=1) - counts.min(axis=1)).max() <= 1 and plan.counts.max() - plan.counts.min() <= 1:
+            assert result.objective <= plan.spread + result.stickiness * plan.moves
