@@ -32,7 +32,7 @@ def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[st
     loads : Loads
         The group to show.
     rows : audit rows
-        With `group`, `strategy`, `balance` and `excess`.
+        With `group`, `strategy`, `status` and `excess`.
     mean_loads : mapping of group to messages per member
         What excesses are measured in.
     path : Path
@@ -76,7 +76,7 @@ def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, f
     for height, strategy in enumerate(reversed(strategies)):
         shares, broken = [], 0
         for row in rows:
-            if row["strategy"] != strategy:
+            if row["strategy"] != strategy or row["status"] == "EMPTY":
                 continue
             if row["excess"] is None:
                 broken += 1
@@ -84,8 +84,9 @@ def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, f
                 shares.append(max(float(row["excess"]) / mean_loads[row["group"]], 0.0))
         axes.plot(shares, [height] * len(shares), "o", color=BEST, alpha=0.55, markersize=7, markeredgewidth=0)
         if broken:
+            groups = "group" if broken == 1 else "groups"
             axes.annotate(
-                f"breaks its balance in {broken}", (1, height + 0.28), xycoords=("axes fraction", "data"),
+                f"breaks its balance in {broken} {groups}", (1, height + 0.28), xycoords=("axes fraction", "data"),
                 ha="right", fontsize=8, color="#777777",
             )  # fmt: skip
     axes.set_xscale("symlog", linthresh=1e-3)

@@ -284,7 +284,7 @@ def snapshot(
 
 @commands.command()
 @click.option("--out", "out_folder", type=FILE, default=Path("out/demo"), show_default=True)
-@click.option("--group-time-limit", type=POSITIVE, default=5.0, show_default=True, help="Seconds for one group.")
+@click.option("--group-time-limit", type=POSITIVE, default=3.0, show_default=True, help="Seconds for one group.")
 def demo(out_folder: Path, group_time_limit: float) -> None:
     """Run the main job on a snapshot recorded from a real cluster, on local Spark."""
     from evenlag.fleet import run_demo

@@ -136,7 +136,7 @@ def run_demo(
     spark = local_session()
     plans, audit = spark.read.parquet(str(out / "plans")), spark.read.parquet(str(out / "audit"))
     means = {row["group"]: row["mean"] for row in _mean_loads(plans).collect()}
-    shown = max(report.groups, key=lambda row: ((row["today"] or 0) - (row["best"] or 0)) / (means[row["group"]] or 1))
+    shown = max(report.groups, key=lambda row: ((row["today"] or 0) - row["best"]) / (means.get(row["group"]) or 1))
     loads = _member_loads(plans, shown["group"], means[shown["group"]])
     draw(loads, [row.asDict() for row in audit.collect()], means, out / PICTURE)
     return FleetReport(

@@ -96,7 +96,7 @@ def _group_rows(
     path: Path, group: str, ts: Any, rows: list[tuple[int, Row]], members: tuple[Member, ...] | None, reset: str
 ) -> GroupRows:
     topics: dict[str, int] = {}
-    columns: tuple[list[int], list[int], list[int], list[str | None]] = ([], [], [], [])
+    found_rows: list[tuple[int, int, int, str | None]] = []
     clamped: Counter[str | None] = Counter()
     seen: dict[tuple[str, int], int] = {}
     for number, row in rows:
@@ -113,9 +113,8 @@ def _group_rows(
         seen[topic, partition] = number
         clamped[found.clamped] += 1
         place = topics.setdefault(topic, len(topics))
-        for column, value in zip(columns, (place, partition, found.messages, row["consumer_id"]), strict=True):
-            column.append(value)
-    topic_of, ids, lags, owners = columns
+        found_rows.append((place, partition, found.messages, row["consumer_id"]))
+    topic_of, ids, lags, owners = zip(*found_rows, strict=True)
     return GroupRows.sort(
         (ts, group), list(topics), np.array(topic_of), np.array(ids), np.array(lags, dtype=np.int64), owners,
         members=members, beyond_end=clamped["beyond_end"], before_start=clamped["before_start"],

@@ -171,7 +171,8 @@ class Group:
         common = math.lcm(*(w.numerator for w in weights))
         factors = [int(common / w) for w in weights]
         kind = np.int64 if max(factors) * len(self.lags) ** 2 * len(weights) < 2**62 else object
-        return (counts.sum(axis=1).astype(kind) ** 2 * np.array(factors, dtype=kind)).sum(axis=1)
+        total: Matrices = (counts.sum(axis=1).astype(kind) ** 2 * np.array(factors, dtype=kind)).sum(axis=1)
+        return total
 
     # ---- figures -------------------------------------------------------------------------------------------
 

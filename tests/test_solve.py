@@ -1,4 +1,7 @@
-"""evenlag.solve against the exact solver on random groups; EVENLAG_TEST_CASES=10 runs ten times as many."""
+"""evenlag.solve against the exact solver on random groups; EVENLAG_TEST_CASES=10 runs ten times as many.
+
+That takes a quarter of an hour on two cores, in place of two minutes.
+"""
 
 from functools import cache
 from random import Random

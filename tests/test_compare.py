@@ -1,0 +1,110 @@
+"""The audit holds strategies to what they promise; the frontier is a curve with true bounds."""
+
+from fractions import Fraction
+from random import Random
+
+import pytest
+from exact import Goal, exhaustive
+
+import evenlag
+from evenlag.compare.report import number, percent
+from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
+
+
+def group(seed: int, owned: bool = True) -> evenlag.Problem:
+    random = Random(seed)
+    lags = {name: [random.randint(0, 1000) for _ in range(random.randint(2, 5))] for name in ("t", "u")}
+    members = {name: ["t", "u"] for name in "abc"}
+    owners: dict[str, list[tuple[str, int]]] = {name: [] for name in members}
+    for topic, values in lags.items():
+        for i in range(len(values)):
+            owners[random.choice("aab")].append((topic, i))
+    return evenlag.Problem.from_lags(lags, members, owned=owners if owned else None)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_excess_is_measured_from_the_true_optimum_of_the_promised_balance(seed: int) -> None:
+    problem = group(seed)
+    audit = evenlag.compare.audit(problem, time_limit=20)
+    optimum = {
+        balance: exhaustive(problem, Goal(balance=balance, stickiness=0)).objective
+        for balance in ("topic", "group", "both", "none")
+    }
+    for row in audit.rows:
+        if row.strategy == "optimal":
+            assert (row.status, row.spread, row.excess, row.bound_excess) == ("OPTIMAL", optimum[row.balance], 0, 0)
+            continue
+        assert row.status == "HEURISTIC"
+        assert row.valid
+        if row.violation is None:
+            assert row.excess == row.spread - optimum[row.balance] >= 0
+        else:
+            assert row.excess is row.bound_excess is None
+    assert {(row.strategy, row.balance) for row in audit.rows} == {
+        ("current", "none"),
+        *PROMISED_BALANCE.items(),
+        *(("optimal", balance) for balance in optimum),
+    }
+
+
+def test_every_heuristic_promises_something() -> None:
+    assert set(PROMISED_BALANCE) == set(HEURISTICS)
+
+
+def test_the_audit_names_what_a_strategy_breaks() -> None:
+    members = {"a": ["t"], "b": ["t", "u"]}
+    problem = evenlag.Problem.from_lags({"t": [5, 5, 5, 5], "u": [1, 1]}, members, max_partitions={"a": 1})
+    rows = {row.strategy: row for row in evenlag.compare.audit(problem, time_limit=2).rows}
+    assert not rows["range"].valid
+    assert "max_partitions is 1" in str(rows["range"].violation)
+    assert "u" in str(rows["weighted-sticky"].violation) or "max_partitions" in str(rows["weighted-sticky"].violation)
+    assert rows["constrained-sticky"].violation
+    assert rows["constrained-sticky"].spread is None
+
+
+def test_an_infeasible_group_is_rows_not_an_exception() -> None:
+    problem = evenlag.Problem.from_lags({"t": [1, 2, 3]}, {"a": ["t"]}, max_partitions={"a": 1})
+    rows = [row for row in evenlag.compare.audit(problem).rows if row.strategy == "optimal"]
+    assert len(rows) == 4
+    assert all(row.status == "ERROR" and "no room" in str(row.error) for row in rows)
+
+
+def test_a_group_without_members_is_empty() -> None:
+    rows = evenlag.compare.audit(evenlag.Problem.from_lags({"t": [1]}, {})).rows
+    assert {row.status for row in rows} == {"EMPTY"}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frontier_points_are_optimal_for_their_moves(seed: int) -> None:
+    problem = group(seed)
+    curve = evenlag.compare.frontier(problem, time_limit=20)
+    moves = [point.moves for point in curve.points]
+    spreads = [point.spread for point in curve.points]
+    assert moves == sorted(set(moves))
+    assert spreads == sorted(spreads, reverse=True)
+    for point in curve.points:
+        best = exhaustive(problem, Goal(balance="both", stickiness=0, max_moves=point.moves)).objective
+        assert point.bound <= best == point.spread
+        assert point.plan.moves == point.moves
+        assert set(point.assignment) == {"a", "b", "c"}
+    assert 0 <= curve.knee < len(curve.points)
+
+
+def test_frontier_reports_its_progress_and_reaches_the_unbound_optimum() -> None:
+    problem, seen = group(3), []
+    curve = evenlag.compare.frontier(problem, time_limit=10, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(done, len(seen)) for done in range(len(seen))]
+    assert curve.points[-1].spread == evenlag.solve(problem, stickiness=0).spread
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1234567, "1,234,567"), (0.5, "0.50"), (Fraction(7, 2), "3.50"), (1e6 + 0.5, "1,000,000"), (None, "–")],
+)
+def test_numbers_as_shown(value: object, shown: str) -> None:
+    assert number(value) == shown  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0, "0 %"), (0.5, "50.00 %"), (1e-7, "1e-05 %"), (None, "–")])
+def test_percentages_as_shown(share: float | None, shown: str) -> None:
+    assert percent(share) == shown
