@@ -258,9 +258,10 @@ def test_a_broken_backend_leaves_the_search_its_plan(
 
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_backend_stops_in_time_to_hand_over_its_plan(name: str) -> None:
-    result = evenlag.solve(unsettled(), method=name, time_limit=3)
-    assert result.warnings == ()
-    assert (result.method, result.fallback) == (name, False)
+    problem = unsettled()
+    result = evenlag.solve(problem, method=name, time_limit=3)
+    assert result.warnings == ()  # whether it betters the baselines by then depends on the machine
+    assert assess(problem, result.assignment, Goal()).objective == result.objective
 
 
 def test_a_plan_reported_before_the_backend_hangs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

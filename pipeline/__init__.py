@@ -1,0 +1,49 @@
+"""Whole fleets with Spark: tables of many groups in, tables of plans, audits and rejected rows out.
+
+Importing this package needs no Spark; it is imported when one of the names below is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenlag.pipeline.batch import Note, Summary, run
+    from evenlag.pipeline.jobs import audit, plans, rejects
+    from evenlag.pipeline.lags import with_lags
+    from evenlag.pipeline.session import local_session
+    from evenlag.pipeline.sources import read_table
+    from evenlag.pipeline.validate import check_members, check_offsets
+
+_HOMES = {
+    "Note": "batch",
+    "Summary": "batch",
+    "audit": "jobs",
+    "check_members": "validate",
+    "check_offsets": "validate",
+    "local_session": "session",
+    "plans": "jobs",
+    "read_table": "sources",
+    "rejects": "jobs",
+    "run": "batch",
+    "with_lags": "lags",
+}
+
+__all__ = [
+    "Note",
+    "Summary",
+    "audit",
+    "check_members",
+    "check_offsets",
+    "local_session",
+    "plans",
+    "read_table",
+    "rejects",
+    "run",
+    "with_lags",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,133 @@
+"""The rows of one consumer group at one time, and the problem they make. No Spark here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.problem import Problem
+
+
+@dataclass(frozen=True)
+class Member:
+    """A row of the members table; `topics` None means all topics of the group."""
+
+    consumer_id: str
+    topics: Sequence[str] | None = None
+    weight: float | None = None
+    max_partitions: int | None = None
+    generation: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRows:
+    """The usable rows of one group at one time, in the order of `Problem`: topics, then partitions ascending.
+
+    Attributes
+    ----------
+    snapshot_ts : str or None
+    group : str
+    topics : tuple of str
+        Sorted names.
+    topic_of, partition_ids, lags : int arrays (P,)
+        Topic index, partition number and lag in messages of each row.
+    owners : sequence of str or None (P,)
+        The consumer that holds the partition.
+    members : tuple of Member or None
+        None without a members table: then they are the owners seen, each subscribed to all topics.
+    beyond_end, before_start : int
+        Commits outside the log; see `evenlag.model.lag.Lag`.
+    rejected_rows : int
+        Rows of the group that could not be used.
+    """
+
+    snapshot_ts: str | None
+    group: str
+    topics: tuple[str, ...]
+    topic_of: NDArray[Any]
+    partition_ids: NDArray[Any]
+    lags: NDArray[np.int64]
+    owners: Sequence[str | None]
+    members: tuple[Member, ...] | None = None
+    beyond_end: int = 0
+    before_start: int = 0
+    rejected_rows: int = 0
+
+    @classmethod
+    def sort(
+        cls,
+        key: tuple[str | None, str],
+        topics: Sequence[str],
+        topic_of: NDArray[Any],
+        partition_ids: NDArray[Any],
+        lags: NDArray[np.int64],
+        owners: Sequence[str | None],
+        **others: Any,
+    ) -> GroupRows:
+        """Put rows that came in any order, with topics numbered in any order, in the order of `Problem`."""
+        names = sorted(topics)
+        rank = {name: t for t, name in enumerate(names)}
+        topic_of = np.array([rank[name] for name in topics], dtype=np.int32)[topic_of]
+        order = np.lexsort((partition_ids, topic_of))
+        return cls(
+            *key,
+            tuple(names),
+            topic_of[order],
+            partition_ids[order],
+            lags[order],
+            [owners[p] for p in order.tolist()],
+            **others,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done to the input that its owner should know, with counts."""
+        said = {
+            f"{self.beyond_end} commits beyond the log end: their lag is taken as 0": self.beyond_end,
+            f"{self.before_start} commits before the log start: lag counted from there": self.before_start,
+            f"{self.rejected_rows} rows rejected": self.rejected_rows,
+            "no members table: members are the owners seen, each subscribed to all topics": self.members is None,
+        }
+        return tuple(note for note, applies in said.items() if applies)
+
+    def problem(self) -> Problem:
+        """Build the group's problem.
+
+        Raises
+        ------
+        InvalidProblemError
+            No usable row, or a member that breaks the problem's own rules.
+        """
+        if not self.topics:
+            raise InvalidProblemError(f"no usable row: all {self.rejected_rows} rows of the group were rejected")
+        owned: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+        ids = self.partition_ids.tolist()
+        for topic, partition, owner in zip(self.topic_of.tolist(), ids, self.owners, strict=True):
+            if owner is not None:
+                owned[owner].append((self.topics[topic], partition))
+        members = tuple(Member(name) for name in owned) if self.members is None else self.members
+        return Problem.from_lags(
+            self._lags(),
+            {each.consumer_id: self.topics if each.topics is None else each.topics for each in members},
+            group=self.group,
+            owned=owned,
+            weights={each.consumer_id: 1 if each.weight is None else each.weight for each in members},
+            max_partitions={each.consumer_id: each.max_partitions for each in members},
+            generations={each.consumer_id: each.generation for each in members},
+        )
+
+    def _lags(self) -> dict[str, Any]:
+        starts = np.searchsorted(self.topic_of, np.arange(len(self.topics) + 1)).tolist()
+        lags: dict[str, Any] = {}
+        for t, topic in enumerate(self.topics):
+            here = slice(starts[t], starts[t + 1])
+            ids, column = self.partition_ids[here], self.lags[here]
+            dense = np.array_equal(ids, np.arange(len(ids)))
+            lags[topic] = column if dense else dict(zip(ids.tolist(), column.tolist(), strict=True))
+        return lags

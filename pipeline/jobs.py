@@ -1,0 +1,287 @@
+"""Whole tables in, whole tables out: the calls for any Spark driver, and the steps they are made of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, types
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.pipeline import validate
+from evenlag.pipeline.arrow import Solver
+from evenlag.pipeline.budget import RESERVE, Budget
+from evenlag.pipeline.progress import Progress, reporting
+from evenlag.pipeline.schemas import AUDIT, GROUPS, MEMBERS, PLANS, columns
+from evenlag.pipeline.session import use_own_python
+from evenlag.pipeline.solving import Options, Want
+
+GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
+TASKS_PER_SLOT = (2, 32)  # at least and at most
+WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
+
+TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
+KEY = ("snapshot_ts", "group")
+T = TypeVar("T")
+
+
+def plans(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None = None,
+    *,
+    balance: str = "both",
+    stickiness: float | str = "0.1%",
+    max_moves: int | None = None,
+    slack: int = 0,
+    objective: str = "spread",
+    method: str = "auto",
+    time_limit: float | None = 60.0,
+    group_time_limit: float = 2.0,
+    gap: float = 0.0,
+    seed: int = 0,
+    deterministic: bool = False,
+    auto_offset_reset: str = "latest",
+    tasks: int | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Plan every group of a fleet on the executors.
+
+    The work is done within the call, and its result is cached: call `unpersist` on it when you are done. Rows that
+    cannot be used are left out here; `rejects` gives them with their reasons.
+
+    Parameters
+    ----------
+    offsets_df : DataFrame
+        An offsets table (docs/formats.md), its columns text or typed; many groups, many snapshots.
+    members_df : DataFrame, optional
+        A members table. Without one the members are the owners seen.
+    balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic
+        As in `evenlag.solve`, for every group.
+    time_limit : float or None
+        Seconds for the whole call. Groups whose turn comes too late get the plan that takes the least effort.
+    group_time_limit : float
+        Seconds, the most that one group gets.
+    auto_offset_reset : str
+        What a group that never committed will read, where a row does not say: `latest`, nothing; else the whole log.
+    tasks : int, optional
+        Spark tasks to spread the groups over; by default from the number of groups and of cores.
+    progress : callable, optional
+        Called from a thread of the driver with the groups done and their total.
+
+    Returns
+    -------
+    DataFrame
+        As `evenlag.pipeline.schemas.PLANS` says; `snapshot_ts` in the type it came with.
+
+    Raises
+    ------
+    InvalidProblemError
+        An option that is no such thing.
+    SourceError
+        A table lacks a required column.
+    """
+    options = Options(balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic)
+    call = Call(options, "plan", time_limit, group_time_limit, progress)
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
+    return call.run(fleet, lambda solved: _kept(fleet.dated(plan_rows(solved))))
+
+
+def audit(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None = None,
+    *,
+    time_limit: float | None = 60.0,
+    group_time_limit: float = 2.0,
+    gap: float = 0.0,
+    seed: int = 0,
+    deterministic: bool = False,
+    auto_offset_reset: str = "latest",
+    tasks: int | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Hold every strategy to the optimum, for every group of a fleet; see `evenlag.compare.audit` and `plans`.
+
+    Returns
+    -------
+    DataFrame
+        As `evenlag.pipeline.schemas.AUDIT` says; cached, like that of `plans`.
+
+    Raises
+    ------
+    InvalidProblemError, SourceError
+        As `plans`.
+    """
+    options = Options(gap=gap, seed=seed, deterministic=deterministic)
+    call = Call(options, "audit", time_limit, group_time_limit, progress)
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
+    return call.run(fleet, lambda solved: _kept(fleet.dated(audit_rows(solved))))
+
+
+def rejects(
+    offsets_df: DataFrame, members_df: DataFrame | None = None, *, auto_offset_reset: str = "latest"
+) -> DataFrame:
+    """Give the rows that `plans` and `audit` cannot use, as they came, each with its reason.
+
+    Returns
+    -------
+    DataFrame
+        As `evenlag.pipeline.schemas.REJECTS` says; not cached.
+
+    Raises
+    ------
+    SourceError
+        A table lacks a required column.
+    """
+    members = None if members_df is None else validate.check_members(members_df)
+    return validate.rejects(validate.check_offsets(offsets_df, auto_offset_reset), members)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The checked tables of a call, and how many tasks solve their groups.
+
+    Attributes
+    ----------
+    offsets, members : DataFrame
+        As `validate.check_offsets` and `check_members` give them.
+    groups : int
+        Groups, one for each snapshot they are in.
+    tasks, slots : int
+        Tasks in all, and how many the cluster runs at once.
+    snapshot_type : DataType
+        What `snapshot_ts` came as.
+    """
+
+    offsets: DataFrame
+    members: DataFrame | None
+    groups: int
+    tasks: int
+    slots: int
+    snapshot_type: types.DataType
+
+    def dated(self, df: DataFrame) -> DataFrame:
+        """Give `snapshot_ts` back in the type it came with."""
+        if isinstance(self.snapshot_type, types.StringType):
+            return df
+        return df.withColumn("snapshot_ts", sf.col("snapshot_ts").try_cast(self.snapshot_type))
+
+
+def check_tables(
+    offsets_df: DataFrame, members_df: DataFrame | None, auto_offset_reset: str, tasks: int | None
+) -> Fleet:
+    """Check both tables, and say how many tasks are to solve their groups."""
+    validate.require_columns(offsets_df, "offsets")
+    if members_df is not None:
+        validate.require_columns(members_df, "members")
+        _same_times(offsets_df, members_df)
+    context = offsets_df.sparkSession.sparkContext
+    slots = max(context.defaultParallelism // _task_cpus(context), 1)
+    groups = validate.count_groups(offsets_df)
+    least, most = (slots * each for each in TASKS_PER_SLOT)
+    return Fleet(
+        offsets=validate.check_offsets(offsets_df, auto_offset_reset),
+        members=None if members_df is None else validate.check_members(members_df),
+        groups=groups,
+        tasks=tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most),
+        slots=slots,
+        snapshot_type=_snapshot_type(offsets_df),
+    )
+
+
+class Call:
+    """One call with its options and limits; the clock of `time_limit` starts when it is made."""
+
+    def __init__(
+        self, options: Options, want: Want, time_limit: float | None, group_time_limit: float, progress: Progress | None
+    ) -> None:
+        self._started = time.time()
+        for name, limit in (("time_limit", time_limit), ("group_time_limit", group_time_limit)):
+            if limit is not None and not limit > 0:
+                raise InvalidProblemError(f"{name} must be a number of seconds > 0, not {limit!r}")
+        options.check()
+        self._options, self._want, self._progress = options, want, progress
+        self._limits = (time_limit, group_time_limit)
+
+    def run(self, fleet: Fleet, finish: Callable[[DataFrame], T]) -> T:
+        """Solve all groups; `finish` gets them (`schemas.GROUPS`) and makes Spark do the work."""
+        context = fleet.offsets.sparkSession.sparkContext
+        use_own_python(context)
+        budget = Budget.share(
+            *self._limits,
+            started=self._started,
+            tasks=fleet.tasks,
+            slots=fleet.slots,
+            deterministic=self._options.deterministic,
+            reserve=WRITING if self._want == "both" else RESERVE,
+        )
+        options = replace(self._options, threads=_task_cpus(context))
+        done = context.accumulator(0) if self._progress is not None else None
+        schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(GROUPS)))
+        solver = Solver(options, budget, self._want, schema, done)
+        with reporting(self._progress, done, fleet.groups):
+            return finish(solve_groups(gather_groups(fleet.offsets, fleet.members), solver))
+
+
+def gather_groups(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:
+    """Gather the checked rows of each group and snapshot into one row; see `arrow.group_rows`."""
+    usable = sf.col("reason").isNull()
+    row = sf.struct("topic", "partition", "lag", "consumer_id")
+    groups = (
+        checked_offsets.filter("snapshot_ts is not null and `group` is not null")
+        .groupBy(*KEY)
+        .agg(
+            sf.collect_list(sf.when(usable, row)).alias("rows"),
+            sf.count_if(usable & (sf.col("clamped") == "beyond_end")).alias("beyond_end"),
+            sf.count_if(usable & (sf.col("clamped") == "before_start")).alias("before_start"),
+            sf.count_if(~usable).alias("rejected_rows"),
+        )
+    )
+    if checked_members is None:
+        return groups.withColumn("members", sf.lit(None).cast(MEMBERS))
+    member_row = sf.struct("consumer_id", "topics", "weight", "max_partitions", "generation")
+    members = checked_members.filter("reason is null").groupBy(*KEY).agg(sf.collect_list(member_row).alias("members"))
+    joined = groups.join(members, on=list(KEY), how="left")
+    return joined.withColumn("members", sf.coalesce("members", sf.array().cast(MEMBERS)))
+
+
+def solve_groups(groups: DataFrame, solver: Solver) -> DataFrame:
+    """Solve gathered groups on the executors, one row each (`schemas.GROUPS`)."""
+    spread = groups.repartition(solver.budget.tasks)  # in turn: every task gets as many
+    return spread.withColumn("task", sf.spark_partition_id()).mapInArrow(solver, GROUPS)
+
+
+def plan_rows(solved: DataFrame) -> DataFrame:
+    """Give the plans of solved groups (`schemas.PLANS`)."""
+    return solved.select(*KEY, sf.inline("plan")).select(*columns(PLANS))
+
+
+def audit_rows(solved: DataFrame) -> DataFrame:
+    """Give the audits of solved groups (`schemas.AUDIT`)."""
+    return solved.select(*KEY, sf.inline("audit")).select(*columns(AUDIT))
+
+
+def _task_cpus(context: SparkContext) -> int:
+    return int(context.getConf().get("spark.task.cpus", "1") or 1)
+
+
+def _kept(df: DataFrame) -> DataFrame:
+    cached = df.persist()
+    cached.count()
+    return cached
+
+
+def _snapshot_type(df: DataFrame) -> types.DataType:
+    return next(field.dataType for field in df.schema if field.name.lower() == "snapshot_ts")
+
+
+def _same_times(offsets_df: DataFrame, members_df: DataFrame) -> None:
+    """Refuse a time beside a text: they would never meet, and every group would be without members."""
+    kinds = [_snapshot_type(df) for df in (offsets_df, members_df)]
+    if kinds[0] != kinds[1] and any(isinstance(kind, TIMES) for kind in kinds):
+        offsets, members = (kind.simpleString() for kind in kinds)
+        raise SourceError(f"snapshot_ts is {offsets} in the offsets table, {members} in the members table; cast one")

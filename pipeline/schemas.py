@@ -1,0 +1,50 @@
+"""The tables the pipeline gives, as Spark DDL: the contract of every last `select`.
+
+Figures in messages are DOUBLE: with unequal weights they are fractions, and their sums can pass 64 bits. Whole
+numbers are exact up to 2**53. Lags are BIGINT, always exact. `snapshot_ts` is text while it travels; the tables give
+it back in the type it came with.
+"""
+
+PLAN_FIELDS = (
+    "topic STRING, partition INT, lag BIGINT, previous_consumer_id STRING, consumer_id STRING, move STRING"
+)  # fmt: skip
+
+AUDIT_FIELDS = (
+    "strategy STRING, balance STRING, status STRING, method STRING, objective DOUBLE, bound DOUBLE, gap DOUBLE, "
+    "spread DOUBLE, excess DOUBLE, bound_excess DOUBLE, makespan DOUBLE, moves BIGINT, forced_moves BIGINT, "
+    "count_min BIGINT, count_max BIGINT, valid BOOLEAN, violation STRING, binding STRING, rejected_rows BIGINT, "
+    "seconds DOUBLE, error STRING"
+)
+
+KEY = "snapshot_ts STRING, `group` STRING"
+
+PLANS = f"{KEY}, {PLAN_FIELDS}"
+"""A row per accepted offsets row. `consumer_id` is null where nobody subscribes or the group failed; `move` is kept,
+moved, forced or unassigned, and null where the group failed."""
+
+AUDIT = f"{KEY}, {AUDIT_FIELDS}"
+"""A row per group, strategy and balance; `binding` joins its items with `;`."""
+
+REJECTS = (
+    "source STRING, snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, consumer_id STRING, "
+    "reason STRING, row STRING"
+)
+"""A row per row that was not accepted: `source` is the table (offsets or members), `row` the row as it came, as JSON
+text, or the line itself where it could not be read; the columns between are for filtering."""
+
+MEMBERS = (
+    "ARRAY<STRUCT<consumer_id STRING, topics ARRAY<STRING>, weight DOUBLE, max_partitions BIGINT, generation BIGINT>>"
+)
+"""The members of a group on their way to the executors."""
+
+GROUPS = (
+    f"{KEY}, status STRING, method STRING, seconds DOUBLE, error STRING, warnings ARRAY<STRING>, "
+    f"beyond_end BIGINT, before_start BIGINT, rejected_rows BIGINT, "
+    f"plan ARRAY<STRUCT<{PLAN_FIELDS}>>, audit ARRAY<STRUCT<{AUDIT_FIELDS}>>"
+)
+"""A row per group as the executors give it: what became of it, its plan and its audit."""
+
+
+def columns(ddl: str) -> list[str]:
+    """Return the column names of one of the tables above."""
+    return [field.split()[0].strip("`") for field in ddl.split(", ")]

@@ -1,0 +1,93 @@
+"""Snapshot tables from files to DataFrames, every line of them: what cannot be read is marked, not dropped."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession, types
+from pyspark.sql import functions as sf
+
+from evenlag.errors import SourceError
+from evenlag.pipeline.storage import Storage, blamed
+from evenlag.pipeline.tables import TABLES, TableKind
+from evenlag.pipeline.typed import LINE, MALFORMED
+
+FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
+_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
+
+
+def read_table(spark: SparkSession, path: str | Path, kind: TableKind) -> DataFrame:
+    """Read a snapshot table for `check_offsets` or `check_members`.
+
+    CSV (with a header; an empty field is null) and JSON Lines come as text, column by column, Parquet in its own
+    types. A line that does not fit the header or is no JSON object has its text in `_corrupt_record`.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str or Path
+        A file, or a folder of files of one format, known by their suffix.
+    kind : {"offsets", "members"}
+
+    Raises
+    ------
+    SourceError
+        There is no such file, or it is of no known format.
+    """
+    storage = Storage(spark, path)
+    with blamed(path):
+        form = _format(path, storage.files())
+        if form == "csv":
+            return _read_csv(spark, storage.path)
+        if form == "json":
+            return _read_json(spark, storage.path, kind)
+        return _read_parquet(spark, storage.path)
+
+
+def _format(path: str | Path, files: list[str] | None) -> str:
+    if files is None:
+        raise SourceError(f"{path}: no such file or folder")
+    parts = [PurePosixPath(file) for file in files if not PurePosixPath(file).name.startswith(("_", "."))]
+    forms = {FORMATS.get(_suffix(part), "") for part in parts}
+    if len(forms) != 1 or "" in forms:
+        found = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
+        raise SourceError(f"{path}: files of one format are needed ({', '.join(FORMATS)}), not {found}")
+    return forms.pop()
+
+
+def _suffix(path: PurePosixPath) -> str:
+    return PurePosixPath(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
+
+
+def _read_csv(spark: SparkSession, path: str) -> DataFrame:
+    reader = spark.read.options(header=True, escape='"', encoding="UTF-8")
+    header = reader.csv(path).columns
+    texts = [types.StructField(name, types.StringType()) for name in (*header, MALFORMED)]
+    # Every file must have this header: by default Spark would go by the place of a column, whatever its name.
+    checked = reader.options(enforceSchema=False, mode="PERMISSIVE", columnNameOfCorruptRecord=MALFORMED)
+    return checked.schema(types.StructType(texts)).csv(path).toDF(*(name.strip() for name in header), MALFORMED)
+
+
+def _read_json(spark: SparkSession, path: str, kind: TableKind) -> DataFrame:
+    names = (*(column.name for column in TABLES[kind]), MALFORMED)
+    schema = types.StructType([types.StructField(name, types.StringType()) for name in names])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
+    lines = spark.read.text(path).filter(sf.trim("value") != "")
+    return lines.select(sf.col("value").alias(LINE), sf.from_json("value", schema, options).alias("row")).select(
+        LINE, "row.*"
+    )
+
+
+def _read_parquet(spark: SparkSession, path: str) -> DataFrame:
+    try:
+        return spark.read.parquet(path)
+    except AnalysisException as error:
+        if "NANOS" not in str(error):
+            raise
+    # What pandas writes for a time; Spark reads it as a number, and only if this is set as long as the table is used.
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    df = spark.read.parquet(path)
+    if not isinstance(df.schema["snapshot_ts"].dataType, types.LongType):
+        return df
+    return df.withColumn("snapshot_ts", sf.expr("timestamp_micros(snapshot_ts div 1000)"))

@@ -1,0 +1,158 @@
+"""Folders where Spark keeps tables: this machine's disk or whatever Hadoop knows, through Spark's own Java."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException, PythonException
+from pyspark.sql import SparkSession
+
+from evenlag.errors import SourceError
+
+
+class Storage:
+    """The file system that a path lies in.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str or Path
+        A `Path` is local, and so is a text without a scheme where Spark's own file system is this machine's.
+
+    Attributes
+    ----------
+    path : str
+        The same with its scheme, as Spark takes it.
+    """
+
+    def __init__(self, spark: SparkSession, path: str | Path) -> None:
+        hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+        settings = spark.sparkContext._jsc.hadoopConfiguration()
+        local = isinstance(path, Path) or (
+            "://" not in path and str(hadoop.FileSystem.getDefaultUri(settings)).startswith("file:")
+        )
+        self.path = f"file://{Path(path).absolute()}" if local else str(path)
+        self._java_path = hadoop.Path
+        with blamed(path):
+            self._files = self._java_path(self.path).getFileSystem(settings)
+
+    def files(self) -> list[str] | None:
+        """Return the paths of all files below; the path itself if it is a file, None if there is nothing."""
+        if not self.exists(self.path):
+            return None
+        found = self._files.listFiles(self._java_path(self.path), True)
+        paths = []
+        while found.hasNext():
+            paths.append(str(found.next().getPath().toString()))
+        return sorted(paths)
+
+    def names(self, path: str) -> list[str] | None:
+        """Return the names in a folder, None if there is none.
+
+        Raises
+        ------
+        SourceError
+            It is a file.
+        """
+        if not self.exists(path):
+            return None
+        where = self._java_path(path)
+        if self._files.getFileStatus(where).isFile():
+            raise SourceError(f"{path}: is a file; name a folder")
+        return sorted(str(status.getPath().getName()) for status in self._files.listStatus(where))
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or folder."""
+        return bool(self._files.exists(self._java_path(path)))
+
+    def make(self, path: str) -> None:
+        """Make a folder, and those above it."""
+        if not self._files.mkdirs(self._java_path(path)):
+            raise SourceError(f"{self.path}: cannot be written")
+
+    def rename(self, path: str, to: str) -> None:
+        """Rename a folder."""
+        if not self._files.rename(self._java_path(path), self._java_path(to)):
+            raise SourceError(f"{self.path}: cannot be written: {path} could not be renamed to {to}")
+
+    def remove(self, path: str) -> None:
+        """Remove a folder with all it holds, if it is there."""
+        self._files.delete(self._java_path(path), True)
+
+
+@contextmanager
+def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...], overwrite: bool) -> Iterator[str]:
+    """Give a folder beside `out` to write tables to, and rename it to `out` at the end: all of it or nothing.
+
+    What else was put into the folder on the way is removed then.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    out : str or Path
+        A folder that does not exist or is empty; with `overwrite` also one that holds these tables and nothing else.
+    tables : tuple of str
+        Names of the tables.
+    overwrite : bool
+
+    Raises
+    ------
+    SourceError
+        `out` is taken, or cannot be written.
+    """
+    storage = Storage(spark, out)
+    mark = uuid.uuid4().hex[:8]
+    aside, old = f"{storage.path}.{mark}.part", f"{storage.path}.{mark}.old"
+    with blamed(out):
+        held = storage.names(storage.path)
+        foreign = sorted(set(held or ()) - set(tables))
+        if foreign:
+            raise SourceError(f"{out}: holds {foreign[0]!r}, which is none of {', '.join(tables)}; name another folder")
+        if held and not overwrite:
+            raise SourceError(f"{out}: exists already; name another folder, or ask to overwrite it")
+        storage.make(aside)
+    try:
+        yield aside
+        with blamed(out):
+            for name in set(storage.names(aside) or ()) - set(tables):
+                storage.remove(f"{aside}/{name}")
+            if held is not None:
+                storage.rename(storage.path, old)
+            storage.rename(aside, storage.path)
+            storage.remove(old)
+    finally:
+        with blamed(out):
+            storage.remove(aside)
+            if storage.exists(old) and not storage.exists(storage.path):
+                storage.rename(old, storage.path)
+
+
+@contextmanager
+def blamed(place: str | Path) -> Iterator[None]:
+    """Turn what goes wrong in Spark's Java into one line that names the place.
+
+    Raises
+    ------
+    SourceError
+        With Java's own words.
+    """
+    try:
+        yield
+    except Py4JJavaError as error:
+        cause: Any = error.java_exception
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        raise SourceError(f"{place}: {_lines(str(cause.toString()))[0]}") from error
+    except PythonException as error:  # a traceback from an executor: what it is comes last
+        raise SourceError(f"{place}: {_lines(str(error))[-1]}") from error
+    except PySparkException as error:
+        raise SourceError(f"{place}: {_lines(str(error))[0]}") from error
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()] or ["unknown error"]

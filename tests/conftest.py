@@ -1,0 +1,32 @@
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from broker import Broker
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def broker() -> "Iterator[Broker]":
+    """A real Kafka for all tests of the session; they share it, so each uses topics and groups of its own."""
+    from broker import running_broker
+
+    with running_broker() as running:
+        yield running
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # PySpark leaves the sockets by which it collects rows to the garbage collector, which may run in any later test.
+    config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*laddr=\('127\.0\.0\.1':ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """A local Spark for all tests of the session."""
+    from evenlag.pipeline import local_session
+
+    session = local_session(cores=2)
+    yield session
+    session.stop()

