@@ -293,15 +293,16 @@ class _Search:
         for name, rule, goal in freed_ones:
             if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
                 continue  # freed of this rule there is no plan within the budget at all
-            limit = min(self.clock.left(), BINDING_SHARE * self.clock.limit) / len(freed_ones)
-            freed = _Search(rule, goal, Clock(limit, self.clock.deterministic), 0.0, self.seed, self.threads)
+            clock = self.clock.part(BINDING_SHARE / len(freed_ones))
+            freed = _Search(rule, goal, clock, 0.0, self.seed, self.threads)
             freed._bounds()
             freed_bound = freed.bound
-            if freed_bound < self.bound and limit > 0:
+            if freed_bound < self.bound and clock.left() > 0:
                 freed.run(AUTO)
-            if (freed.incumbent is not None and freed.value < self.bound) or (
-                freed.bound < self.bound and freed_bound < plain_bound
-            ):
+            if self.clock.deterministic and freed.stopped_by == "time":
+                self.notes.append(f"the wall clock, not the work limit, ended the question whether {name} binds")
+            below = freed.incumbent is not None and freed.value < self.bound
+            if below or (freed.bound < self.bound and freed_bound < plain_bound):
                 found.append(name)
         return tuple(found)
 

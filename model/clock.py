@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-PAIRS_PER_SECOND = 2_000
-WORK_PER_SECOND = 0.2
+PAIRS_PER_SECOND = 1_000
+WORK_PER_SECOND = 0.1
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 
 
@@ -15,17 +15,29 @@ LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite lim
 class Clock:
     """Time left of a limit in seconds, from the moment of creation.
 
-    With `deterministic` stages get work limits in proportion to the time limit, small enough that the wall clock
-    is only a safety net; `hit` says whether it was reached after all.
+    With `deterministic` stages get work limits in proportion to `budget` (seconds; by default the limit), small
+    enough that the wall clock is only a safety net; `hit` says whether it was reached after all.
     """
 
     limit: float
     deterministic: bool = False
+    budget: float | None = None
     hit: bool = False
     _started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.limit = min(self.limit, LONGEST)
+
+    def part(self, share: float) -> Clock:
+        """Return the clock of a side question that may take this share of the limit."""
+        budget = share * self.limit
+        if self.deterministic:  # work limits must not depend on the time left
+            return Clock(self.left(), True, budget)
+        return Clock(min(self.left(), budget))
+
+    @property
+    def _budget(self) -> float:
+        return self.limit if self.budget is None else self.budget
 
     @property
     def spent(self) -> float:
@@ -46,7 +58,7 @@ class Clock:
         if not self.deterministic:
             until = self.spent + share * self.left()
             return lambda: self.spent >= until
-        steps = int(PAIRS_PER_SECOND * share * self.limit)
+        steps = int(PAIRS_PER_SECOND * share * self._budget)
 
         def stop() -> bool:
             nonlocal steps
@@ -57,4 +69,4 @@ class Clock:
 
     def work(self, share: float = 1.0) -> float | None:
         """Return a backend's work limit; None where the wall clock rules."""
-        return WORK_PER_SECOND * share * self.limit if self.deterministic else None
+        return WORK_PER_SECOND * share * self._budget if self.deterministic else None
