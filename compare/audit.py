@@ -109,8 +109,8 @@ def audit(
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
     for number, balance in enumerate(BALANCES):
-        left = time_limit - (time.monotonic() - started)
-        share = time_limit / len(BALANCES) if deterministic else max(left / (len(BALANCES) - number), 0.001)
+        left = max(time_limit - (time.monotonic() - started), 0.001)
+        share = left if deterministic else left / (len(BALANCES) - number)
         if (twin := _same_rule(problem, balance, optima)) is not None:
             optima[balance] = twin
             continue
@@ -118,6 +118,7 @@ def audit(
             optima[balance] = solve(
                 problem, balance=balance, stickiness=0, time_limit=share, gap=gap, seed=seed,
                 deterministic=deterministic, threads=threads, start=_narrower(optima),
+                work=time_limit / len(BALANCES),
             )  # fmt: skip
         except EvenlagError as error:
             errors[balance] = str(error)

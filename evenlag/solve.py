@@ -34,6 +34,7 @@ AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
 AUTO_BACKEND = "cp-sat"
 TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where weights make them fractions
+LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be back, in less
 BINDING_SHARE = 0.1  # of the time limit, at most, to find out what binds
 
 
@@ -52,6 +53,7 @@ def solve(
     deterministic: bool = False,
     threads: int | None = None,
     start: Plan | None = None,
+    work: float | None = None,
 ) -> Result:
     """Find the best assignment within a time limit, with a proven bound on how good any can be.
 
@@ -75,11 +77,14 @@ def solve(
         Stop once (objective − bound) is within this fraction of the mean load.
     seed : int
     deterministic : bool
-        Work limits in place of the wall clock, which stays as a safety net.
+        Work limits in place of the wall clock, which stays as a safety net: same input and seed, same result but
+        for `seconds`, as long as `stopped_by` is not "time".
     threads : int, optional
         For the MIP; default all processors, at most 8.
     start : Plan, optional
         A plan of the same problem to do no worse than, such as the result under a narrower balance.
+    work : float, optional
+        With `deterministic`: how much work, as the seconds of a time limit; default `time_limit`.
 
     Returns
     -------
@@ -102,7 +107,7 @@ def solve(
         raise InvalidProblemError(f"time_limit must be a number of seconds > 0, not {time_limit!r}")
     if not (isinstance(gap, int | float) and gap >= 0):
         raise InvalidProblemError(f"gap must be a fraction of the mean load >= 0, not {gap!r}")
-    clock = Clock(float(time_limit), deterministic)
+    clock = Clock(float(time_limit), deterministic, work)
     rule = count_rule(problem, balance, slack)
     goal = resolve_objective(rule, objective, stickiness, max_moves)
     search = _Search(rule, goal, clock, float(gap), seed, threads or min(os.cpu_count() or 1, 8))
@@ -133,7 +138,7 @@ class _Search:
     # ---- the portfolio, in order -------------------------------------------------------------------------------
 
     def run(self, method: str) -> None:
-        """Run the stages until one settles the matter; the stages of `auto` are the last four lines but one."""
+        """Run the stages in order until one settles the matter."""
         self._baselines()
         if self.incumbent is None:
             self._deal()
@@ -143,6 +148,8 @@ class _Search:
                 self._polish()
                 self._unless_settled(self._deal_and_improve)
             self._unless_settled(lambda: self._mip(AUTO_BACKEND if method == AUTO else method))
+            if method == AUTO:  # where the MIP is too large to be tried there is time left
+                self._unless_settled(lambda: self._improve(self.plan, share=1.0, from_current=self.from_current))
         if not self._settled():
             self.stopped_by = "time" if self.clock.passed() else "work"
 
@@ -193,6 +200,8 @@ class _Search:
         booleans = boolean_count(self.problem)
         if booleans > LARGEST[backend]:
             self.notes.append(f"{backend}: not tried, its model would have {booleans:,} booleans")
+            return
+        if self.clock.worth() < LEAST_FOR_MIP:
             return
         mip = formulate(self.problem, self.rule, self.goal)
         hint = mip.encode(self.plan.member_of)

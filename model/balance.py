@@ -213,28 +213,25 @@ def _with_slack(rule: CountRule, exact: bool) -> CountRule:
 
 
 def _extremes(rule: CountRule) -> tuple[Boxes | None, Boxes]:
-    network = rule.network
-
-    def extreme(topic: int | None, member: int, sign: int) -> int:
-        tilt = (topic, member, sign)
-        if rule.ranks is not None:
-            counts, _ = _ranked_counts(network, rule.topic_boxes, tilt=tilt)
-        else:
-            counts = network.counts(rule.topic_boxes, rule.member_boxes, tilt=tilt)
-        return int(counts[topic, member] if topic is not None else counts[:, member].sum())
-
-    topics = rule.topic_boxes
-    if topics is not None:
-        lo, hi = np.zeros_like(topics.lo), np.zeros_like(topics.hi)
-        for t, m in zip(network.topics.tolist(), network.members.tolist(), strict=True):
-            lo[t, m], hi[t, m] = extreme(t, m, 1), extreme(t, m, -1)
-        topics = Boxes(lo, hi)
-    members = rule.member_boxes
+    """Return the lowest and highest value of every count over the optimal counts."""
+    network, ranks = rule.network, None
     if rule.ranks is not None:
-        every = range(len(network.capacity))
-        lo, hi = (np.array([extreme(None, m, sign) for m in every], dtype=np.int64) for sign in (1, -1))
-        members = Boxes(lo, hi)
-    return topics, members
+        _, ranks = _ranked_counts(network, rule.topic_boxes)
+    members = None if ranks is not None else rule.member_boxes
+    _, topics, totals = network.counts_and_ranges(rule.topic_boxes, members, ranks)
+    if rule.topic_boxes is not None and rule.topic_distance:
+        topics = _wide_extremes(rule, topics, ranks)
+    return None if rule.topic_boxes is None else topics, totals if ranks is not None else rule.member_boxes
+
+
+def _wide_extremes(rule: CountRule, near: Boxes, ranks: Cells | None) -> Boxes:
+    """Where pins or caps force counts out of their boxes, a count that can move at all may move more than a step."""
+    members = None if ranks is not None else rule.member_boxes
+    lo, hi = near.lo.copy(), near.hi.copy()
+    for t, m in np.argwhere(near.lo < near.hi).tolist():
+        for found, sign in ((lo, 1), (hi, -1)):
+            found[t, m] = rule.network.counts(rule.topic_boxes, members, ranks, tilt=(t, m, sign))[t, m]
+    return Boxes(lo, hi)
 
 
 def _span(boxes: Boxes, at: int | tuple[int, int]) -> str:

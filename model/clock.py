@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-PAIRS_PER_SECOND = 1_000
-WORK_PER_SECOND = 0.1
+PAIRS_PER_SECOND = 500
+WORK_PER_SECOND = 0.05
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 
 
@@ -30,10 +30,9 @@ class Clock:
 
     def part(self, share: float) -> Clock:
         """Return the clock of a side question that may take this share of the limit."""
-        budget = share * self.limit
         if self.deterministic:  # work limits must not depend on the time left
-            return Clock(self.left(), True, budget)
-        return Clock(min(self.left(), budget))
+            return Clock(self.left(), True, share * self._budget)
+        return Clock(min(self.left(), share * self.limit))
 
     @property
     def _budget(self) -> float:
@@ -66,6 +65,10 @@ class Clock:
             return steps < 0 or self.passed()
 
         return stop
+
+    def worth(self) -> float:
+        """Return the seconds left, or with work limits the seconds that they stand for."""
+        return self._budget if self.deterministic else self.left()
 
     def work(self, share: float = 1.0) -> float | None:
         """Return a backend's work limit; None where the wall clock rules."""

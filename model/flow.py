@@ -10,6 +10,7 @@ between topics and members, so the weights below keep them apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow
 
 from evenlag.errors import InfeasibleError
+from evenlag.model.components import strong_components
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 Cells = NDArray[np.int64]
@@ -33,6 +35,49 @@ class Boxes:
     def distance(self, counts: Cells) -> int:
         """Return how far the counts lie outside the boxes in total."""
         return int(np.maximum(self.lo - counts, 0).sum() + np.maximum(counts - self.hi, 0).sum())
+
+
+@dataclass(frozen=True)
+class _Arcs:
+    """The arcs of a solved network; `cell` is the topic count that an arc carries, or −1 for arcs into the sink."""
+
+    cell: Cells
+    tail: Cells
+    head: Cells
+    capacity: Cells
+    cost: Cells
+    flow: Cells
+    nodes: int
+
+    def _residual(self) -> tuple[Cells, Cells, Cells]:
+        forward, backward = self.flow < self.capacity, self.flow > 0
+        tail = np.concatenate([self.tail[forward], self.head[backward]])
+        head = np.concatenate([self.head[forward], self.tail[backward]])
+        return tail, head, np.concatenate([self.cost[forward], -self.cost[backward]])
+
+    @cached_property
+    def _potential(self) -> Cells:
+        """Shortest distances in the residual network (Bellman-Ford); an optimal flow has no negative cycle."""
+        tail, head, cost = self._residual()
+        potential = np.zeros(self.nodes, dtype=np.int64)
+        for _ in range(self.nodes):
+            shorter = potential.copy()
+            np.minimum.at(shorter, head, potential[tail] + cost)
+            if (shorter == potential).all():
+                break
+            potential = shorter
+        return potential
+
+    def reduced_cost(self) -> Cells:
+        """Return every arc's cost less what its ends' potentials explain."""
+        reduced: Cells = self.cost + self._potential[self.tail] - self._potential[self.head]
+        return reduced
+
+    def zero_cost_components(self) -> Cells:
+        """Return the strongly connected component of every node over residual arcs of reduced cost 0."""
+        tail, head, cost = self._residual()
+        free = cost + self._potential[tail] == self._potential[head]
+        return strong_components(self.nodes, tail[free], head[free])
 
 
 class CountNetwork:
@@ -79,6 +124,48 @@ class CountNetwork:
         InfeasibleError
             The members cannot take all partitions.
         """
+        return self._counts(self._solved(topic_boxes, member_boxes, ranks, keep_owned, tilt))
+
+    def counts_and_ranges(
+        self, topic_boxes: Boxes | None, member_boxes: Boxes | None, ranks: Cells | None
+    ) -> tuple[Cells, Boxes, Boxes]:
+        """Return best counts as `counts` does, and what other best counts differ by at most one step from them.
+
+        A count can rise by one at no cost if and only if its arc lies on a cycle of cost 0 in the residual network,
+        that is, if its ends are strongly connected by arcs of reduced cost 0; likewise fall. One step is all there
+        is where boxes hold (their counts have two values) and for totals (a strictly convex cost).
+
+        Returns
+        -------
+        counts : int64 array (T, M)
+        topics, members : Boxes
+            The lowest and highest values within one step; shapes (T, M) and (M,).
+        """
+        arcs = self._solved(topic_boxes, member_boxes, ranks, False, None)
+        counts = self._counts(arcs)
+        component = arcs.zero_cost_components()
+        free = component[arcs.tail] == component[arcs.head]
+        zero = arcs.reduced_cost() == 0
+        up, down = free & zero & (arcs.flow < arcs.capacity), free & zero & (arcs.flow > 0)
+        between = arcs.cell >= 0
+        rise, fall = np.zeros(counts.size, dtype=np.int64), np.zeros(counts.size, dtype=np.int64)
+        rise[arcs.cell[up & between]] = 1
+        fall[arcs.cell[down & between]] = 1
+        topics = Boxes(counts - fall.reshape(counts.shape), counts + rise.reshape(counts.shape))
+        totals, first = counts.sum(axis=0), self.sizes.size
+        rise, fall = np.zeros_like(totals), np.zeros_like(totals)
+        rise[arcs.tail[up & ~between] - first] = 1
+        fall[arcs.tail[down & ~between] - first] = 1
+        return counts, topics, Boxes(totals - fall, totals + rise)
+
+    def _solved(
+        self,
+        topic_boxes: Boxes | None,
+        member_boxes: Boxes | None,
+        ranks: Cells | None,
+        keep_owned: bool,
+        tilt: tuple[int | None, int, int] | None,
+    ) -> _Arcs:
         fine_weight = 2 * min(self.sizes.size, self.capacity.size) + 5
         rank_weight = fine_weight
         box_weight = rank_weight * (int(ranks.max() - ranks.min()) + 3 if ranks is not None and ranks.size else 1)
@@ -96,10 +183,12 @@ class CountNetwork:
             self._raise_infeasible(network, int(supply.sum()))
         if status != network.OPTIMAL:
             raise RuntimeError(f"min-cost flow over the counts ended with status {status}")
-        flows = network.flows(np.arange(len(cell)))
-        between = cell >= 0
+        return _Arcs(cell, tail, head, capacity, cost, network.flows(np.arange(len(cell))), sink + 1)
+
+    def _counts(self, arcs: _Arcs) -> Cells:
+        between = arcs.cell >= 0
         counts = self.pinned.copy()
-        np.add.at(counts.reshape(-1), cell[between], flows[between])
+        np.add.at(counts.reshape(-1), arcs.cell[between], arcs.flow[between])
         return counts
 
     def _topic_arcs(

@@ -93,8 +93,8 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
     return _outcome(mip, values, float(said[-1]) * scale if said else None, proven, limits)
 
 
-def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) -> Outcome:
-    """Solve the program by HiGHS, its gaps tightened to 0.
+def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
+    """Solve the program by HiGHS, its gaps tightened to 0; every improving solution goes to `report`.
 
     Its tolerances stay as they are: with mip_feasibility_tolerance 1e-9 HiGHS 1.13 calls wrong optima proven.
     """
@@ -106,6 +106,14 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) 
         options["mip_max_nodes"] = int(limits.work * NODES_PER_WORK)
     if hint is not None:
         _set_values(problem, mip, hint)
+    places: list[int] = []  # of the booleans among HiGHS's columns, once PuLP has built its model
+
+    def improved(_: Any, __: str, said: Any, ___: Any, ____: Any) -> None:
+        if not places:
+            variables = problem.variablesDict()
+            places.extend(variables[name].index for name in mip.names[: mip.booleans])
+        report(_whole(np.asarray(said.mip_solution)[places].tolist()))
+
     solver = pulp.HiGHS(
         msg=False,
         timeLimit=limits.solver_seconds(started),
@@ -113,6 +121,8 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) 
         gapAbs=0,
         threads=1 if limits.work is not None else limits.threads,
         warmStart=hint is not None,
+        callbackTuple=(improved, None),
+        callbacksToActivate=[highspy.cb.HighsCallbackType.kCallbackMipImprovingSolution],
         **options,
     )
     with contextlib.suppress(KeyError):  # PuLP 3.3 does not know the status of a node limit; what counts is read below
@@ -123,8 +133,8 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) 
         return Outcome(stopped="failed", failure="HiGHS finds the model infeasible")
     values = None
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
-        found = {variable.name: highs.getSolution().col_value[variable.index] for variable in problem.variables()}
-        values = _whole([found.get(name, 0) for name in mip.names[: mip.booleans]])
+        found, variables = highs.getSolution().col_value, problem.variablesDict()
+        values = _whole([found[variables[name].index] for name in mip.names[: mip.booleans]])
     proven = status == highspy.HighsModelStatus.kOptimal
     return _outcome(mip, values, info.mip_dual_bound * scale, proven, limits)
 
