@@ -311,3 +311,16 @@ def test_huge_lags_with_weights(method: str) -> None:
     result = evenlag.solve(problem, **vars(goal), method=method, time_limit=5)
     assert assess(problem, result.assignment, goal).objective == result.objective
     assert result.bound <= exhaustive(problem, goal).objective <= result.objective
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_highs_works_in_a_process_that_has_used_it_before(threads: int) -> None:
+    """HiGHS's threads do not survive the fork that a backend runs in."""
+    used = highspy.Highs()
+    used.setOptionValue("output_flag", False)
+    used.setOptionValue("threads", 3 - threads)
+    used.addVar(0.0, 1.0)
+    used.run()
+    problem = evenlag.Problem.from_lags({"t": [5, 4, 3, 2, 9]}, {"a": ["t"], "b": ["t"]})
+    result = evenlag.solve(problem, method="highs", time_limit=ROOM, threads=threads)
+    assert (result.status, result.warnings) == ("OPTIMAL", ())

@@ -84,6 +84,8 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
         text = log.read_text(errors="replace") if log.exists() else ""
     if problem.sol_status == pulp.LpSolutionInfeasible:
         return Outcome(stopped="failed", failure="CBC finds the model infeasible")
+    if problem.status == pulp.LpStatusUndefined:
+        return Outcome(stopped="failed", failure="CBC ended without a result")
     proven = problem.sol_status == pulp.LpSolutionOptimal
     said = (_PROVEN if proven else _BOUND).findall(text)
     values = None
@@ -101,6 +103,8 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     started = time.monotonic()
     scale = _scale(mip)
     problem = build(mip, scale)
+    # A caller that used HiGHS before the fork leaves a scheduler whose threads this process does not have.
+    highspy.Highs.resetGlobalScheduler(False)
     options: dict[str, Any] = {"random_seed": limits.seed}
     if limits.work is not None:
         options["mip_max_nodes"] = int(limits.work * NODES_PER_WORK)
@@ -131,6 +135,8 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     info, status = highs.getInfo(), highs.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return Outcome(stopped="failed", failure="HiGHS finds the model infeasible")
+    if status in (highspy.HighsModelStatus.kNotset, highspy.HighsModelStatus.kSolveError):
+        return Outcome(stopped="failed", failure=f"HiGHS ended with status {highs.modelStatusToString(status)}")
     values = None
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
         found, variables = highs.getSolution().col_value, problem.variablesDict()
