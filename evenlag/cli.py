@@ -28,6 +28,7 @@ from evenlag.model.objective import DEFAULT_STICKINESS, KINDS, resolve_objective
 from evenlag.model.plan import plain
 from evenlag.solve import METHODS, solve
 
+FLEET_GAP = 1e-4  # of the mean load: closer is not worth a fleet's time
 WIDE = 132  # columns where there is no terminal to ask
 err = Console(stderr=True)
 out = Console(highlight=False)
@@ -210,12 +211,13 @@ def export(
 @click.option("--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default="latest", show_default=True)
 @click.option("--group-time-limit", type=POSITIVE, default=2.0, show_default=True, help="Seconds for one group.")
 @limiting(None, "Seconds for the whole call; default: as many as the groups need.")
-@gap_option
+@click.option("--gap", type=click.FloatRange(0), help="Stop within this fraction of the mean load of the bound; "
+              f"default 0, for a fleet {FLEET_GAP:g}.")  # fmt: skip
 @as_json
 def audit(
     inputs: tuple[Path, ...], offsets: Path | None, members: Path | None, out_folder: Path | None, overwrite: bool,
-    balance: str, auto_offset_reset: str, group_time_limit: float, time_limit: float | None, json_wanted: bool,
-    **parameters: Any,
+    balance: str, auto_offset_reset: str, group_time_limit: float, time_limit: float | None, gap: float | None,
+    threads: int | None, json_wanted: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
     if bool(inputs) == (offsets is not None):
@@ -223,13 +225,15 @@ def audit(
     if offsets is not None:
         if out_folder is None:
             raise click.UsageError("--offsets needs --out, the folder for the tables")
+        if threads is not None:
+            raise click.UsageError("--threads goes with single groups; on Spark every task has one")
         from evenlag.fleet import audit_fleet
 
         with counting("groups audited") as progress:
             summary = audit_fleet(
                 offsets, members, out_folder, overwrite=overwrite, balance=balance,
                 auto_offset_reset=auto_offset_reset, group_time_limit=group_time_limit, time_limit=time_limit,
-                progress=progress, **parameters,
+                gap=FLEET_GAP if gap is None else gap, progress=progress, **parameters,
             )  # fmt: skip
         click.echo(json.dumps(summary.to_dict())) if json_wanted else out.print(summary.report())
         return
@@ -237,7 +241,9 @@ def audit(
     for path in inputs:
         problem, notes = read_group(path, members, None, auto_offset_reset)
         with working(f"auditing {problem.group}"):
-            audited = audit_group(problem, time_limit=group_time_limit, **parameters)
+            audited = audit_group(
+                problem, time_limit=group_time_limit, gap=gap or 0.0, threads=threads, **parameters
+            )  # fmt: skip
         documents.append({"group": problem.group, "rows": [vars(row) for row in audited.rows], "warnings": notes})
         if not json_wanted:
             out.print(audit_report(audited))

@@ -9,6 +9,8 @@ from pathlib import Path
 import highspy
 import pytest
 
+from evenlag.heuristics import HEURISTICS
+
 KIP_169 = {
     "group": "kip-169",
     "topics": {"t0": [100_000, 60_000, 50_000]},
@@ -215,3 +217,21 @@ def refused(done: subprocess.CompletedProcess[str], expected: str) -> None:
     assert done.stderr.startswith("evenlag: ")
     assert done.stderr.count("\n") == 1
     assert expected in done.stderr
+
+
+@pytest.mark.spark
+def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
+    snapshot, out = Path(__file__).parent.parent / "examples" / "snapshot", tmp_path / "out"
+    offsets, members = snapshot / "offsets.csv", snapshot / "members.csv"
+    words = ["audit", "--offsets", offsets, "--members", members, "--out", out, "--group-time-limit", 0.2]
+    done = evenlag(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    summary = report["summary"]
+    rows = len(offsets.read_text().splitlines()) - 1
+    assert summary["rows"] == summary["plans"] + summary["rejects"] == rows
+    assert sum(summary["statuses"].values()) == len({row["group"] for row in report["groups"]}) == 8
+    assert set(HEURISTICS) < set(report["strategies"])
+    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects"]
+    refused(evenlag(*words), str(out))
+    assert evenlag(*words, "--threads", 2).returncode == 2
