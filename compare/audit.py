@@ -89,6 +89,7 @@ def audit(
     seed: int = 0,
     deterministic: bool = False,
     threads: int | None = None,
+    work: float | None = None,
 ) -> Audit:
     """Solve the group under every balance (stickiness 0) and hold each strategy to its optimum.
 
@@ -97,8 +98,8 @@ def audit(
     problem : Problem
     time_limit : float
         Seconds for the whole audit.
-    gap, seed, deterministic, threads
-        As in `solve`.
+    gap, seed, deterministic, threads, work
+        As in `solve`; the optima share `work`.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def audit(
             optima[balance] = solve(
                 problem, balance=balance, stickiness=0, time_limit=share, gap=gap, seed=seed,
                 deterministic=deterministic, threads=threads, start=_narrower(optima),
-                work=time_limit / len(BALANCES),
+                work=(time_limit if work is None else work) / len(BALANCES),
             )  # fmt: skip
         except EvenlagError as error:
             errors[balance] = str(error)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-PAIRS_PER_SECOND = 500
+PAIRS_PER_SECOND = 1_500
 WORK_PER_SECOND = 0.05
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 

@@ -39,14 +39,14 @@ class Options:
     deterministic: bool = False
     threads: int | None = 1
 
-    def solve(self, problem: Problem, time_limit: float) -> Result:
-        """Solve a problem within `time_limit` seconds."""
-        return solve(problem, time_limit=time_limit, **vars(self))
+    def solve(self, problem: Problem, time_limit: float, work: float | None = None) -> Result:
+        """Solve a problem within `time_limit` seconds; `work` as in `evenlag.solve`."""
+        return solve(problem, time_limit=time_limit, work=work, **vars(self))
 
-    def audit(self, problem: Problem, time_limit: float) -> Audit:
-        """Audit a problem within `time_limit` seconds."""
+    def audit(self, problem: Problem, time_limit: float, work: float | None = None) -> Audit:
+        """Audit a problem within `time_limit` seconds; `work` as in `evenlag.solve`."""
         shared = {name: getattr(self, name) for name in ("gap", "seed", "deterministic", "threads")}
-        return audit(problem, time_limit=time_limit, **shared)
+        return audit(problem, time_limit=time_limit, work=work, **shared)
 
     def check(self) -> None:
         """Solve the smallest problem, so that a wrong option is said once and not by every group.
@@ -95,7 +95,8 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
     want : {"plan", "audit", "both"}
         Without a plan `status` is that of the audit's optimum under the balance asked for.
     time_limit : float
-        Seconds, for both together: an audit gets what the plan leaves, and at least half.
+        Seconds, for both together: an audit gets what the plan leaves, and at least half. With `deterministic` half
+        the work each.
     late : bool
         The time for the whole call is used up: said in the warnings.
     """
@@ -110,13 +111,16 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
     try:
         problem = rows.problem()
         warnings += problem.warnings
+        part = time_limit / 2 if want == "both" else time_limit
+        # With work limits the clock is a safety net: each part gets the group's whole time before it is cut.
+        wall = time_limit if options.deterministic else part
         if want != "audit":
-            result = options.solve(problem, time_limit / 2 if want == "both" else time_limit)
+            result = options.solve(problem, wall, part)
             results.append(result)
             plan, status, method = result.plan, result.status, result.method
         if want != "plan":
-            spent = time_limit / 2 if options.deterministic and want == "both" else time.monotonic() - started
-            said = options.audit(problem, max(time_limit - spent, time_limit / 2))
+            left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
+            said = options.audit(problem, left, part)
             audited = [_audit_row(row) for row in said.rows]
             results += said.optima.values()
             if want == "audit":
