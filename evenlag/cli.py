@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,7 @@ from evenlag.inputs import AUTO_OFFSET_RESETS, read_group
 from evenlag.model.backends.pulp_models import write as write_mip
 from evenlag.model.balance import BALANCES, count_rule
 from evenlag.model.files import write_json, written_aside
-from evenlag.model.formulation import formulate
+from evenlag.model.formulation import Mip, formulate
 from evenlag.model.objective import DEFAULT_STICKINESS, KINDS, resolve_objective
 from evenlag.model.plan import plain
 from evenlag.solve import METHODS, solve
@@ -197,8 +198,15 @@ def export(
             write_mip(mip, part, form)
     else:
         with working("writing the model"):
-            text = mip_text(mip, form)
+            text = _mip_text(mip, form)
         click.echo(text, nl=False)
+
+
+def _mip_text(mip: Mip, form: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
+        path = Path(folder) / f"model.{form}"
+        write_mip(mip, path, form)
+        return path.read_text()
 
 
 @commands.command()
@@ -323,13 +331,3 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
     ) as progress:  # fmt: skip
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def mip_text(mip: Any, form: str) -> str:
-    """Return the MIP as text."""
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
-        path = Path(folder) / f"model.{form}"
-        write_mip(mip, path, form)
-        return path.read_text()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -253,7 +253,7 @@ class _Search:
         """Take the bound if it is better than what is proven so far."""
         self.bound = max(self.bound, bound)
 
-    @property
+    @cached_property
     def _has_owners(self) -> bool:
         return bool((self.problem.owner != NOBODY).any())
 
