@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+from evenlag.heuristics.construct import keep_and_deal
+from evenlag.heuristics.evening import even_out
+from evenlag.heuristics.relocate import relocate
+from evenlag.model.backends import LARGEST
+from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.bounds import Window, load_window
 from evenlag.model.clock import Clock
+from evenlag.model.formulation import boolean_count
+from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
-from evenlag.model.plan import Number, Plan
-from evenlag.model.problem import Problem
+from evenlag.model.plan import Number, Plan, whole
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.solve import solve
+
+PATHS = ((1.0, 0.0), (0.6, 0.0), (1.0, 0.5), (0.3, 0.5))  # greed and noise of relocations (heuristics/relocate.py)
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,10 @@ def frontier(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
-    """Solve for rising budgets of moves, from the fewest that the balance allows to as many as help.
+    """Find the best plans for rising budgets of moves, from the fewest that the balance allows to as many as help.
+
+    Relocations give plans all the way; where the MIP is small each budget is then solved on its own. Every point's
+    bound is the better of that and of what so many moves can bring at best.
 
     Parameters
     ----------
@@ -83,23 +96,59 @@ def frontier(
     -------
     Frontier
     """
-    clock = Clock(time_limit)
+    clock = Clock(time_limit, deterministic)
     by_budget = partial(
         solve, problem, balance=balance, seed=seed, deterministic=deterministic, threads=threads
     )  # fmt: skip
-    fewest = by_budget(stickiness=FEWEST_MOVES, time_limit=time_limit / 4)
-    widest = by_budget(stickiness=0, time_limit=time_limit / 4)
+    fewest = by_budget(stickiness=FEWEST_MOVES, time_limit=0.15 * time_limit)
+    widest = by_budget(stickiness=0, time_limit=0.2 * time_limit)
+    rule = count_rule(problem, balance)
+    window = load_window(rule)
+    plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
     budgets = _budgets(fewest.moves, widest.moves)
+    provable = boolean_count(problem) <= LARGEST["cp-sat"]
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
     for number, budget in enumerate(budgets):
         if progress is not None:
             progress(number, len(budgets))
-        share = time_limit / 2 / len(budgets) if deterministic else clock.left() / (len(budgets) - number)
-        result = by_budget(stickiness=0, max_moves=budget, time_limit=max(share, 0.001), start=found[-1].plan)
-        found.append(FrontierPoint(budget, result.spread, result.bound, result.plan))
+        best = min((plan for plan in plans if plan.moves <= budget), key=lambda plan: (plan.spread, plan.moves))
+        bound: Number = 0
+        if provable:
+            share = 0.3 * time_limit / len(budgets) if deterministic else 0.8 * clock.left() / (len(budgets) - number)
+            result = by_budget(stickiness=0, max_moves=budget, time_limit=max(share, 0.001), start=best)
+            best, bound = result.plan, result.bound
+        found.append(FrontierPoint(budget, best.spread, bound, best))
     found.append(FrontierPoint(widest.moves, widest.spread, widest.bound, widest.plan))
     points = _undominated(found)
+    if (problem.owner != NOBODY).any():
+        points = _bounded(points, MoveBound(rule, window, fewest.moves_bound), clock)
     return Frontier(problem, balance, points, _knee(points))
+
+
+def _on_the_way(rule: CountRule, window: Window, clock: Clock, seed: int) -> list[Plan]:
+    """Plans from the fewest moves to even loads, by relocation; at each what costs no move is done too."""
+    if not (rule.problem.owner != NOBODY).any():
+        return []
+    wanted = window.low, window.high
+    start = even_out(keep_and_deal(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
+    plans: list[Plan] = []
+    for number, (greed, noise) in enumerate(PATHS):
+        plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, greed=greed, noise=noise)
+    return plans
+
+
+def _bounded(points: list[FrontierPoint], moves: MoveBound, clock: Clock) -> list[FrontierPoint]:
+    """Raise the points' bounds by what so many moves can bring at best, the outermost first."""
+    bounds = {point.moves: point.bound for point in points}
+    order = sorted(range(len(points)), key=lambda i: min(i, len(points) - 1 - i))
+    for i in order:
+        if not clock.deterministic and clock.left() <= 0:
+            break
+        bounds[points[i].moves] = max(bounds[points[i].moves], whole(moves.base(points[i].moves)))
+    best: Number = 0
+    for point in reversed(points):
+        best = bounds[point.moves] = max(best, bounds[point.moves])
+    return [replace(point, bound=min(bounds[point.moves], point.spread)) for point in points]
 
 
 def _budgets(fewest: int, widest: int) -> list[int]:

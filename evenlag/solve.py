@@ -1,11 +1,12 @@
 """The portfolio: which stage runs when, and what comes of it.
 
-baselines → bounds → deal and local search → MIP, each with what is left of one time limit. A stage only ever
-offers plans to the incumbent; every plan is checked independently before it counts.
+baselines → bounds → evening out → MIP → evening out again, each with what is left of one time limit. A stage only
+ever offers plans to the incumbent; every plan is checked independently before it counts.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from fractions import Fraction
@@ -14,18 +15,22 @@ from functools import cached_property, partial
 import numpy as np
 
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
-from evenlag.heuristics import HEURISTICS
+from evenlag.heuristics import HEURISTICS, differencing
 from evenlag.heuristics.construct import deal, keep_and_deal
+from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.improve import improve
+from evenlag.heuristics.patterns import TooManyError, best_cover, provable
+from evenlag.heuristics.relocate import relocate
 from evenlag.model.backends import BACKENDS, LARGEST, Limits
 from evenlag.model.backends.runner import run
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import lower_bound
+from evenlag.model.bounds import Window, load_window, lower_bound
 from evenlag.model.check import plan_violation, violation
 from evenlag.model.clock import Clock
 from evenlag.model.formulation import boolean_count, formulate
+from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, resolve_objective
-from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.plan import Number, Plan, current_plan, whole
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.relaxations import relaxations
 from evenlag.model.result import Result
@@ -35,6 +40,15 @@ METHODS = (AUTO, *BACKENDS, *HEURISTICS)
 AUTO_BACKEND = "cp-sat"
 TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where weights make them fractions
 LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be back, in less
+RELOCATION_SHARE = 0.3  # of the time left
+MOST_RELOCATIONS = 1_000
+NOISE = 0.5  # how far, as a share, later relocations misjudge an exchange
+GREEDS = (1.0, 0.6, 0.3, 0.0)  # how much relocation looks at what a move brings
+MOST_IDLE = 100  # times that evening out again may bring nothing before it is given up
+SMALL_MIP = 200  # booleans
+MOST_TO_COVER = 64  # partitions for which all patterns may be listed, so that a proof is tried early
+RELAXATIONS = 5  # rules that may bind
+SLIGHTLY = 0.03  # of the limit, and seconds, that the question what binds may take beyond it
 BINDING_SHARE = 0.1  # of the time limit, at most, to find out what binds
 
 
@@ -131,25 +145,34 @@ class _Search:
         self.incumbent: Plan | None = None
         self.method, self.fallback, self.from_current = "none", False, False
         self.moves_bound = 0
+        self.bounds_seconds = 0.0
+        self.method_asked = AUTO
         self.bound: Number = 0
         self.stopped_by: str | None = None
+        self.until: Number | None = None  # stop as soon as it is known whether the objective can fall below this
         self.notes = list(self.problem.warnings)
 
     # ---- the portfolio, in order -------------------------------------------------------------------------------
 
     def run(self, method: str) -> None:
         """Run the stages in order until one settles the matter."""
+        self.method_asked = method
         self._baselines()
         if self.incumbent is None:
             self._deal()
         if not self.clock.passed():
             self._bounds()
             if method == AUTO:
+                if self._has_owners:
+                    self._polish()
+                    self._unless_settled(self._relocate)
+                self._unless_settled(self._even_out)
+                self._unless_settled(self._prove)
+                self._unless_settled(partial(self._mip, AUTO_BACKEND, share=self._mip_share))
+                self._unless_settled(self._even_out_again)
                 self._polish()
-                self._unless_settled(self._deal_and_improve)
-            self._unless_settled(lambda: self._mip(AUTO_BACKEND if method == AUTO else method))
-            if method == AUTO:  # where the MIP is too large to be tried there is time left
-                self._unless_settled(lambda: self._improve(self.plan, share=1.0, from_current=self.from_current))
+            else:
+                self._unless_settled(partial(self._mip, method))
         if not self._settled():
             self.stopped_by = "time" if self.clock.passed() else "work"
 
@@ -171,13 +194,20 @@ class _Search:
             self.offer(plan, name, fallback=True)
 
     def _bounds(self) -> None:
+        started = self.clock.spent
         if self._has_owners:
             self.moves_bound, _ = self.rule.fewest_moves()
-        self.raise_bound(lower_bound(self.rule, self.goal, self.moves_bound))
+        self.raise_bound(lower_bound(self._window, self.goal, self.moves_bound))
+        if self._has_owners and (self.goal.stickiness or self.goal.max_moves is not None):
+            spread = self.goal.kind == "spread"
+            moves = MoveBound(self.rule, self._window, self.moves_bound, spread=spread)
+            self.raise_bound(whole(moves.objective(self.goal.stickiness, self.goal.max_moves)))
+        self.bounds_seconds = self.clock.spent - started
 
     def _polish(self) -> None:
         """Local search from the best plan so far; proven plans too, for the tie rule."""
-        self._improve(self.plan, share=0.2, from_current=self.from_current)
+        share = 0.05 if self.proven else 0.2
+        self._improve(self.plan, share=share, from_current=self.from_current)
 
     def _deal(self) -> list[Plan]:
         """Offer the stickiest plan and a fresh one, where the budget of moves allows it."""
@@ -188,16 +218,113 @@ class _Search:
             self.offer(plan, "deal")
         return plans
 
-    def _deal_and_improve(self) -> None:
-        for start in self._deal():
-            self._unless_settled(partial(self._improve, start, share=0.2))
+    def _relocate(self) -> None:
+        """Go from the fewest moves towards even loads, as far as moves are worth it."""
+        start = keep_and_deal(self.rule)
+        self.offer(start, "deal")
+        stop = self.clock.stop(RELOCATION_SHARE)
+        start = even_out(start, self.rule, self._wanted, self.clock.stop(0.05), self.seed, keep_home=True)
+        self.offer(start, "relocation")
+        for seed, greed in enumerate(itertools.islice(itertools.cycle(GREEDS), MOST_RELOCATIONS), self.seed):
+            most = self._moves_worth
+            if stop() or self._settled() or (most is not None and most < start.moves):
+                break
+            noise = 0.0 if seed - self.seed < len(GREEDS) else NOISE
+            points = relocate(
+                start, self.rule, self._wanted, stop, seed, most_moves=most, greed=greed, noise=noise
+            )  # fmt: skip
+            best = min(points, key=self.goal.key)
+            if self.goal.key(best) < self.goal.key(self.plan):
+                self.offer(best, "relocation")
+                self._improve(best, share=0.02)
+        self._improve(self.plan, share=0.1, from_current=self.from_current)
+
+    @property
+    def _moves_worth(self) -> int | None:
+        """More moves than this make no better plan."""
+        budget = self.goal.max_moves
+        if not self.goal.stickiness:
+            return budget
+        window = self._window
+        base = window.high - window.low if self.goal.kind == "spread" else window.high
+        worth = int((self.value - max(base, 0)) // self.goal.stickiness)
+        return worth if budget is None else min(worth, budget)
+
+    def _even_out(self) -> None:
+        """Search for loads inside the window that the bounds leave, moves not counted."""
+        if not self._spread_alone and self.goal.max_moves is not None:
+            return  # it would keep no budget
+        if self._has_owners and self._spread_alone:  # fewer moves, if it comes as far from here
+            plan = even_out(self.plan, self.rule, self._wanted, self.clock.stop(0.2), self.seed)
+            self.offer(plan, "evening out")
+            if self._settled():
+                return
+        start = differencing.difference(self.rule) if differencing.applies(self.rule) else deal(self.rule)
+        self.offer(even_out(start, self.rule, self._wanted, self.clock.stop(0.5), self.seed), "evening out")
+
+    def _even_out_again(self) -> None:
+        """Go on with that from the best plan, drawing anew, for the time that is left."""
+        if not self._spread_alone:
+            self._improve(self.plan, share=0.9, from_current=self.from_current)
+            return
+        stop, seed, start = self.clock.stop(0.9), self.seed, self.plan
+        idle = 0
+        while idle < MOST_IDLE and not stop() and not self._settled():
+            seed, idle, before = seed + 1, idle + 1, self.incumbent
+            start = even_out(start, self.rule, self._wanted, stop, seed)
+            self.offer(start, "evening out")
+            if self.incumbent is not before:
+                idle = 0
+
+    @property
+    def _mip_share(self) -> float:
+        """Of the time left: nearly all where the MIP is small or moves count, else half."""
+        if not self._spread_alone:
+            return 1.0
+        return 0.9 if boolean_count(self.problem) <= SMALL_MIP else 0.4
+
+    @property
+    def _provable(self) -> bool:
+        return len(self.problem.lags) <= MOST_TO_COVER and self._spread_alone and provable(self.rule)
+
+    @property
+    def _spread_alone(self) -> bool:
+        """Whether only the spread counts: nothing to move, or moves cost nothing."""
+        free = not self._has_owners or (self.goal.stickiness == 0 and self.goal.max_moves is None)
+        return free and self.goal.kind == "spread"
+
+    def _prove(self) -> None:
+        """List what a member may hold in a better plan, and cover the partitions with that."""
+        if not self._provable:
+            return
+        limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
+        try:
+            plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits)
+        except TooManyError:
+            return
+        if plan is not None:
+            self.offer(plan, "exact cover")
+        if bound is not None:
+            self._take_bound(bound, "exact cover")
+
+    @cached_property
+    def _window(self) -> Window:
+        """How high the largest and how low the smallest load must be in any plan."""
+        return load_window(self.rule)
+
+    @property
+    def _wanted(self) -> tuple[Number, Number]:
+        """Loads beyond which no plan can be bettered."""
+        return (self._window.low if self.goal.kind == "spread" else 0), self._window.high
 
     def _improve(self, start: Plan, share: float, from_current: bool = False) -> None:
         plan = improve(start, self.rule, self.goal, self.clock.stop(share))
         self.offer(plan, "local search", from_current=from_current)
 
-    def _mip(self, backend: str) -> None:
+    def _mip(self, backend: str, share: float = 1.0) -> None:
         booleans = boolean_count(self.problem)
+        if booleans > LARGEST[backend] and self.method_asked == AUTO:
+            return
         if booleans > LARGEST[backend]:
             self.notes.append(f"{backend}: not tried, its model would have {booleans:,} booleans")
             return
@@ -205,7 +332,7 @@ class _Search:
             return
         mip = formulate(self.problem, self.rule, self.goal)
         hint = mip.encode(self.plan.member_of)
-        limits = Limits(self.clock.left(), self.clock.work(), self.threads, self.seed)
+        limits = Limits(share * self.clock.left(), self.clock.work(share), self.threads, self.seed)
         outcome = run(BACKENDS[backend], mip, hint, limits)
         if outcome.failure is not None:
             self.notes.append(f"{backend}: {outcome.failure}")
@@ -282,7 +409,7 @@ class _Search:
     def _settled(self) -> bool:
         if self.proven:
             self.stopped_by = "proof"
-        elif self.gap <= self.gap_wanted:
+        elif self.gap <= self.gap_wanted or (self.until is not None and not self.bound < self.until <= self.value):
             self.stopped_by = "gap"
         return self.stopped_by is not None
 
@@ -296,14 +423,17 @@ class _Search:
         """
         if self.bound == 0:
             return ()
-        plain_bound = lower_bound(self.rule, self.goal, self.moves_bound)
-        freed_ones = list(relaxations(self.rule, self.goal))
+        plain_bound = lower_bound(self._window, self.goal, self.moves_bound)
         found = []
-        for name, rule, goal in freed_ones:
+        for name, rule, goal in relaxations(self.rule, self.goal):
+            if self.clock.spent + 2 * self.bounds_seconds > (1 + SLIGHTLY) * self.clock.limit + SLIGHTLY:
+                self.notes.append("no time was left to find out all that binds")
+                break
             if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
                 continue  # freed of this rule there is no plan within the budget at all
-            clock = self.clock.part(BINDING_SHARE / len(freed_ones))
+            clock = self.clock.part(BINDING_SHARE / RELAXATIONS)
             freed = _Search(rule, goal, clock, 0.0, self.seed, self.threads)
+            freed.until = self.bound
             freed._bounds()
             freed_bound = freed.bound
             if freed_bound < self.bound and clock.left() > 0:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
+
+MOST_SCREENED = 5_000_000  # pairs of one member's partitions with all others that are looked at together
 
 
 def improve(plan: Plan, rule: CountRule, objective: Objective, stop: Callable[[], bool]) -> Plan:
@@ -57,12 +60,17 @@ class _Search:
         self.loads = plan.loads.astype(self.dtype)
         self.counts, self.topic_counts = plan.counts.copy(), plan.topic_counts.copy()
         self.moves = plan.moves
-        movable = problem.pins == NOBODY
-        self.held = [np.flatnonzero((self.member_of == m) & movable) for m in range(len(problem.members))]
+        movable = np.flatnonzero((problem.pins == NOBODY) & (self.member_of != NOBODY))
+        order = movable[np.argsort(self.member_of[movable], kind="stable")]
+        starts = np.searchsorted(self.member_of[order], np.arange(len(problem.members) + 1))
+        self.held = [order[a:b] for a, b in pairwise(starts.tolist())]
         # A pair need not be looked at again before something that its exchanges depend on has changed.
         self.version = [0] * len(problem.members)
         self.extremes = 0
         self.pair_is_all = problem.equal_weights and objective.stickiness == 0 and objective.max_moves is None
+        self.owned = bool((problem.owner != NOBODY).any())
+        biggest = max((len(items) for items in self.held), default=0)
+        self.screens = self.pair_is_all and biggest * len(problem.lags) <= MOST_SCREENED
         self.seen: dict[tuple[int, int], tuple[int, int, int, int]] = {}
 
     def sweep(self, stop: Callable[[], bool]) -> bool:
@@ -85,13 +93,39 @@ class _Search:
         scaled = (self.loads * self.factors)[self.active].astype(np.float64)
         order = self.active[np.lexsort((self.active, scaled))].tolist()
         top, bottom = order[-1], order[0]
-        for gap in range(len(order) - 1, 0, -1):
-            for light, heavy in zip(order, order[gap:], strict=False):
-                around = self.extremes if not self.pair_is_all or heavy == top or light == bottom else -1
-                state = (self.version[heavy], self.version[light], around, self._budget_left())
-                if self.seen.get((heavy, light)) != state:
-                    self.seen[heavy, light] = state
-                    yield heavy, light
+        for light, heavy in self._screened(order) if self.screens else _outer_first(order):
+            around = self.extremes if not self.pair_is_all or heavy == top or light == bottom else -1
+            state = (self.version[heavy], self.version[light], around, self._budget_left())
+            if self.seen.get((heavy, light)) != state:
+                self.seen[heavy, light] = state
+                yield heavy, light
+
+    def _screened(self, order: list[int]) -> Iterator[tuple[int, int]]:
+        """The pairs with an exchange that would even them out, as far as a look at all partitions at once can tell.
+
+        An exchange makes Σ load² smaller if what it carries over lies between 0 and the difference of the loads.
+        """
+        boxes, topics = self.rule.topic_boxes, self.problem.topic_of
+        theirs = np.concatenate([self.held[m] for m in order]) if order else np.zeros(0, dtype=np.int64)
+        for heavy in reversed(order):
+            ours, holder = self.held[heavy], self.member_of[theirs]
+            give, gap = self.lags[ours][:, None], self.loads[heavy] - self.loads[holder]
+            change = give - self.lags[theirs]
+            fits = (change >= 0) & (change <= gap) if self.owned else (change > 0) & (change < gap)
+            if boxes is not None and not self.rule.one_class:
+                loose = [
+                    self.topic_counts[topics[items], member] > boxes.lo[topics[items], member]
+                    for items, member in ((ours, heavy), (theirs, holder))
+                ]
+                fits &= np.equal.outer(topics[ours], topics[theirs]) | np.logical_and.outer(*loose)
+            if self.rule.topic_distance:
+                fits[:] = gap >= 0
+            found = np.zeros(len(self.held), dtype=bool)
+            found[holder[fits.any(axis=0)]] = True
+            if self.counts[heavy] > self.rule.member_boxes.lo[heavy]:
+                found |= (self.counts < self.rule.member_boxes.hi) & (self.loads <= self.loads[heavy])
+            found[heavy] = False
+            yield from ((light, heavy) for light in order if found[light])
 
     def _budget_left(self) -> int:
         budget = self.objective.max_moves
@@ -201,3 +235,9 @@ class _Search:
     def _distance_left(self) -> int:
         boxes, allowed = self.rule.topic_boxes, self.rule.topic_distance
         return allowed - boxes.distance(self.topic_counts) if boxes is not None and allowed else 0
+
+
+def _outer_first(order: list[int]) -> Iterator[tuple[int, int]]:
+    """All pairs of an ascending order, those farthest apart first."""
+    for gap in range(len(order) - 1, 0, -1):
+        yield from zip(order, order[gap:], strict=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,26 @@ class CountRule:
     def problem(self) -> Problem:
         """The problem that the rule is about."""
         return self.network.problem
+
+    @cached_property
+    def one_class(self) -> bool:
+        """Whether any two partitions can be exchanged without a count of the rule noticing."""
+        if not self.problem.equal_subscriptions:
+            return False
+        return self.topic_boxes is None or (self._used_topics.size <= 1 and self.topic_distance == 0)
+
+    @cached_property
+    def total_boxes(self) -> Boxes:
+        """`member_boxes`, narrowed by the topic's boxes where there is only one topic; shape (M,)."""
+        if self.topic_boxes is None or self._used_topics.size != 1 or self.topic_distance:
+            return self.member_boxes
+        only = self._used_topics[0]
+        lo = np.maximum(self.member_boxes.lo, self.topic_boxes.lo[only])
+        return Boxes(lo, np.minimum(self.member_boxes.hi, self.topic_boxes.hi[only]))
+
+    @cached_property
+    def _used_topics(self) -> Cells:
+        return np.flatnonzero(self.network.sizes)
 
     def violation(self, topic_counts: Cells) -> str | None:
         """Say in one line how the counts break the rule, or None."""

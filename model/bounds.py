@@ -21,33 +21,36 @@ from evenlag.model.problem import NOBODY, Problem
 
 Sums = NDArray[Any]
 
+MOST_WITH_EXTRAS = 128  # giants for which the bound also counts what totals ask for beyond the topics
+
 
 @dataclass
-class _Window:
+class Window:
     """What is known of the largest (at least `high`) and the smallest (at most `low`) load per weight."""
 
     high: Number
     low: Number
 
     def raise_high(self, value: Number) -> None:
+        """Take what is proven of the largest load, if it is more than is known."""
         self.high = max(self.high, value)
 
     def cut_low(self, value: Number) -> None:
+        """Take what is proven of the smallest load, if it is less than is known."""
         self.low = min(self.low, value)
 
 
-def lower_bound(rule: CountRule, objective: Objective, moves: int = 0) -> Number:
+def lower_bound(window: Window, objective: Objective, moves: int = 0) -> Number:
     """Return a proven lower bound of the objective, in messages; `moves` is a lower bound on the moves."""
-    window = load_window(rule)
     base = window.high - window.low if objective.kind == "spread" else window.high
     return whole(max(base, 0) + objective.stickiness * moves)
 
 
-def load_window(rule: CountRule) -> _Window:
+def load_window(rule: CountRule) -> Window:
     """Return how high the largest and how low the smallest load per weight must be in any plan."""
     problem = rule.problem
     mean = problem.mean_load
-    window = _Window(mean, mean)
+    window = Window(mean, mean)
     active = np.flatnonzero(problem.active)
     if not len(active):
         return window
@@ -56,9 +59,19 @@ def load_window(rule: CountRule) -> _Window:
         _per_subscription(window, problem, active)
     if problem.equal_weights:
         lags = np.sort(problem.lags[problem.assignable])[::-1]
-        fewest, most = int(rule.member_boxes.lo[active].min()), int(rule.member_boxes.hi[active].max())
+        boxes = rule.total_boxes
+        fewest, most = int(boxes.lo[active].min()), int(boxes.hi[active].max())
         _giants(window, lags, len(active), fewest, most)
         _pigeonholes(window, lags, len(active), fewest, most)
+        if most <= 2:
+            _pairs(window, lags, len(active))
+        if (
+            rule.topic_boxes is not None
+            and not rule.one_class
+            and problem.equal_subscriptions
+            and not rule.topic_distance
+        ):
+            _topic_giants(window, rule, active, fewest, most)
         _round(window, lags)
     elif problem.total_lag:
         heaviest = max(Fraction(int(w)) for w in problem.relative_weights)
@@ -67,14 +80,14 @@ def load_window(rule: CountRule) -> _Window:
     return window
 
 
-def _round(window: _Window, lags: Sums) -> None:
+def _round(window: Window, lags: Sums) -> None:
     """Every load is a multiple of the greatest common divisor of the lags."""
     unit = gcd(*lags.tolist()) or 1
     window.high = ceil(Fraction(window.high) / unit) * unit
     window.low = floor(Fraction(window.low) / unit) * unit
 
 
-def _per_member(window: _Window, rule: CountRule, active: NDArray[np.int64]) -> None:
+def _per_member(window: Window, rule: CountRule, active: NDArray[np.int64]) -> None:
     """A member holds at least its pins and at most the biggest partitions that its counts let it take."""
     problem = rule.problem
     pinned = np.zeros(len(problem.members), dtype=problem.lags.dtype)
@@ -93,7 +106,7 @@ def _per_member(window: _Window, rule: CountRule, active: NDArray[np.int64]) -> 
     window.cut_low(int((largest * factors)[active].min()) * unit)
 
 
-def _per_subscription(window: _Window, problem: Problem, active: NDArray[np.int64]) -> None:
+def _per_subscription(window: Window, problem: Problem, active: NDArray[np.int64]) -> None:
     """What only some members may take must fit on them; what some members may take is all they can get."""
     allowed = problem.allowed[:, active].astype(np.float64)
     total = sum(int(w) for w in problem.relative_weights)
@@ -110,7 +123,7 @@ def _per_subscription(window: _Window, problem: Problem, active: NDArray[np.int6
         window.cut_low(lag / sum((weights[m] for m in np.flatnonzero(inside)), Fraction(0)))
 
 
-def _giants(window: _Window, lags: Sums, members: int, fewest: int, most: int) -> None:
+def _giants(window: Window, lags: Sums, members: int, fewest: int, most: int) -> None:
     """Some j members hold the j biggest partitions, and with them enough others; the rest share what is left.
 
     Mirrored: some j members hold the j smallest partitions, and with them at most so many others.
@@ -131,7 +144,61 @@ def _giants(window: _Window, lags: Sums, members: int, fewest: int, most: int) -
         window.raise_high(Fraction(total - light, members - j))
 
 
-def _pigeonholes(window: _Window, lags: Sums, members: int, fewest: int, most: int) -> None:
+def _pairs(window: Window, lags: Sums, members: int) -> None:
+    """With at most two each, big with small is best: it makes both the largest load least and the smallest greatest.
+
+    By exchange: where the biggest is not with the smallest, swapping so that it is makes no load larger than the
+    largest and none smaller than the smallest. Empty places count as lags of 0.
+    """
+    places = np.zeros(2 * members, dtype=lags.dtype)
+    places[: len(lags)] = lags
+    pairs = places[:members] + places[: members - 1 : -1]
+    window.raise_high(int(pairs.max()))
+    window.cut_low(int(pairs.min()))
+
+
+def _topic_giants(window: Window, rule: CountRule, active: NDArray[np.int64], fewest: int, most: int) -> None:
+    """`_giants` where the holders of the biggest partitions must also hold enough of every topic.
+
+    Besides the j biggest, some j members hold at least so many of each topic, and in total at least so many.
+    """
+    problem = rule.problem
+    assert rule.topic_boxes is not None
+    used = np.flatnonzero(problem.allowed[:, active].any(axis=1) & (problem.topic_sizes > 0))
+    lo, hi = rule.topic_boxes.lo[used][:, active].min(axis=1), rule.topic_boxes.hi[used][:, active].max(axis=1)
+    here = np.flatnonzero(np.isin(problem.topic_of, used))
+    topic = np.searchsorted(used, problem.topic_of[here])
+    lags = problem.lags[here]
+    by_lag = np.argsort(lags, kind="stable")
+    ascending = by_lag[np.argsort(topic[by_lag], kind="stable")]
+    sizes = np.bincount(topic, minlength=len(used))
+    starts = np.cumsum(sizes) - sizes
+    small = lags[ascending]
+    sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(small)])
+    total, count, members = int(sums[-1]), len(lags), len(active)
+    giants = np.argsort(-lags, kind="stable")
+    held = np.zeros(len(used), dtype=np.int64)
+    top = 0
+    for j in range(1, min(members, count + 1)):
+        biggest = int(giants[j - 1])
+        if int(lags[biggest]) * len(used) * 8 < window.low:
+            break
+        held[topic[biggest]] += 1
+        top += int(lags[biggest])
+        needed = np.maximum(np.maximum(j * lo, sizes - (members - j) * hi), held)
+        heavy = top + int((sums[starts + needed - held] - sums[starts]).sum())
+        more = max(j * fewest, count - (members - j) * most) - int(needed.sum())
+        if more > 0 and j <= MOST_WITH_EXTRAS:
+            spare = np.minimum(np.minimum(sizes - needed, j * hi - needed), more)
+            first = np.repeat(starts + needed - held, np.maximum(spare, 0))
+            rank = np.arange(len(first)) - np.repeat(np.cumsum(np.maximum(spare, 0)) - spare.clip(0), spare.clip(0))
+            extras = small[first + rank]
+            heavy += int(np.sort(extras)[:more].sum())
+        window.raise_high(Fraction(heavy, j))
+        window.cut_low(Fraction(total - heavy, members - j))
+
+
+def _pigeonholes(window: Window, lags: Sums, members: int, fewest: int, most: int) -> None:
     """Among the t·C + 1 biggest partitions some t + 1 share a member; likewise among the smallest."""
     count = len(lags)
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])

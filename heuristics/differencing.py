@@ -1,0 +1,175 @@
+"""Balanced largest differencing over all topics at once, for groups whose members are alike.
+
+Partitions are cut into layers of one for each member, biggest first, within their topic where topics are balanced. Any
+way to put layers on top of one another keeps the counts, so the two layers that differ most in themselves are laid
+together, big on small, until one is left. What is left over of the topics after full layers makes one more layer,
+dealt so that totals stay even. Partitions too big for an even share are peeled off first, each with the smallest
+companions that its counts ask for.
+
+Sources: Karmarkar and Karp 1982; Yakir 1996 and Michiels et al. 2003 (BLDM) for one class of items.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NO_CAP, NOBODY
+
+Whole = NDArray[np.int64]
+Column = NDArray[Any]
+
+
+def applies(rule: CountRule) -> bool:
+    """Whether all members are alike: same subscriptions, same weights, no caps, no pins."""
+    problem = rule.problem
+    free = not (problem.caps != NO_CAP).any() and not (problem.pins != NOBODY).any()
+    return free and problem.equal_subscriptions and problem.equal_weights
+
+
+def difference(rule: CountRule) -> Plan:
+    """Return a fresh plan with even counts, within the rule; `applies` says for which problems."""
+    problem = rule.problem
+    items = np.flatnonzero(problem.assignable)
+    classes = problem.topic_of[items] if rule.topic_boxes is not None else np.zeros(len(items), dtype=np.int32)
+    order = np.lexsort((-problem.lags[items].astype(np.float64), classes))
+    items, classes = items[order], classes[order]
+    lags = problem.lags[items]
+    _, starts = np.unique(classes, return_index=True)
+    columns = _Columns(lags, np.append(starts, len(items)).astype(np.int64), int(problem.active.sum()), rule)
+    member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+    member_of[items] = np.flatnonzero(problem.active)[columns.fill()]
+    return Plan(problem, member_of)
+
+
+class _Columns:
+    """The members as columns to be filled; lags are sorted within each class, biggest first."""
+
+    def __init__(self, lags: Column, starts: Whole, columns: int, rule: CountRule) -> None:
+        self.lags, self.columns = lags, columns
+        self.sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
+        self.head, self.tail = starts[:-1].copy(), starts[1:].copy()
+        self.even_totals = rule.balance != "topic"
+        self.column_of = np.full(len(lags), -1, dtype=np.int64)
+
+    def fill(self) -> Whole:
+        """Return the column of every item."""
+        left = np.arange(self._peel(), self.columns)
+        if len(left):
+            sizes = self.tail - self.head
+            layers = self._full_layers(sizes // len(left), len(left))
+            self._lay(layers, *self._rest(sizes % len(left), len(left)), left)
+        return self.column_of
+
+    # ---- giants --------------------------------------------------------------------------------------------------
+
+    def _peel(self) -> int:
+        """Give every partition that is more than an even share a column with the smallest companions; count them."""
+        for column in range(self.columns - 1):
+            left = self.columns - column
+            sizes = self.tail - self.head
+            heads = np.where(sizes > 0, self.lags[np.minimum(self.head, len(self.lags) - 1)], -1)
+            giant = int(heads.argmax())
+            wanted = self._companions(sizes, left, giant)
+            load = int(heads[giant]) + int((self.sums[self.tail] - self.sums[self.tail - wanted]).sum())
+            remaining = int((self.sums[self.tail] - self.sums[self.head]).sum())
+            if heads[giant] <= 0 or load * left <= remaining:
+                return column
+            self.column_of[self.head[giant]] = column
+            self.head[giant] += 1
+            for c in np.flatnonzero(wanted).tolist():
+                self.column_of[self.tail[c] - wanted[c] : self.tail[c]] = column
+            self.tail -= wanted
+        return self.columns - 1
+
+    def _companions(self, sizes: Whole, left: int, giant: int) -> Whole:
+        """How many of each class go with the giant: as few as leave the other columns even counts."""
+        each, over = np.divmod(sizes, left)
+        wanted = each.copy()
+        if each[giant] > 0:
+            wanted[giant] -= 1
+        extras = int(over.sum()) // left if self.even_totals else 0
+        extras -= int(each[giant] == 0)  # the giant is one of them
+        if extras > 0:
+            at = np.maximum(self.tail - each - 1, 0)
+            next_up = np.where(over > 0, self.lags[at].astype(np.float64), np.inf)
+            if each[giant] == 0:
+                next_up[giant] = np.inf
+            wanted[np.argsort(next_up, kind="stable")[:extras]] += 1
+        return wanted
+
+    # ---- layers --------------------------------------------------------------------------------------------------
+
+    def _full_layers(self, each: Whole, width: int) -> list[Whole]:
+        return [
+            np.arange(head + i * width, head + (i + 1) * width)
+            for head, layers in zip(self.head.tolist(), each.tolist(), strict=True)
+            for i in range(layers)
+        ]
+
+    def _rest(self, over: Whole, width: int) -> tuple[Column, list[tuple[Whole, Whole]]]:
+        """Deal what is less than a layer, at most one of a class to a column: the loads, and who got what."""
+        loads = np.zeros(width, dtype=self.lags.dtype)
+        held = np.zeros(width, dtype=np.int64)
+        dealt = []
+        first = np.where(over > 0, self.tail - over, 0)
+        biggest = np.where(over > 0, self.lags[first].astype(np.float64), -1)
+        for c in np.argsort(-biggest, kind="stable").tolist():
+            if not over[c]:
+                break
+            items = np.arange(self.tail[c] - over[c], self.tail[c])
+            order = np.lexsort((loads, held)) if self.even_totals else np.argsort(loads, kind="stable")
+            takers = order[: len(items)]
+            takers = takers[np.argsort(loads[takers], kind="stable")]
+            loads[takers] += self.lags[items]
+            held[takers] += 1
+            dealt.append((items, takers))
+        return loads, dealt
+
+    def _lay(self, layers: list[Whole], rest: Column, dealt: list[tuple[Whole, Whole]], left: Whole) -> None:
+        """Lay the layers together and write down every item's column."""
+        loads = [self.lags[layer] for layer in layers]
+        if dealt:
+            loads.append(rest)
+        if not loads:
+            return
+        place = _differenced(loads)
+        for layer, slots in zip(layers, place, strict=False):
+            self.column_of[layer] = left[slots]
+        for items, takers in dealt:
+            self.column_of[items] = left[place[-1][takers]]
+
+
+def _differenced(layers: list[Column]) -> list[Whole]:
+    """Lay the two layers that differ most together, big on small, until one is left.
+
+    Returns
+    -------
+    list of int64 arrays
+        For every layer, the final slot of each of its entries.
+    """
+    nodes = list(layers)
+    merged: list[tuple[int, int, Whole, Whole]] = []
+    heap = [(-int(layer.max() - layer.min()), i) for i, layer in enumerate(nodes)]
+    heapq.heapify(heap)
+    while len(heap) > 1:
+        (_, i), (_, j) = heapq.heappop(heap), heapq.heappop(heap)
+        up, down = np.argsort(nodes[i], kind="stable"), np.argsort(nodes[j], kind="stable")[::-1]
+        together = nodes[i][up] + nodes[j][down]
+        merged.append((i, j, up, down))
+        heapq.heappush(heap, (-int(together.max() - together.min()), len(nodes)))
+        nodes[i] = nodes[j] = together[:0]
+        nodes.append(together)
+    slots: list[Whole] = [np.zeros(0, dtype=np.int64)] * len(nodes)
+    slots[-1] = np.arange(len(nodes[-1]))
+    for node in range(len(nodes) - 1, len(layers) - 1, -1):
+        i, j, up, down = merged[node - len(layers)]
+        slots[i], slots[j] = np.empty_like(up), np.empty_like(down)
+        slots[i][up] = slots[node]
+        slots[j][down] = slots[node]
+    return slots[: len(layers)]

@@ -1,0 +1,194 @@
+"""How many moves a spread takes at least, and what spread a number of moves can buy at best.
+
+To get its load down to h a member must let go of so many partitions, at best its biggest, and take as many others as
+its count asks for, at best the smallest there are; to get up to l it must take so many, at best the biggest there are,
+and let go of as many as its count asks for. Every departure is a move; every arrival is one or is a partition without
+an owner. So many moves are needed for a window [l, h] whichever members they concern; the fewest over all windows of
+one width are found at one of the loads where these numbers change.
+"""
+
+from __future__ import annotations
+
+import heapq
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.bounds import Window
+from evenlag.model.plan import Number
+from evenlag.model.problem import NOBODY
+
+Column = NDArray[Any]
+
+MOST_STEPS = 40  # departures or arrivals of one member that are told apart
+INFINITE = 2**62
+
+
+class MoveBound:
+    """Lower bounds on moves for one rule; widths are load · factor, as in `Problem.load_factors`.
+
+    Parameters
+    ----------
+    rule : CountRule
+    window : Window
+        What is known of the largest and the smallest load.
+    fewest : int
+        Moves that the counts alone ask for.
+    spread : bool
+        Whether the smallest load counts too (spread), or only the largest (makespan).
+    """
+
+    def __init__(self, rule: CountRule, window: Window, fewest: int, *, spread: bool = True) -> None:
+        problem = rule.problem
+        self.rule, self.fewest, self.spread_counts = rule, fewest, spread
+        self.unit = problem.load_unit
+        self.low, self.high = int(window.low / self.unit // 1), -int(-window.high / self.unit // 1)
+        owned = (problem.owner != NOBODY) & problem.assignable
+        self.orphans = int((problem.assignable & ~owned).sum())
+        lags = problem.lags[problem.assignable]
+        self._small = np.concatenate([[0], np.cumsum(np.sort(lags)[: MOST_STEPS + 1])])
+        self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
+        rows: dict[str, list[Column]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
+        holders = np.where(owned, problem.owner, NOBODY)
+        order = np.argsort(holders, kind="stable")
+        starts = np.searchsorted(holders[order], np.arange(len(problem.members) + 1))
+        self.least_departures = self.least_arrivals = 0
+        lo, hi = _count_range(rule)
+        for m in np.flatnonzero(problem.active).tolist():
+            held = np.sort(problem.lags[order[starts[m] : starts[m + 1]]])
+            self._member(rows, held.astype(problem.load_factors.dtype), int(lo[m]), int(hi[m]), problem.load_factors[m])
+        self._tables = {
+            name: np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64) for name, parts in rows.items()
+        }
+
+    def _member(self, rows: dict[str, list[Column]], held: Column, lo: int, hi: int, factor: Any) -> None:
+        """Collect the loads at which this member needs one more departure or arrival.
+
+        An entry of "down" stands for one more departure wherever the window ends below it; "down_takes" for the
+        arrival that comes with it; "up" and "up_gives" likewise where the window begins above them.
+        """
+        count, load = len(held), int(held.sum())
+        give, take = max(count - hi, 0), max(lo - count, 0)  # whatever the loads are
+        self.least_departures += give
+        self.least_arrivals += take
+        steps = min(MOST_STEPS, count)
+        departures = np.arange(give, steps)
+        arrivals = np.maximum(lo - count + departures, 0)
+        fits = arrivals < len(self._small)
+        departures, arrivals = departures[fits], arrivals[fits]
+        biggest = np.concatenate([[0], np.cumsum(held[::-1])])
+        reached = (load - biggest[departures] + self._small[arrivals]) * factor
+        # With one departure fewer this is the least load: a window that ends below it takes one more.
+        reached = np.minimum.accumulate(reached) if len(reached) else reached
+        rows["down"].append(reached)
+        rows["down_takes"].append(reached[lo - count + departures >= 0])
+        arrivals = np.arange(take, len(self._big) - 1)
+        departures = np.maximum(count + arrivals - hi, 0)
+        fits = departures <= count
+        departures, arrivals = departures[fits], arrivals[fits]
+        smallest = np.concatenate([[0], np.cumsum(held)])
+        reached = (load + self._big[arrivals] - smallest[departures]) * factor
+        reached = np.maximum.accumulate(reached) if len(reached) else reached
+        rows["up"].append(reached)
+        rows["up_gives"].append(reached[count + arrivals - hi >= 0])
+
+    def _moves(self, low: Column, high: Column) -> Column:
+        """Moves that windows [low, high] take at least."""
+        table = self._tables
+
+        def above(name: str) -> Column:
+            return len(table[name]) - np.searchsorted(table[name], high, side="right")
+
+        departures = self.least_departures + above("down")
+        arrivals = self.least_arrivals + above("down_takes")
+        if self.spread_counts:
+            departures = departures + np.searchsorted(table["up_gives"], low, side="left")
+            arrivals = arrivals + np.searchsorted(table["up"], low, side="left")
+        moves: Column = np.maximum(np.maximum(departures, arrivals - self.orphans), self.fewest)
+        return moves
+
+    def moves(self, width: int) -> int:
+        """Return the fewest moves that any window of this width (in load · factor) may take."""
+        if not self.spread_counts:
+            return int(self._moves(np.zeros(1, dtype=np.int64), np.array([width]))[0])
+        least, greatest = self.high - width, self.low
+        if least > greatest:
+            return INFINITE
+        lows = np.concatenate([self._breaks[0], self._breaks[1] - width])
+        lows = np.unique(np.clip(lows, least, greatest))
+        return int(self._moves(lows, lows + width).min())
+
+    @cached_property
+    def _breaks(self) -> tuple[Column, Column]:
+        """Where numbers change: windows that begin here, and windows that end here."""
+        table = self._tables
+        begin = np.unique(np.concatenate([table["up"], table["up_gives"], [self.low]]))
+        end = np.unique(np.concatenate([table["down"], table["down_takes"], [self.high]]))
+        return begin, end
+
+    def base(self, budget: int | None) -> Number:
+        """Return a lower bound of the spread (or makespan) of plans within a budget of moves, in messages."""
+        return self._width(budget) * self.unit
+
+    def _width(self, budget: int | None) -> int:
+        lower = max(self.high - self.low, 0) if self.spread_counts else self.high
+        if budget is None or self.moves(lower) <= budget:
+            return lower
+        upper = max(lower, 1)
+        while self.moves(upper) > budget:
+            if upper >= self._enough:
+                return lower
+            upper *= 2
+        while upper - lower > 1:
+            middle = (lower + upper) // 2
+            lower, upper = (lower, middle) if self.moves(middle) <= budget else (middle, upper)
+        return upper
+
+    @cached_property
+    def _enough(self) -> int:
+        """A width that all loads fit in."""
+        problem = self.rule.problem
+        return 2 * problem.total_lag * max((int(factor) for factor in problem.load_factors), default=1) + 2
+
+    def objective(self, price: Number, budget: int | None, evaluations: int = 120) -> Number:
+        """Return a lower bound of base + price · moves over all plans within the budget.
+
+        Between two widths a plan costs at least the smaller width and the moves of the larger; the interval where
+        that is least is halved again and again.
+        """
+        first = self._width(budget)
+        if price == 0:
+            return first * self.unit
+        last = max(self._enough, first + 1)
+        ends = {first: self.moves(first), last: self.moves(last)}
+
+        def entry(lower: int, upper: int) -> tuple[Number, int, int]:
+            return lower * self.unit + price * ends[upper], lower, upper
+
+        intervals = [entry(first, last)]
+        for _ in range(evaluations):
+            bound, lower, upper = intervals[0]
+            if ends[lower] == ends[upper]:
+                return bound
+            heapq.heappop(intervals)
+            if upper - lower == 1:
+                exact = min(lower * self.unit + price * ends[lower], upper * self.unit + price * ends[upper])
+                heapq.heappush(intervals, (exact, lower, lower))
+                continue
+            middle = (lower + upper) // 2
+            ends[middle] = self.moves(middle)
+            heapq.heappush(intervals, entry(lower, middle))
+            heapq.heappush(intervals, entry(middle, upper))
+        return intervals[0][0]
+
+
+def _count_range(rule: CountRule) -> tuple[Column, Column]:
+    """How many partitions each member may hold."""
+    lo, hi = rule.total_boxes.lo.copy(), rule.total_boxes.hi.copy()
+    if rule.topic_boxes is not None and not rule.topic_distance:
+        lo = np.maximum(lo, rule.topic_boxes.lo.sum(axis=0))
+        hi = np.minimum(hi, rule.topic_boxes.hi.sum(axis=0))
+    return lo, hi
