@@ -15,7 +15,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
-from evenlag.heuristics import HEURISTICS, differencing
+from evenlag.heuristics import HEURISTICS, differencing, pools
 from evenlag.heuristics.construct import deal, keep_and_deal
 from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.improve import improve
@@ -168,7 +168,7 @@ class _Search:
                     self._unless_settled(self._relocate)
                 self._unless_settled(self._even_out)
                 self._unless_settled(self._prove)
-                self._unless_settled(partial(self._mip, AUTO_BACKEND, share=self._mip_share))
+                self._unless_settled(self._mip_where_it_helps)
                 self._unless_settled(self._even_out_again)
                 self._polish()
             else:
@@ -276,12 +276,14 @@ class _Search:
             if self.incumbent is not before:
                 idle = 0
 
-    @property
-    def _mip_share(self) -> float:
-        """Of the time left: nearly all where the MIP is small or moves count, else half."""
+    def _mip_where_it_helps(self) -> None:
+        """All the time left where moves count, most of it for small programs; large even ones are better evened out."""
         if not self._spread_alone:
-            return 1.0
-        return 0.9 if boolean_count(self.problem) <= SMALL_MIP else 0.4
+            self._mip(AUTO_BACKEND)
+        elif boolean_count(self.problem) <= SMALL_MIP:
+            self._mip(AUTO_BACKEND, share=0.9)
+        elif not pools.applies(self.rule, self.plan):
+            self._mip(AUTO_BACKEND, share=0.4)
 
     @property
     def _provable(self) -> bool:

@@ -51,7 +51,8 @@ class _Columns:
     """The members as columns to be filled; lags are sorted within each class, biggest first."""
 
     def __init__(self, lags: Column, starts: Whole, columns: int, rule: CountRule) -> None:
-        self.lags, self.columns = lags, columns
+        self.lags, self.columns = lags.copy(), columns
+        self.at = np.arange(len(lags))  # where the item of each place came from
         self.sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
         self.head, self.tail = starts[:-1].copy(), starts[1:].copy()
         self.even_totals = rule.balance != "topic"
@@ -64,7 +65,9 @@ class _Columns:
             sizes = self.tail - self.head
             layers = self._full_layers(sizes // len(left), len(left))
             self._lay(layers, *self._rest(sizes % len(left), len(left)), left)
-        return self.column_of
+        columns = np.empty_like(self.column_of)
+        columns[self.at] = self.column_of
+        return columns
 
     # ---- giants --------------------------------------------------------------------------------------------------
 
@@ -78,7 +81,9 @@ class _Columns:
             wanted = self._companions(sizes, left, giant)
             load = int(heads[giant]) + int((self.sums[self.tail] - self.sums[self.tail - wanted]).sum())
             remaining = int((self.sums[self.tail] - self.sums[self.head]).sum())
-            if heads[giant] <= 0 or load * left <= remaining:
+            if heads[giant] <= 0:
+                return column
+            if load * left <= remaining and not self._step_up(wanted, (remaining - load * left) // left + 1):
                 return column
             self.column_of[self.head[giant]] = column
             self.head[giant] += 1
@@ -86,6 +91,24 @@ class _Columns:
                 self.column_of[self.tail[c] - wanted[c] : self.tail[c]] = column
             self.tail -= wanted
         return self.columns - 1
+
+    def _step_up(self, wanted: Whole, short: int) -> bool:
+        """Where the next bigger companion is too big a step, so that the giant is just short, let it have that one.
+
+        Say whether it had to be. In lags like 0, 0, 0, 9, … a partition 5 short has no companion that fits it.
+        """
+        if len(wanted) != 1 or not wanted[0]:
+            return False
+        first = int(self.tail[0] - wanted[0])  # the biggest of the companions
+        lags, head = self.lags, int(self.head[0]) + 1
+        bigger = head + int(np.searchsorted(-lags[head:first], -lags[first])) - 1  # the smallest above it
+        if bigger < head or lags[bigger] - lags[first] < short:
+            return False
+        step = lags[first] - lags[bigger]
+        lags[[bigger, first]] = lags[[first, bigger]]  # all between them are equal: the order stays
+        self.at[[bigger, first]] = self.at[[first, bigger]]
+        self.sums[bigger + 1 : first + 1] += step
+        return True
 
     def _companions(self, sizes: Whole, left: int, giant: int) -> Whole:
         """How many of each class go with the giant: as few as leave the other columns even counts."""

@@ -17,7 +17,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 
 PATIENCE = 3  # times through all pools without progress
-KICKS = 4  # times that the worst is helped at another's cost before pools are tried again
+KICKS = 6  # times that the worst are helped at others' cost before pools are tried again: one, two, …
 
 
 def even_out(
@@ -68,9 +68,9 @@ def _in_pools(state: Levelling, stop: Callable[[], bool]) -> None:
             pass
         for attempt in range(KICKS + 1 if search.few else 1):
             if attempt and not stop():
-                state.kick()
+                state.kick(attempt)
                 against_all(state, stop)
-                state.spared = -1
+                state.spared[:] = False
                 against_all(state, stop)
             if _score(state) < best:
                 best, best_plan, idle = _score(state), state.member_of.copy(), 0

@@ -31,6 +31,7 @@ MOST_EXCHANGES = 22  # of a pair at once: the two halves have 2¹¹ sums each
 FEW_HELD = 20  # below this a pair of one class splits a sample of its pool in every way, not only by disjoint swaps
 QUICK_EXCHANGES = 14
 KICK = 12  # steps without progress, and as many for every ten members, before the worst is kicked
+KICK_CHOICES = 8
 PATIENCE = 25  # steps per member without progress before the search gives up
 
 
@@ -84,7 +85,7 @@ class Levelling:
         self.free = (problem.pins == NOBODY) & problem.assignable
         if keep_home:
             self.free &= plan.member_of != problem.owner
-        self.spared = -1  # who was just helped at another's cost is left alone
+        self.spared = np.zeros(len(self.active), dtype=bool)  # who was just helped at another's cost is left alone
         self.one_class = rule.one_class
         self.start_from(plan.member_of)
 
@@ -144,7 +145,7 @@ class Levelling:
             if best is None or (worst, int((bad > 0).sum())) < best:
                 best, since, kicked = (worst, int((bad > 0).sum())), step, 0
                 best_plan = self.member_of.copy()
-                self.spared = -1
+                self.spared[:] = False
             if worst <= 0 or stop() or step - since > PATIENCE * min(count + PATIENCE, len(self.lags)):
                 break
             if (step - since) // (KICK * (1 + count // 10)) > kicked:
@@ -166,28 +167,49 @@ class Levelling:
         if not (self.member_of == best_plan).all() and best is not None and int(self.badness().max()) >= best[0]:
             self.start_from(best_plan)
 
-    def kick(self) -> None:
-        """Bring the worst into the window at another's cost."""
+    def kick(self, members: int = 1) -> None:
+        """Bring the worst members into the window, each at another's cost, and leave them alone for now."""
+        self.spared[:] = False
         bad = self.badness()
-        a = int(bad.argmax())
-        if not len(self.held[self.active[a]]):
-            return
-        for _ in range(8):
-            b = self._partner(a, 2)
-            need = int(self.low - self.scaled[self.active[a]])
-            need = max(need, 0) or int(self.high - self.scaled[self.active[a]])
-            need += self._portion(4 * need)
-            if self._force(int(self.active[a]), int(self.active[b]), need):
-                self.spared = a
+        for a in np.argsort(-bad, kind="stable")[:members].tolist():
+            if bad[a] <= 0 or not len(self.held[self.active[a]]):
                 return
+            self.spared[a] = self._help(a) if self.one_class else self._help_by_pair(a)
+
+    def _help(self, a: int) -> bool:
+        """Swap a partition of the member for one of about the lag that brings it into the window."""
+        me = int(self.active[a])
+        lags, held = self.lags, self.held[me]
+        need = -(-(self.low - self.scaled[me]) // self.factors[me])
+        if need <= 0:
+            need = (self.high - self.scaled[me]) // self.factors[me]
+        give = held[lags[held].argmin()] if need > 0 else held[self.rng.integers(len(held))]
+        able = np.zeros(len(self.held), dtype=bool)
+        able[self.active[~self.spared & ~self.giant[self.active]]] = True
+        able[me] = False
+        others = np.flatnonzero(self.free & able[self.member_of])
+        gain = lags[others] - lags[give]
+        fits = np.flatnonzero(gain >= need if need > 0 else gain <= need)
+        if not len(fits):
+            return False
+        nearest = fits[np.argsort(np.abs(gain[fits] - need), kind="stable")]
+        take = others[nearest[int(len(nearest) ** self.rng.random()) - 1]]  # more often the nearest ones
+        self.carry_out(me, int(self.member_of[take]), np.array([give]), np.array([take]))
+        return True
+
+    def _help_by_pair(self, a: int) -> bool:
+        need = int(self.low - self.scaled[self.active[a]])
+        need = max(need, 0) or int(self.high - self.scaled[self.active[a]])
+        return any(
+            self._force(int(self.active[a]), int(self.active[self._partner(a, 2)]), need + self._portion(4 * need))
+            for _ in range(KICK_CHOICES)
+        )
 
     def _partner(self, a: int, failures: int) -> int:
         """Who makes up best for `a`, or anyone on the other side of the window, or anyone but holders of giants."""
         scaled = self.scaled[self.active]
         heavy = bool(scaled[a] > self.high)
-        able = ~self.giant[self.active]
-        if self.spared >= 0:
-            able[self.spared] = False
+        able = ~self.giant[self.active] & ~self.spared
         if heavy or not able.any():
             able[:] = True
         able[a] = False
@@ -213,7 +235,7 @@ class Levelling:
     def _other(self, a: int) -> int:
         b = int(self.rng.integers(len(self.active) - 1))
         b += b >= a
-        return b if b != self.spared else a
+        return a if self.spared[b] else b
 
     def badness(self) -> Column:
         """How far each active member's load lies outside the window."""
@@ -247,7 +269,7 @@ class Levelling:
         biggest = int(self.lags[held].argmax())
         self.held[a] = np.delete(held, biggest)
         change = -more * (self.factors[a] + self.factors[b]) // self.factors[a]
-        found = self._found(a, b, change, 2 * abs(change), MOST_EXCHANGES)
+        found = self._found(a, b, change, self.scaled.sum(), MOST_EXCHANGES)
         fits = found is not None and self.low <= self._after(a, b, *found)[0] <= self.high
         if found is not None and fits:
             self.carry_out(a, b, *found)
@@ -432,10 +454,11 @@ def subset_of_size(
 
 def _sums(values: Column) -> Column:
     """Sums of all subsets; subset i holds item j if bit j of i is set."""
-    sums = np.zeros(1, dtype=values.dtype)
-    for value in values:
-        sums = np.concatenate([sums, sums + value])
-    return sums
+    if len(values) <= 5:
+        sums: Column = _bits(len(values)) @ values
+        return sums
+    half = len(values) // 2
+    return np.add.outer(_sums(values[half:]), _sums(values[:half])).ravel()
 
 
 @cache

@@ -28,6 +28,7 @@ IN_SEQUENCE = 4  # members of a pool that is served one after another
 SAMPLE = 22  # partitions that a member's share is chosen from
 MOST_PATTERNS = 1_200
 COVER_WORK = 0.05  # CP-SAT's deterministic time for one cover
+SMALL_SLACK = 8  # messages that one member of a pool may take of what is over
 HOPE = 3.0  # log of the number of covers that a pool should have if lags were drawn at random
 
 Column = NDArray[Any]
@@ -114,7 +115,7 @@ class Pools:
         slack = int(lags.sum()) - low * len(pool)
         if slack < 0:
             return "few" if len(pool) < len(state.active) else "none"
-        high = min(state.high + self.target, low + 2 * slack // len(pool))
+        high = min(state.high + self.target, low + max(2 * slack // len(pool), min(slack, SMALL_SLACK)))
         sizes, repeats = np.unique(counts, return_counts=True)
         try:
             patterns = [patterns_within(lags, int(size), low, high, MOST_PATTERNS) for size in sizes]

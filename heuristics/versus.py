@@ -18,6 +18,7 @@ from evenlag.heuristics.level import Levelling
 from evenlag.model.problem import NOBODY
 
 MOST_SPLITS = 600_000  # of one member with all others
+FILLED = 4  # smallest lags beside a partition that needs one to be in the window: not worth taking away
 
 Column = NDArray[Any]
 Whole = NDArray[np.int64]
@@ -44,6 +45,8 @@ def against_all(state: Levelling, stop: Callable[[], bool]) -> None:
     splits = _splits(slots)
     together = splits[slots - 1] == splits[2 * slots - 1]  # the two last slots with the same member
     loads = worth.sum(axis=1)
+    positive = state.lags[state.lags > 0]
+    step = int(positive.min()) if len(positive) else 0
     stuck = np.zeros(len(active), dtype=bool)
     while not stop():
         bad = np.maximum(np.maximum(state.low - loads, loads - state.high), 0)
@@ -57,8 +60,9 @@ def against_all(state: Levelling, stop: Callable[[], bool]) -> None:
         if empty[a]:
             score[np.ix_(empty, together)] = bad[a]
         score[a] = bad[a]
-        if state.spared >= 0:
-            score[state.spared] = bad[a]
+        biggest = worth.max(axis=1)
+        full = (biggest + step > state.low) & (loads >= state.low) & (loads - biggest <= FILLED * step)
+        score[full | state.spared] = bad[a]
         best = int(score.argmin())
         b, split = divmod(best, score.shape[1])
         if max(int(score[b, split]), 0) >= bad[a]:

@@ -63,6 +63,7 @@ def load_window(rule: CountRule) -> Window:
         fewest, most = int(boxes.lo[active].min()), int(boxes.hi[active].max())
         _giants(window, lags, len(active), fewest, most)
         _pigeonholes(window, lags, len(active), fewest, most)
+        _fillers(window, lags, len(active))
         if most <= 2:
             _pairs(window, lags, len(active))
         if (
@@ -142,6 +143,34 @@ def _giants(window: Window, lags: Sums, members: int, fewest: int, most: int) ->
         light = total - int(sums[count - j]) + int(sums[min(greatest - j, count - j)])
         window.cut_low(Fraction(light, j))
         window.raise_high(Fraction(total - light, members - j))
+
+
+def _fillers(window: Window, lags: Sums, members: int) -> None:
+    """A partition just short of the smallest load needs a companion, and that takes its member past it.
+
+    For a smallest load m, each partition of more than m/2 costs its member what it is beyond m, with at least the
+    smallest lag there is added if it is short of m. Two of them on one member cost no less, if that lag is at most
+    m/2. What all cost beyond m, and m for every member, must be there.
+    """
+    positive = lags[lags > 0]
+    if not len(positive):
+        return
+    total, least = int(lags.sum()), int(positive.min())
+
+    def there_is_enough(low: int) -> bool:
+        if 2 * least > low:
+            return True
+        big = positive[2 * positive > low]
+        loads = np.where(big >= low, big, np.maximum(big + least, low))
+        return members * low + int((loads - low).sum()) <= total
+
+    low, over = 0, int(window.low // 1) + 1
+    if over <= 0 or there_is_enough(over - 1):
+        return
+    while over - low > 1:
+        middle = (low + over) // 2
+        low, over = (middle, over) if there_is_enough(middle) else (low, middle)
+    window.cut_low(low)
 
 
 def _pairs(window: Window, lags: Sums, members: int) -> None:
