@@ -27,8 +27,10 @@ SMALLEST_POOL = 5
 IN_SEQUENCE = 4  # members of a pool that is served one after another
 SAMPLE = 22  # partitions that a member's share is chosen from
 MOST_PATTERNS = 1_200
+PATIENCE = 4  # pools without a cover before the target gives way
 COVER_WORK = 0.05  # CP-SAT's deterministic time for one cover
 SMALL_SLACK = 8  # messages that one member of a pool may take of what is over
+MORE_HOPE = 0.5  # after a pool that had none after all
 HOPE = 3.0  # log of the number of covers that a pool should have if lags were drawn at random
 
 Column = NDArray[Any]
@@ -54,7 +56,7 @@ class Pools:
         """Take the state as it is for the one to better."""
         self.worst = int(self.state.badness().max(initial=0))
         self.target = self.worst // 2
-        self.fails = 0
+        self.fails, self.hope = 0, HOPE
 
     def step(self) -> bool:
         """Share out one pool; say whether to go on: not if all is done or nothing helps."""
@@ -76,10 +78,11 @@ class Pools:
             return self._give_way()
         elif outcome == "none":
             self.fails += 1
-            if self.fails % (4 if self.few else 40) == 0:
+            self.hope += MORE_HOPE
+            if self.fails % (PATIENCE if self.few else 40) == 0:
                 return self._give_way()
         else:
-            self.fails = 0
+            self.fails, self.hope = 0, max(self.hope - 1, HOPE)
         return True
 
     def _give_way(self) -> bool:
@@ -123,7 +126,7 @@ class Pools:
             return "many"
         if sum(map(len, patterns)) > MOST_PATTERNS:
             return "many"
-        if _hope(len(items), sizes, repeats, patterns) < HOPE and len(pool) < len(state.active):
+        if _hope(len(items), sizes, repeats, patterns) < self.hope and len(pool) < len(state.active):
             return "few"
         found = cover(len(items), patterns, len(pool), COVER_WORK, int(self.rng.integers(2**31)))
         if found is None:

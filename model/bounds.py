@@ -63,6 +63,8 @@ def load_window(rule: CountRule) -> Window:
         fewest, most = int(boxes.lo[active].min()), int(boxes.hi[active].max())
         _giants(window, lags, len(active), fewest, most)
         _pigeonholes(window, lags, len(active), fewest, most)
+        if most == fewest + 1:
+            _uneven(window, lags, len(active), fewest)
         _fillers(window, lags, len(active))
         if most <= 2:
             _pairs(window, lags, len(active))
@@ -143,6 +145,15 @@ def _giants(window: Window, lags: Sums, members: int, fewest: int, most: int) ->
         light = total - int(sums[count - j]) + int(sums[min(greatest - j, count - j)])
         window.cut_low(Fraction(light, j))
         window.raise_high(Fraction(total - light, members - j))
+
+
+def _uneven(window: Window, lags: Sums, members: int, fewest: int) -> None:
+    """Where some members hold one partition more: they hold the smallest at best, and the others the biggest."""
+    over = len(lags) - members * fewest
+    if 0 < over < members:
+        held = over * (fewest + 1)
+        window.raise_high(Fraction(int(lags[len(lags) - held :].sum()), over))
+        window.cut_low(Fraction(int(lags[: len(lags) - held].sum()), members - over))
 
 
 def _fillers(window: Window, lags: Sums, members: int) -> None:
