@@ -16,7 +16,7 @@ import numpy as np
 
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS, differencing, pools
-from evenlag.heuristics.construct import deal, keep_and_deal
+from evenlag.heuristics.construct import deal, keep_and_deal, lightest_first
 from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.improve import improve
 from evenlag.heuristics.patterns import TooManyError, best_cover, provable
@@ -259,8 +259,13 @@ class _Search:
             self.offer(plan, "evening out")
             if self._settled():
                 return
-        start = differencing.difference(self.rule) if differencing.applies(self.rule) else deal(self.rule)
-        self.offer(even_out(start, self.rule, self._wanted, self.clock.stop(0.5), self.seed), "evening out")
+        self.offer(even_out(self._fresh(), self.rule, self._wanted, self.clock.stop(0.5), self.seed), "evening out")
+
+    def _fresh(self) -> Plan:
+        """Start from nothing: by differencing or greedily where members are alike, else dealt."""
+        if not differencing.applies(self.rule):
+            return deal(self.rule)
+        return (lightest_first if self.rule.balance == "none" else differencing.difference)(self.rule)
 
     def _even_out_again(self) -> None:
         """Go on with that from the best plan, drawing anew, for the time that is left."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 
 from evenlag.model.balance import CountRule, count_rule
@@ -72,3 +74,23 @@ def _deal_rounds(problem: Problem, member_of: Index, partitions: Cells, room: Ce
         loads[takers] += problem.lags[dealt] * problem.load_factors[takers]
         room[takers] -= 1
         start += len(takers)
+
+
+def lightest_first(rule: CountRule) -> Plan:
+    """Return a fresh plan without a count rule: each partition, biggest first, to the least loaded member.
+
+    For members that are all alike. Source: Graham 1969 (longest processing time first).
+    """
+    problem = rule.problem
+    active = np.flatnonzero(problem.active).tolist()
+    items = np.flatnonzero(problem.assignable)
+    items = items[np.argsort(-problem.lags[items], kind="stable")]
+    member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+    heap = [(0, m) for m in active]
+    takers = []
+    for lag in problem.lags[items].tolist():
+        load, m = heap[0]
+        heapq.heapreplace(heap, (load + lag, m))
+        takers.append(m)
+    member_of[items] = takers
+    return Plan(problem, member_of)

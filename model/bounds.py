@@ -77,9 +77,7 @@ def load_window(rule: CountRule) -> Window:
             _topic_giants(window, rule, active, fewest, most)
         _round(window, lags)
     elif problem.total_lag:
-        heaviest = max(Fraction(int(w)) for w in problem.relative_weights)
-        mean_weight = Fraction(int(sum(problem.relative_weights)), len(active))
-        window.raise_high(int(problem.lags[problem.assignable].max()) * mean_weight / heaviest)
+        _weighted_giants(window, problem, active)
     return window
 
 
@@ -236,6 +234,19 @@ def _topic_giants(window: Window, rule: CountRule, active: NDArray[np.int64], fe
             heavy += int(np.sort(extras)[:more].sum())
         window.raise_high(Fraction(heavy, j))
         window.cut_low(Fraction(total - heavy, members - j))
+
+
+def _weighted_giants(window: Window, problem: Problem, active: NDArray[np.int64]) -> None:
+    """The j biggest are on at most j members, at best the heaviest ones; what is left is for the others."""
+    lags = np.sort(problem.lags[problem.assignable])[::-1]
+    weights = sorted((int(problem.relative_weights[m]) for m in active), reverse=True)
+    unit = Fraction(sum(weights), len(weights))  # a member of this weight counts as one
+    left, heavy, light, top = int(lags.sum()), 0, sum(weights), 0
+    for lag, weight in zip(lags[: len(weights)].tolist(), weights, strict=False):
+        heavy, light, top, left = heavy + weight, light - weight, top + lag, left - lag
+        window.raise_high(top * unit / heavy)
+        if light:
+            window.cut_low(left * unit / light)
 
 
 def _pigeonholes(window: Window, lags: Sums, members: int, fewest: int, most: int) -> None:

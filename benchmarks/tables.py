@@ -1,0 +1,153 @@
+"""The tables of docs/benchmarks.md, each a function of the seed that yields lines of Markdown as they are measured."""
+
+import time
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import numberpartitioning
+
+from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
+from benchmarks.models import MODELS
+from evenlag import Problem, Result, compare, solve
+from evenlag.heuristics import HEURISTICS
+
+GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
+MOST_BOOLEANS = 50_000  # of a model that is written down by hand: beyond this building it takes longer than solving
+MIP_SECONDS = 10.0
+
+
+def share(problem: Problem, messages: float | None) -> str:
+    """Messages as a share of the mean load."""
+    return "–" if messages is None else f"{float(messages) / max(float(problem.mean_load), 1.0):.1e}"
+
+
+def timed(problem: Problem, **parameters: Any) -> tuple[Result, float]:
+    """Solve, and say how long it took."""
+    started = time.perf_counter()
+    result = solve(problem, **parameters)
+    return result, time.perf_counter() - started
+
+
+def header(*titles: str) -> list[str]:
+    """Head of a table."""
+    return ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
+
+
+def grid(seed: int) -> Iterator[str]:
+    """One topic, balance `group`: gaps to the proven bound beside those of hand-written models."""
+    yield "## One topic: gap to the bound, as a share of the mean load\n"
+    yield (
+        f"evenlag's own bound for all; models written by hand get {MIP_SECONDS:g} s and two threads ('–': no plan in "
+        "that time, or too large to be written down); `*`: proven optimal; `best greedy`: the best published one.\n"
+    )
+    yield from header("lags", "P × C", "best greedy", *MODELS, "evenlag 0.1 s", "evenlag 2 s", "took, s", "over bound")
+    for kind in LAGS:
+        for partitions, members in GRID:
+            problem = one_topic(kind, partitions, members, seed)
+            quick, _ = timed(problem, balance="group", stickiness=0, time_limit=0.1)
+            result, seconds = timed(problem, balance="group", stickiness=0, time_limit=2.0)
+            greedy = min(heuristic(problem).spread for heuristic in HEURISTICS.values())
+            small = partitions * members <= MOST_BOOLEANS
+            spreads = [run(problem, MIP_SECONDS) if small else None for run in MODELS.values()]
+            others = [
+                share(problem, None if spread is None else spread - result.bound) for spread in (greedy, *spreads)
+            ]
+            ours = [f"{r.gap:.1e}{'*' if r.status == 'OPTIMAL' else ''}" for r in (quick, result)]
+            over = f"{int(result.objective - result.bound)}"
+            yield "| " + " | ".join([kind, f"{partitions} × {members}", *others, *ours, f"{seconds:.2f}", over]) + " |"
+
+
+def heuristics(seed: int) -> Iterator[str]:
+    """Every published heuristic and the solver: spread, and time as a ratio to `lag-aware` in the same run."""
+    yield "\n## Published heuristics: spread as a share of the mean load\n"
+    sizes = GRID[:5]
+    yield from header("lags", "strategy", *(f"{p} × {c}" for p, c in sizes), "time / lag-aware")
+    for kind in LAGS:
+        problems = [one_topic(kind, p, c, seed) for p, c in sizes]
+        times: dict[str, float] = {}
+        for name, heuristic in sorted(HEURISTICS.items(), key=lambda item: item[0] != "lag-aware"):
+            heuristic(problems[0])
+            started = time.perf_counter()
+            plans = [heuristic(problem) for problem in problems]
+            times[name] = time.perf_counter() - started
+            spreads = [share(problem, plan.spread) for problem, plan in zip(problems, plans, strict=True)]
+            ratio = times[name] / times["lag-aware"]
+            cells = [kind, name, *spreads, f"{ratio:.1f}"]
+            yield "| " + " | ".join(cells) + " |"
+
+
+def scale(seed: int) -> Iterator[str]:
+    """How time and memory grow with the group."""
+    yield "\n## Scale: limit 10 s\n"
+    yield from header("lags", "P × C", "topics", "balance", "gap", "status", "seconds", "× first", "peak MB")
+    for kind in LAGS:
+        least = None
+        for partitions, members, topics, balance in (
+            (10_000, 100, 1, "group"), (100_000, 1_000, 1, "group"), (1_000_000, 2_000, 1, "group"),
+            (1_000_000, 2_000, 500, "both"),
+        ):  # fmt: skip
+            problem = many_topics(kind, topics, members, seed, partitions // topics)
+            result, seconds = timed(problem, balance=balance, stickiness=0, time_limit=10.0)
+            least = least or seconds
+            tracemalloc.start()
+            solve(problem, balance=balance, stickiness=0, time_limit=2.0)
+            peak = tracemalloc.get_traced_memory()[1] / 2**20
+            tracemalloc.stop()
+            size = f"{partitions:,} × {members:,}"
+            figures = [f"{result.gap:.1e}", result.status, f"{seconds:.2f}", f"{seconds / least:.1f}", f"{peak:.0f}"]
+            yield "| " + " | ".join([kind, size, str(topics), balance, *figures]) + " |"
+
+
+def rules(seed: int) -> Iterator[str]:
+    """Many topics and mixed subscriptions."""
+    yield "\n## Topics and subscriptions: gap at 2 s (topics) and 5 s (mixed)\n"
+    yield from header("group", "balance", "spread / mean load", "gap", "status", "seconds")
+    cases = [
+        (f"{t} topics × {c} members, {kind}", many_topics(kind, t, c, seed), balance, 2.0)
+        for t, c in ((50, 20), (200, 100)) for kind in LAGS for balance in ("topic", "both")
+    ]  # fmt: skip
+    cases += [
+        (f"500 × 5,000 × 40 topics, density {density:g}", mixed("uniform", 5000, 500, 40, density, seed), "group", 5.0)
+        for density in (0.3, 0.9)
+    ]
+    for name, problem, balance, limit in cases:
+        result, seconds = timed(problem, balance=balance, stickiness=0, time_limit=limit)
+        figures = [share(problem, result.spread), f"{result.gap:.1e}", result.status, f"{seconds:.2f}"]
+        yield "| " + " | ".join([name, balance, *figures]) + " |"
+
+
+def frontiers(seed: int) -> Iterator[str]:
+    """What moves buy: spread beyond the unbound optimum, at shares of all partitions moved."""
+    yield "\n## Moves: spread over the bound, as a share of the mean load, `compare.frontier` in 5 s\n"
+    shares = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+    yield from header("group", *(f"{share:.0%} moved" for share in shares), "points", "seconds")
+    for partitions, members in ((50, 5), (200, 20), (5000, 500)):
+        for kind in ("uniform", "lognormal"):
+            for event in ("leave", "join", "drift"):
+                problem = after(event, kind, partitions, members, seed)
+                started = time.perf_counter()
+                curve = compare.frontier(problem, balance="group", time_limit=5.0)
+                seconds = time.perf_counter() - started
+                cells = []
+                for part in shares:
+                    within = [point for point in curve.points if point.moves <= part * partitions]
+                    cells.append(share(problem, within[-1].spread - curve.points[-1].bound) if within else "–")
+                cells += [str(len(curve.points)), f"{seconds:.1f}"]
+                yield f"| {partitions} × {members}, {kind}, {event} | " + " | ".join(cells) + " |"
+
+
+def without_counts(seed: int) -> Iterator[str]:
+    """Balance `none`, beside Karmarkar and Karp's differencing, which knows no counts."""
+    yield "\n## No count rule: spread over the bound, as a share of the mean load\n"
+    yield from header("lags", "P × C", "numberpartitioning (Karmarkar–Karp)", "evenlag 2 s", "status")
+    for kind in LAGS:
+        for partitions, members in GRID[:5]:
+            problem = one_topic(kind, partitions, members, seed)
+            sizes = numberpartitioning.karmarkar_karp(problem.lags.tolist(), members).sizes
+            result, _ = timed(problem, balance="none", stickiness=0, time_limit=2.0)
+            theirs = share(problem, max(sizes) - min(sizes) - result.bound)
+            yield f"| {kind} | {partitions} × {members} | {theirs} | {result.gap:.1e} | {result.status} |"
+
+
+TABLES = (grid, heuristics, scale, rules, frontiers, without_counts)

@@ -1,0 +1,671 @@
+"""The stages of the search, each against another way to find out: looking at every subset, or at every plan."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, product
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from exact import Goal, Group, exhaustive
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import CASES, random_problem, seeds
+
+import evenlag
+from evenlag.compare import frontier
+from evenlag.errors import EvenlagError, InfeasibleError
+from evenlag.heuristics import HEURISTICS, differencing
+from evenlag.heuristics.construct import deal, keep_and_deal
+from evenlag.heuristics.evening import even_out
+from evenlag.heuristics.level import level, nearest_subset, subset_of_size
+from evenlag.heuristics.patterns import TooManyError, best_cover, cover, patterns_within, provable
+from evenlag.heuristics.relocate import relocate
+from evenlag.model.backends import Limits
+from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.bounds import Window, load_window, lower_bound
+from evenlag.model.check import violation
+from evenlag.model.move_bounds import MoveBound
+from evenlag.model.objective import resolve_objective
+from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.problem import NOBODY
+
+BALANCES = ("both", "topic", "group", "none")
+HUGE = 2**62
+LIMIT = 60.0  # seconds; none of the groups here should take more than a few
+LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "near-equal", "huge", "huge-and-alike")
+
+
+def lags_of(random: Random, count: int, kind: str) -> list[int]:
+    """`count` lags of one of the kinds of LAGS, each to provoke another branch of bounds and starts."""
+    if kind == "few":
+        return [random.randint(0, 9) for _ in range(count)]
+    if kind == "tailed":
+        return [int(100 * random.paretovariate(0.6)) % 10**9 for _ in range(count)]
+    if kind == "zeros":
+        return [random.choice([0, 0, 0, random.randint(0, 40)]) for _ in range(count)]
+    if kind == "giant":
+        return [random.randint(10**6, 10**7), *(random.randint(0, 90) for _ in range(count - 1))]
+    if kind == "near-giants":
+        return [random.choice([0, 0, 3, 5, 33, 34, 35, 36]) for _ in range(count)]
+    if kind == "near-equal":
+        return [1_000 + random.randint(0, 4) for _ in range(count)]
+    if kind == "huge":
+        return [HUGE - random.randint(0, HUGE // 2) for _ in range(count)]
+    if kind == "huge-and-alike":
+        return [HUGE - random.randint(0, 40) for _ in range(count)]
+    return [random.randint(0, 10_000) for _ in range(count)]
+
+
+def group_of(topics: dict[str, list[int]], members: int, **more: Any) -> evenlag.Problem:
+    """All of `members` read all topics."""
+    return evenlag.Problem.from_lags(topics, {f"c{i:03}": list(topics) for i in range(members)}, **more)
+
+
+def even_group(random: Random, partitions: int, members: int, topics: int, kind: str) -> evenlag.Problem:
+    """At most so many; all members alike."""
+    documents = {
+        f"t{t}": lags_of(random, random.randint(1, partitions), kind) for t in range(random.randint(1, topics))
+    }
+    return group_of(documents, random.randint(1, members))
+
+
+def owners(random: Random, lags: dict[str, list[int]], members: int, share: float = 1.0) -> dict[str, Any]:
+    """Each partition with a member drawn at random, but for what is without an owner."""
+    owned: dict[str, list[tuple[str, int]]] = {f"c{m:03}": [] for m in range(members)}
+    for topic, values in lags.items():
+        for i in range(len(values)):
+            if random.random() < share:
+                owned[random.choice(list(owned))].append((topic, i))
+    return owned
+
+
+def steps(count: int) -> Callable[[], bool]:
+    """What stops a search after so many steps."""
+    left = iter(range(count))
+    return lambda: next(left, None) is None
+
+
+def wanted(rule: CountRule) -> tuple[Number, Number]:
+    window = load_window(rule)
+    return window.low, window.high
+
+
+def loads_of(plan: Plan) -> list[Fraction]:
+    """Load per weight of the members that take part, weights with mean 1."""
+    group = Group(plan.problem)
+    loads = dict.fromkeys(group.active, Fraction(0))
+    for p, m in enumerate(plan.member_of.tolist()):
+        if m != NOBODY:
+            loads[m] += group.lags[p] / group.weights[m]
+    return list(loads.values())
+
+
+def feasible_plans(rule: CountRule) -> list[Plan]:
+    """Every plan that keeps the rule."""
+    group = Group(rule.problem)
+    choices = [group.options.get(p, [NOBODY]) for p in range(len(group.lags))]
+    plans = (Plan(rule.problem, np.array(members, dtype=np.int32)) for members in product(*choices))
+    return [plan for plan in plans if violation(plan, rule) is None]
+
+
+# ---- differencing ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize("seed", seeds(12))
+def test_differencing_keeps_every_balance(seed: int, kind: str) -> None:
+    random = Random(f"{seed} {kind}")
+    problem = even_group(random, partitions=random.choice([3, 12, 40]), members=9, topics=4, kind=kind)
+    for balance in BALANCES:
+        rule = count_rule(problem, balance)
+        assert differencing.applies(rule)
+        plan = differencing.difference(rule)
+        assert violation(plan, rule) is None
+        if balance in ("topic", "both"):
+            assert np.ptp(plan.topic_counts, axis=1).max() <= 1
+        if balance in ("group", "both"):
+            assert np.ptp(plan.counts) <= 1
+
+
+@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize("seed", seeds(8))
+def test_differencing_pairs_at_best(seed: int, kind: str) -> None:
+    random = Random(f"{seed} {kind}")
+    members = random.randint(1, 4)
+    problem = group_of({"t": lags_of(random, random.randint(1, min(2 * members, 7)), kind)}, members)
+    best = exhaustive(problem, Goal(stickiness=0)).objective
+    for balance in ("both", "topic", "group"):
+        assert differencing.difference(count_rule(problem, balance)).spread == best
+
+
+def test_differencing_is_not_for_members_that_differ() -> None:
+    lags = {"t": [5, 4, 3, 2], "u": [1]}
+    alike = group_of(lags, 2)
+    members = {name: ["t", "u"] for name in alike.members}
+    assert differencing.applies(count_rule(alike))
+    for differing in (
+        evenlag.Problem.from_lags(lags, {"c000": ["t"], "c001": ["t", "u"]}),
+        evenlag.Problem.from_lags(lags, members, weights={"c000": 2}),
+        evenlag.Problem.from_lags(lags, members, max_partitions={"c000": 3}),
+        evenlag.Problem.from_lags(lags, members, pins=[("t", 0, "c000")]),
+    ):
+        assert not differencing.applies(count_rule(differing))
+
+
+# ---- subset sums -----------------------------------------------------------------------------------------------
+
+
+def column(values: list[int], dtype: Any) -> Any:
+    return np.array(values, dtype=dtype)
+
+
+def subsets(values: list[int]) -> Iterator[tuple[int, ...]]:
+    return (chosen for size in range(len(values) + 1) for chosen in combinations(range(len(values)), size))
+
+
+def missed(values: list[int], target: int, chosen: Any) -> int:
+    return abs(sum(values[i] for i in chosen) - target)
+
+
+@st.composite
+def subset_sums(draw: st.DrawFn, lowest: int) -> tuple[list[int], int, int, Any]:
+    """Values, target, distance and dtype; int64 where sums are far from its end."""
+    kind, dtype = draw(st.sampled_from([(9, np.int64), (10**6, object), (2**56, np.int64), (HUGE, object)]))
+    values = draw(st.lists(st.integers(lowest * kind, kind), min_size=1, max_size=9))
+    near = sum(draw(st.lists(st.sampled_from(values), max_size=4))) + draw(st.integers(-3, 3))
+    return values, near, draw(st.sampled_from([0, 1, kind // 8, 4 * kind * len(values)])), dtype
+
+
+@settings(max_examples=300 * CASES, deadline=None, derandomize=True)
+@given(subset_sums(lowest=-1), st.integers(0, 99))
+def test_nearest_subset_is_nearest(drawn: tuple[list[int], int, int, Any], seed: int) -> None:
+    values, target, within, dtype = drawn
+    least = min(missed(values, target, chosen) for chosen in subsets(values))
+    found = nearest_subset(column(values, dtype), target, within, np.random.default_rng(seed))
+    if found is None:
+        assert least > within or least == abs(target)
+        return
+    assert found.any()
+    assert missed(values, target, np.flatnonzero(found)) == least <= within
+
+
+@settings(max_examples=300 * CASES, deadline=None, derandomize=True)
+@given(subset_sums(lowest=0), st.integers(0, 9), st.integers(0, 99))
+def test_subset_of_size_is_nearest_of_its_size(
+    drawn: tuple[list[int], int, int, Any], size: int, seed: int
+) -> None:  # fmt: skip
+    values, target, within, dtype = drawn
+    size = min(size, len(values))
+    least = min(missed(values, target, chosen) for chosen in combinations(range(len(values)), size))
+    found = subset_of_size(column(values, dtype), size, target, within, np.random.default_rng(seed))
+    if found is None:
+        assert least > within or size == 0
+        return
+    assert found.sum() == size
+    assert missed(values, target, np.flatnonzero(found)) == least <= within
+
+
+@pytest.mark.parametrize("dtype", [np.int64, object])
+def test_there_is_no_subset_larger_than_all(dtype: Any) -> None:
+    values = [HUGE // 8, 5, 3, 1]
+    rng = np.random.default_rng(0)
+    assert subset_of_size(column(values, dtype), 5, sum(values), HUGE, rng) is None
+    everything = subset_of_size(column(values, dtype), 4, 0, HUGE, rng)
+    assert everything is not None
+    assert everything.all()
+
+
+# ---- patterns and covers ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=250 * CASES, deadline=None, derandomize=True)
+@given(st.randoms(use_true_random=False), st.sampled_from(LAGS), st.integers(0, 9), st.integers(0, 5))
+def test_patterns_are_all_subsets_in_the_window(random: Random, kind: str, count: int, size: int) -> None:
+    lags = lags_of(random, count, kind) if count else []
+    array = np.array(lags, dtype=object if sum(lags) > HUGE else np.int64)
+    centre = sum(random.sample(lags, min(size, count)))
+    low, high = centre - random.choice([0, 1, 500, HUGE]), centre + random.choice([0, 1, 500, HUGE])
+    expected = [
+        subset for subset in combinations(range(count), size) if low <= sum(lags[i] for i in subset) <= high
+    ]  # fmt: skip
+    found = patterns_within(array, size, low, high, 1_000)
+    assert found.shape == (len(expected), size)
+    assert sorted(map(tuple, found.tolist())) == expected
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_patterns_beyond_the_most_are_refused(seed: int) -> None:
+    random = Random(seed)
+    lags, size = np.array(lags_of(random, 9, "wide")), random.randint(1, 5)
+    expected = sum(4_000 * size <= lags[list(chosen)].sum() for chosen in combinations(range(9), size))
+    assert len(patterns_within(lags, size, 4_000 * size, HUGE, 1_000)) == expected > 0
+    with pytest.raises(TooManyError):
+        patterns_within(lags, size, 4_000 * size, HUGE, expected - 1)
+
+
+def test_patterns_of_too_many_halves_are_refused() -> None:
+    with pytest.raises(TooManyError):
+        patterns_within(np.arange(400), 6, 0, 10**6, 10**9)
+
+
+@pytest.mark.parametrize("seed", seeds(30))
+def test_cover_finds_what_is_there(seed: int) -> None:
+    random = Random(seed)
+    sizes = [random.choice([1, 2, 3, 4]) for _ in range(random.randint(2, 7))]
+    items = list(range(sum(sizes)))
+    random.shuffle(items)
+    rows, start = [], 0
+    for size in sizes:
+        rows.append(sorted(items[start : start + size]))
+        start += size
+    rows += [sorted(random.sample(items, min(random.choice([1, 2, 3, 4]), len(items)))) for _ in range(40)]
+    random.shuffle(rows)
+    blocks = [
+        np.array([row for row in rows if len(row) == size], dtype=np.int64).reshape(-1, size) for size in range(1, 5)
+    ]
+    found = cover(len(items), blocks, len(sizes), 5.0, seed)
+    assert found is not None
+    assert len(found) == len(sizes)
+    assert sorted(item for row in found for item in row.tolist()) == sorted(items)
+    assert all(row.tolist() in rows for row in found)
+
+
+def blocks_of(*rows: tuple[int, ...]) -> list[Any]:
+    sizes = sorted({len(row) for row in rows})
+    return [np.array([row for row in rows if len(row) == size], dtype=np.int64) for size in sizes]
+
+
+def test_there_is_no_cover_of_an_item_in_no_pattern() -> None:
+    assert cover(5, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is None
+    assert cover(4, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is not None
+
+
+def test_there_is_no_cover_by_patterns_that_overlap() -> None:
+    assert cover(4, blocks_of((0, 1), (1, 2), (1, 3)), 2, 5.0, 0) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
+    found = cover(4, blocks_of((0,), (1,), (2,), (3,), (0, 1), (2, 3), (1, 2)), count, 5.0, 0)
+    if count == 1:
+        assert found is None
+        return
+    assert found is not None
+    assert len(found) == count
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_the_best_cover_settles_the_optimum(seed: int) -> None:
+    random = Random(seed)
+    members = random.randint(2, 3)
+    count = random.randint(members, 10 if members == 2 else 9)
+    problem = group_of({"t": lags_of(random, count, random.choice(LAGS[:7]))}, members)
+    balance = random.choice(["both", "topic", "group", "none"] if count <= 6 else ["both", "topic", "group"])
+    rule = count_rule(problem, balance)
+    assert provable(rule)
+    best = int(exhaustive(problem, Goal(balance, 0)).objective)
+    limits = Limits(LIMIT, None, 2)
+    for spread in (best + 1, best + random.randint(1, 50), 2 * best + 1, sum(map(int, problem.lags)) + 1):
+        plan, bound = best_cover(rule, wanted(rule), spread, limits)
+        assert plan is not None
+        assert violation(plan, rule) is None
+        assert plan.spread == bound == best
+    if best > lower_bound(load_window(rule), resolve_objective(rule, stickiness=0)):
+        assert best_cover(rule, wanted(rule), best, limits) == (None, best)
+
+
+def test_covers_prove_nothing_where_partitions_or_members_differ() -> None:
+    lags = {"t": [5, 4, 3, 2], "u": [1, 1, 1]}
+    assert provable(count_rule(group_of(lags, 3), "group"))
+    assert not provable(count_rule(group_of(lags, 3), "both"))
+    assert not provable(count_rule(group_of(lags, 3, pins=[("t", 0, "c000")]), "group"))
+    assert not provable(count_rule(group_of(lags, 3, weights={"c000": 2}), "group"))
+    assert not provable(count_rule(group_of({"t": [1] * 21}, 3), "group"))
+
+
+# ---- evening out and relocation --------------------------------------------------------------------------------
+
+
+def searched_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
+    """A group of any kind that can be assigned, and a rule."""
+    random = Random(seed)
+    while True:
+        if random.random() < 0.35:
+            lags = {name: lags_of(random, random.randint(1, 14), random.choice(LAGS)) for name in ("t", "u")}
+            members = random.randint(2, 6)
+            problem = group_of(lags, members, owned=owners(random, lags, members, random.choice([0, 0.8, 1])))
+        else:
+            problem = random_problem(random, partitions=18, members=6, topics=4)
+        if not problem.active.any():
+            continue
+        try:
+            return problem, count_rule(problem, random.choice(BALANCES), random.choice([0, 0, 0, 1, 2])), random
+        except InfeasibleError:
+            continue
+
+
+def starts(rule: CountRule) -> list[Plan]:
+    """Plans to begin with: the fewest moves, a fresh one, today's and the published ones, where they keep the rule."""
+    plans = [keep_and_deal(rule), deal(rule), current_plan(rule.problem)]
+    for heuristic in HEURISTICS.values():
+        try:
+            plans.append(heuristic(rule.problem))
+        except EvenlagError:
+            continue
+    return [plan for plan in plans if violation(plan, rule) is None]
+
+
+def farthest_outside(plan: Plan, window: tuple[Number, Number]) -> Number:
+    """How far any load lies outside the window, the window widened to loads that there can be."""
+    unit = plan.problem.load_unit
+    low, high = window[0] // unit * unit, -(-window[1] // unit) * unit
+    return max(max(low - load, load - high, 0) for load in loads_of(plan))
+
+
+@pytest.mark.parametrize("search", [even_out, level])
+@pytest.mark.parametrize("seed", seeds(120))
+def test_evening_out_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
+    problem, rule, random = searched_case(seed)
+    window = wanted(rule)
+    found = starts(rule)
+    for start in random.sample(found, min(2, len(found))):
+        for keep_home in (False, True):
+            plan = search(start, rule, window, steps(random.choice([0, 3, 60])), seed, keep_home=keep_home)
+            assert violation(plan, rule) is None
+            pinned = problem.pins != NOBODY
+            assert (plan.member_of[pinned] == problem.pins[pinned]).all()
+            assert farthest_outside(plan, window) <= farthest_outside(start, window)
+            if keep_home:
+                assert plan.moves <= start.moves
+                home = (start.member_of == problem.owner) & (problem.owner != NOBODY)
+                assert (plan.member_of[home] == problem.owner[home]).all()
+
+
+@pytest.mark.parametrize("seed", seeds(10))
+def test_evening_out_reaches_the_window_where_there_is_much_to_choose_from(seed: int) -> None:
+    random = Random(seed)
+    lags = {"t": [random.randint(0, 1_000) for _ in range(60)]}
+    rule = count_rule(group_of(lags, 6))
+    start = HEURISTICS["range"](rule.problem)
+    plan = even_out(start, rule, wanted(rule), steps(2_000), seed)
+    assert start.spread > plan.spread == (sum(lags["t"]) % 6 > 0)
+
+
+@pytest.mark.parametrize("seed", seeds(80))
+def test_relocations_fall_within_their_moves(seed: int) -> None:
+    problem, rule, random = searched_case(seed)
+    start = keep_and_deal(rule)
+    for most in (None, start.moves, start.moves + 1, start.moves + random.randint(2, 6)):
+        greed, noise = random.choice([(1.0, 0.0), (0.0, 0.0), (0.6, 0.5)])
+        plans = relocate(
+            start, rule, wanted(rule), steps(60), seed, most_moves=most, greed=greed, noise=noise
+        )  # fmt: skip
+        assert plans[0] is start
+        spreads = [max(loads_of(plan)) - min(loads_of(plan)) for plan in plans]
+        assert all(later < earlier for earlier, later in zip(spreads, spreads[1:], strict=False))
+        for plan in plans:
+            assert violation(plan, rule) is None
+            moves = ((problem.owner != NOBODY) & (plan.member_of != problem.owner)).sum()
+            assert most is None or moves <= most
+
+
+def test_relocation_takes_the_exchange_that_moves_home() -> None:
+    lags = {"t": [9, 9, 1, 1]}
+    problem = group_of(lags, 2, owned={"c000": [("t", 0), ("t", 2)], "c001": [("t", 1), ("t", 3)]})
+    rule = count_rule(problem)
+    away = Plan(problem, np.array([0, 0, 1, 1], dtype=np.int32))
+    plans = relocate(away, rule, wanted(rule), steps(50), most_moves=away.moves)
+    assert (plans[-1].spread, plans[-1].moves) == (0, 0)
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------
+
+PROVOKING = {  # lags that each bound of load_window is the best one for
+    "giants": ({"t": [900, 5, 3, 2, 1, 1]}, 3),
+    "giants and what must go with them": ({"t": [100, 100, 7, 7, 6, 5]}, 3),
+    "near-giants that need a companion": ({"t": [35, 34, 0, 0, 0, 3, 3]}, 3),
+    "a near-giant among zeros": ({"t": [9, 8, 0, 0, 0, 5]}, 2),
+    "pairs": ({"t": [50, 41, 33, 30, 8, 5]}, 3),
+    "fewer partitions than members": ({"t": [7, 4]}, 3),
+    "one more for some": ({"t": [1_000, 1_001, 1_002, 1_003, 1_000]}, 2),
+    "one more for some of three": ({"t": [1_000, 1_001, 1_000, 1_003, 1_002, 1_000, 1_000]}, 3),
+    "pigeons": ({"t": [10, 10, 10, 10, 1, 1, 1]}, 3),
+    "giants of two topics": ({"t": [500, 400, 3], "u": [450, 2, 1]}, 3),
+    "giants of one topic beside big companions": ({"t": [500, 1, 1], "u": [90, 80, 70]}, 3),
+    "a topic of one": ({"t": [60], "u": [50, 10, 10], "v": [40, 1]}, 2),
+    "multiples": ({"t": [12, 18, 30, 6, 24]}, 2),
+    "huge": ({"t": [HUGE, HUGE - 1, HUGE - 5, 3]}, 2),
+}
+
+
+def assert_window_holds(rule: CountRule, plans: list[Plan]) -> Window:
+    window = load_window(rule)
+    assert plans
+    for plan in plans:
+        loads = loads_of(plan)
+        assert max(loads) >= window.high, plan.assignment
+        assert min(loads) <= window.low, plan.assignment
+    for kind, best in (
+        ("spread", min(max(loads) - min(loads) for loads in map(loads_of, plans))),
+        ("makespan", min(max(loads) for loads in map(loads_of, plans))),
+    ):
+        assert lower_bound(window, resolve_objective(rule, kind, 0)) <= best
+    return window
+
+
+@pytest.mark.parametrize("name", PROVOKING)
+@pytest.mark.parametrize("balance", BALANCES)
+def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: str) -> None:
+    rule = count_rule(group_of(*PROVOKING[name]), balance)
+    window = assert_window_holds(rule, feasible_plans(rule))
+    mean = Fraction(sum(map(int, rule.problem.lags)), len(rule.problem.members))
+    if balance == "both":
+        assert window.high > mean > window.low
+
+
+def tiny_case(seed: int) -> tuple[evenlag.Problem, CountRule]:
+    """At most 6 partitions and 3 members; every other group with owners, subscriptions, weights, pins and caps."""
+    random = Random(seed)
+    while True:
+        if seed % 2:
+            problem = random_problem(random, partitions=6, members=3, topics=3)
+        else:
+            sizes = random.choice([(6,), (5,), (4, 2), (3, 3), (1, 4), (2, 2, 2), (1, 1, 3)])
+            kind, members = random.choice(LAGS), random.randint(2, 3)
+            lags = {f"t{t}": lags_of(random, size, kind) for t, size in enumerate(sizes)}
+            problem = group_of(lags, members, owned=owners(random, lags, members, random.choice([0.5, 1])))
+        if not problem.active.any():
+            continue
+        try:
+            return problem, count_rule(problem, random.choice(BALANCES), random.choice([0, 0, 0, 1]))
+        except InfeasibleError:
+            continue
+
+
+@cache
+def tiny_plans(seed: int) -> list[Plan]:
+    return feasible_plans(tiny_case(seed)[1])
+
+
+@pytest.mark.parametrize("seed", seeds(160))
+def test_no_plan_lies_inside_the_window(seed: int) -> None:
+    assert_window_holds(tiny_case(seed)[1], tiny_plans(seed))
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> None:
+    random = Random(seed)
+    members = random.choice([2, 3, 3, 4])
+    total = random.randint(members, {2: 12, 3: 9, 4: 7}[members])
+    cut = random.choice([0, 0, random.randint(1, total - 1)])
+    lags = lags_of(random, total, random.choice(LAGS[:7]))
+    problem = group_of({"t": lags[cut:], "u": lags[:cut]} if cut else {"t": lags}, members)
+    for balance in BALANCES:
+        rule = count_rule(problem, balance)
+        for kind in ("spread", "makespan"):
+            bound = lower_bound(load_window(rule), resolve_objective(rule, kind, 0))
+            assert bound <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
+
+
+@pytest.mark.parametrize("seed", seeds(160))
+def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
+    problem, rule = tiny_case(seed)
+    if not (problem.owner != NOBODY).any():
+        return
+    fewest = min(plan.moves for plan in tiny_plans(seed))
+    assert rule.fewest_moves()[0] == fewest
+    most = max(plan.moves for plan in tiny_plans(seed))
+    for spread in (True, False):
+        least = {  # of plans with so many moves
+            moves: min(
+                max(loads) - (min(loads) if spread else 0)
+                for loads in (loads_of(plan) for plan in tiny_plans(seed) if plan.moves == moves)
+            )
+            for moves in {plan.moves for plan in tiny_plans(seed)}
+        }
+        bound = MoveBound(rule, load_window(rule), fewest, spread=spread)
+        bases = [bound.base(moves) for moves in range(fewest, most + 1)]
+        assert bases == sorted(bases, reverse=True)
+        assert bases[-1] >= bound.base(None)
+        for moves, base in least.items():
+            assert bound.base(moves) <= base
+        for price in (0, 1, 7, Fraction(1, 3), 1_000, HUGE):
+            for budget in (None, *range(fewest, most + 1)):
+                best = min(base + price * m for m, base in least.items() if budget is None or m <= budget)
+                assert bound.objective(price, budget) <= best, (price, budget)
+                assert bound.objective(price, budget, evaluations=3) <= best, (price, budget)
+
+
+def test_the_bound_on_moves_is_met_where_one_move_is_all_that_helps() -> None:
+    lags = {"t": [8, 8, 0, 0]}
+    problem = group_of(lags, 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
+    rule = count_rule(problem)
+    bound = MoveBound(rule, load_window(rule), 0)
+    plans = feasible_plans(rule)
+    for budget in range(3):
+        assert bound.base(budget) == min(plan.spread for plan in plans if plan.moves <= budget)
+    assert bound.objective(7, None) == min(plan.spread + 7 * plan.moves for plan in plans)
+    assert bound.objective(9, None) == min(plan.spread + 9 * plan.moves for plan in plans)
+
+
+# ---- the portfolio ---------------------------------------------------------------------------------------------
+
+
+def assert_even(problem: evenlag.Problem, result: evenlag.Result) -> list[int]:
+    """Every partition once, counts as even as can be; return the loads, summed up anew."""
+    lag = dict(zip(problem.partitions, map(int, problem.lags), strict=True))
+    taken = [name for these in result.assignment.values() for name in these]
+    assert sorted(taken) == problem.partitions
+    counts = [len(these) for these in result.assignment.values()]
+    assert max(counts) - min(counts) <= 1
+    for topic in problem.topics:
+        held = [sum(name == topic for name, _ in these) for these in result.assignment.values()]
+        assert max(held) - min(held) <= 1
+    loads = [sum(lag[name] for name in these) for these in result.assignment.values()]
+    assert result.spread == max(loads) - min(loads)
+    return loads
+
+
+@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize("seed", seeds(4))
+def test_at_most_two_each_are_solved(seed: int, kind: str) -> None:
+    random = Random(f"{seed} {kind}")
+    members = random.randint(2, 4)
+    problem = group_of({"t": lags_of(random, random.randint(1, min(2 * members, 7)), kind)}, members)
+    result = evenlag.solve(problem, time_limit=LIMIT)
+    assert_even(problem, result)
+    assert (result.status, result.spread) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)
+
+
+@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize(("partitions", "members"), [(31, 40), (80, 40), (101, 60), (400, 200)])
+def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, members: int, kind: str) -> None:
+    lags = lags_of(Random(f"{partitions} {kind}"), partitions, kind)
+    problem = group_of({"t": lags}, members)
+    result = evenlag.solve(problem, time_limit=LIMIT)
+    loads = assert_even(problem, result)
+    places = sorted(lags + [0] * (2 * members - partitions))
+    pairs = [a + b for a, b in zip(places[:members], reversed(places), strict=False)]
+    assert result.status == "OPTIMAL"
+    assert (min(loads), max(loads)) == (min(pairs), max(pairs))
+
+
+@pytest.mark.parametrize(("partitions", "members"), [(60, 12), (103, 17), (150, 30), (200, 20), (312, 60), (400, 80)])
+@pytest.mark.parametrize("seed", range(2))
+def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int) -> None:
+    random = Random(f"{partitions} {seed}")
+    problem = group_of({"t": [random.randint(0, 100) for _ in range(partitions)]}, members)
+    result = evenlag.solve(problem, time_limit=LIMIT)
+    loads = assert_even(problem, result)
+    assert result.status == "OPTIMAL"
+    assert result.spread == (sum(loads) % members > 0)  # no plan can do better
+
+
+@pytest.mark.parametrize("lag", [0, 1, 10**15, HUGE])
+@pytest.mark.parametrize(("partitions", "members"), [(7, 3), (60, 12), (61, 12), (5, 9), (400, 80)])
+def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: int, lag: int) -> None:
+    problem = group_of({"t": [lag] * partitions}, members)
+    result = evenlag.solve(problem, time_limit=LIMIT)
+    assert_even(problem, result)
+    assert (result.status, result.spread) == ("OPTIMAL", lag if partitions % members else 0)
+
+
+@pytest.mark.parametrize(("partitions", "members"), [(60, 12), (200, 20), (100, 33)])
+def test_zeros_beside_enough_others_are_solved(partitions: int, members: int) -> None:
+    lags = [0] * (partitions // 3) + [1] * (partitions - partitions // 3)
+    problem = group_of({"t": lags}, members)
+    result = evenlag.solve(problem, time_limit=LIMIT)
+    loads = assert_even(problem, result)
+    assert (result.status, result.spread) == ("OPTIMAL", sum(loads) % members > 0)
+
+
+@pytest.mark.parametrize(("partitions", "members"), [(60, 6), (100, 20), (400, 80)])
+def test_a_giant_gets_the_smallest_companions_and_the_others_are_even(partitions: int, members: int) -> None:
+    random = Random(partitions)
+    small = sorted(random.randint(0, 100) for _ in range(partitions - 1))
+    problem = group_of({"t": [HUGE, *small]}, members)
+    result = evenlag.solve(problem, time_limit=LIMIT)
+    loads = assert_even(problem, result)
+    each = partitions // members
+    top, rest = HUGE + sum(small[: each - 1]), sum(small[each - 1 :])
+    assert result.status == "OPTIMAL"
+    assert (max(loads), min(loads)) == (top, rest // (members - 1))
+
+
+def sticky_group(seed: int) -> evenlag.Problem:
+    random = Random(seed)
+    lags = {"t": [random.randint(0, 10_000) for _ in range(60)]}
+    return group_of(lags, 8, owned=owners(random, lags, 8))
+
+
+def group_of_three_topics(seed: int) -> evenlag.Problem:
+    random = Random(seed)
+    return group_of({name: lags_of(random, 17, "tailed") for name in ("t", "u", "v")}, 7)
+
+
+@pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
+def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.Problem]) -> None:
+    problem = make(5)
+    first, second = (
+        evenlag.solve(problem, deterministic=True, time_limit=600, work=2, seed=3) for _ in range(2)
+    )  # fmt: skip
+    assert first.assignment == second.assignment
+    assert (first.bound, first.status, first.method) == (second.bound, second.status, second.method)
+    assert first.stopped_by != "time"
+
+
+@pytest.mark.parametrize("gap", [0.001, 0.05, 0.5])
+@pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
+def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Problem], gap: float) -> None:
+    problem = make(6)
+    loosest = evenlag.solve(problem, time_limit=LIMIT, gap=10)
+    wide = max(gap, 0.2) if make is sticky_group else 10 * gap
+    result = evenlag.solve(problem, time_limit=LIMIT, gap=wide)
+    assert result.stopped_by in ("gap", "proof")
+    assert result.gap is not None
+    assert result.gap <= wide
+    assert result.objective <= loosest.objective or wide < 10
