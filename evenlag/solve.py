@@ -6,7 +6,6 @@ ever offers plans to the incumbent; every plan is checked independently before i
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable
 from fractions import Fraction
@@ -165,7 +164,7 @@ class _Search:
             if method == AUTO:
                 if self._has_owners:
                     self._polish()
-                    self._unless_settled(self._relocate)
+                    self._unless_settled(self._relocate_first)
                 self._unless_settled(self._even_out)
                 self._unless_settled(self._prove)
                 self._unless_settled(self._mip_where_it_helps)
@@ -218,22 +217,27 @@ class _Search:
             self.offer(plan, "deal")
         return plans
 
-    def _relocate(self) -> None:
-        """Go from the fewest moves towards even loads, as far as moves are worth it."""
+    def _relocate_first(self) -> None:
+        """Try a few ways where the MIP can go on from there, else more."""
+        fits = boolean_count(self.problem) <= LARGEST[AUTO_BACKEND]
+        self._relocate(RELOCATION_SHARE, range(2 * len(GREEDS) if fits else MOST_RELOCATIONS))
+
+    def _relocate(self, share: float, numbers: range) -> None:
+        """Go from the fewest moves towards even loads, as far as moves are worth it; again and again, with noise."""
         start = keep_and_deal(self.rule)
         self.offer(start, "deal")
-        stop = self.clock.stop(RELOCATION_SHARE)
+        stop = self.clock.stop(share)
         start = even_out(start, self.rule, self._wanted, self.clock.stop(0.05), self.seed, keep_home=True)
         self.offer(start, "relocation")
-        for seed, greed in enumerate(itertools.islice(itertools.cycle(GREEDS), MOST_RELOCATIONS), self.seed):
+        for number in numbers:
             most = self._moves_worth
             if stop() or self._settled() or (most is not None and most < start.moves):
                 break
-            noise = 0.0 if seed - self.seed < len(GREEDS) else NOISE
             points = relocate(
-                start, self.rule, self._wanted, stop, seed, most_moves=most, greed=greed, noise=noise
+                start, self.rule, self._wanted, stop, self.seed + number,
+                most_moves=most, greed=GREEDS[number % len(GREEDS)], noise=0.0 if number < len(GREEDS) else NOISE,
             )  # fmt: skip
-            best = min(points, key=self.goal.key)
+            best = min(points, key=self.goal.value)
             if self.goal.key(best) < self.goal.key(self.plan):
                 self.offer(best, "relocation")
                 self._improve(best, share=0.02)
@@ -252,8 +256,9 @@ class _Search:
 
     def _even_out(self) -> None:
         """Search for loads inside the window that the bounds leave, moves not counted."""
-        if not self._spread_alone and self.goal.max_moves is not None:
-            return  # it would keep no budget
+        most = self._moves_worth
+        if most is not None and most < int((self.problem.owner != NOBODY).sum()) // 2:
+            return  # it moves more than that
         if self._has_owners and self._spread_alone:  # fewer moves, if it comes as far from here
             plan = even_out(self.plan, self.rule, self._wanted, self.clock.stop(0.2), self.seed)
             self.offer(plan, "evening out")
@@ -270,6 +275,8 @@ class _Search:
     def _even_out_again(self) -> None:
         """Go on with that from the best plan, drawing anew, for the time that is left."""
         if not self._spread_alone:
+            if self._has_owners:
+                self._relocate(0.8, range(MOST_RELOCATIONS, 2 * MOST_RELOCATIONS))
             self._improve(self.plan, share=0.9, from_current=self.from_current)
             return
         stop, seed, start = self.clock.stop(0.9), self.seed, self.plan
@@ -282,9 +289,9 @@ class _Search:
                 idle = 0
 
     def _mip_where_it_helps(self) -> None:
-        """All the time left where moves count, most of it for small programs; large even ones are better evened out."""
+        """Most of the time left where moves count or the program is small; large even ones are better evened out."""
         if not self._spread_alone:
-            self._mip(AUTO_BACKEND)
+            self._mip(AUTO_BACKEND, share=0.7 if self._has_owners else 1.0)
         elif boolean_count(self.problem) <= SMALL_MIP:
             self._mip(AUTO_BACKEND, share=0.9)
         elif not pools.applies(self.rule, self.plan):

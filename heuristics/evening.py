@@ -14,8 +14,10 @@ from evenlag.heuristics.pools import Pools
 from evenlag.heuristics.relocate import exchange_worst
 from evenlag.heuristics.versus import against_all
 from evenlag.model.balance import CountRule
+from evenlag.model.clock import in_steps_of
 from evenlag.model.plan import Number, Plan
 
+STEPS_OF_A_POOL = 20  # what a pool takes, in steps of pairs
 PATIENCE = 3  # times through all pools without progress
 KICKS = 6  # times that the worst are helped at others' cost before pools are tried again: one, two, …
 
@@ -60,11 +62,12 @@ def even_out(
 
 def _in_pools(state: Levelling, stop: Callable[[], bool]) -> None:
     search = Pools(state)
+    stop_pools = in_steps_of(STEPS_OF_A_POOL, stop)
     best, best_plan = _score(state), state.member_of.copy()
     idle = 0
     while best[0] > 0 and idle < PATIENCE and not stop():
         idle += 1
-        while not stop() and search.step():
+        while not stop_pools() and search.step():
             pass
         for attempt in range(KICKS + 1 if search.few else 1):
             if attempt and not stop():

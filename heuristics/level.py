@@ -376,9 +376,20 @@ class Levelling:
             return 0
         if ranks is None:
             return int(most)
-        after = self.counts.copy()
-        after[[source, target]] += [-1, 1]
-        return int(ranks.cost(after) <= ranks.total)
+        saved, added = ranks.saved_and_added(self.counts)
+        return int(ranks.cost(self.counts) - saved[source] + added[target] <= ranks.total)
+
+    def hand_overs_with(self, m: int, others: Column) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether the total counts allow `m` to hand one partition over to each of `others`, and to take one over."""
+        boxes, ranks, counts = self.rule.total_boxes, self.rule.ranks, self.counts
+        gives = (counts[m] > boxes.lo[m]) & (counts[others] < boxes.hi[others])
+        takes = (counts[m] < boxes.hi[m]) & (counts[others] > boxes.lo[others])
+        if ranks is not None:
+            saved, added = ranks.saved_and_added(counts)
+            room = ranks.total - ranks.cost(counts)
+            gives &= added[others] - saved[m] <= room
+            takes &= added[m] - saved[others] <= room
+        return gives, takes
 
     def carry_out(self, a: int, b: int, give: Column, take: Column) -> None:
         """Exchange: `a` gives these partitions to `b` and takes those."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evenlag.heuristics.level import Levelling
 from evenlag.model.balance import CountRule
+from evenlag.model.clock import in_steps_of
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Index
 
@@ -23,6 +24,7 @@ Column = NDArray[Any]
 
 MOST_LOOKED_AT = 120_000  # exchanges of one step
 PARTNERS = 48
+STEPS = 3  # what one exchange takes, in steps of pairs
 MOST_POINTS = 4_000
 
 
@@ -61,6 +63,7 @@ def relocate(
     found = [plan]
     least = plan.spread
     step_down = 0 if len(plan.problem.lags) < 20_000 else 0.02
+    stop = in_steps_of(STEPS, stop)
     while not stop() and len(found) < MOST_POINTS and search.step(most_moves):
         spread = search.spread()
         if spread < least and float(least - spread) >= step_down * float(least):
@@ -74,6 +77,7 @@ def relocate(
 def exchange_worst(state: Levelling, stop: Callable[[], bool]) -> None:
     """Carry out such exchanges on a state whatever they move, until none helps or `stop`."""
     search = _Relocation(state, 0, greed=0.0, noise=0.0)
+    stop = in_steps_of(STEPS, stop)
     while not stop() and search.step(None):
         pass
 
@@ -91,23 +95,22 @@ class _Relocation:
         return int(scaled.max() - scaled.min()) * self.problem.load_unit
 
     def step(self, most_moves: int | None) -> bool:
-        """Carry out the best exchange of the worst member that has one; say whether there was any."""
+        """Carry out the best exchange of the worst member, if it has one; say whether to go on."""
         state = self.state
-        while True:
-            bad = np.where(self.stuck, 0, state.badness())
-            a = int(bad.argmax())
-            if bad[a] <= 0:
-                return False
-            found = self._best(a, None if most_moves is None else most_moves - self.moves)
-            if found is None:
-                self.stuck[a] = True
-                continue
-            b, give, take = found
-            a = int(state.active[a])
-            self.moves += self._cost(give, a, b).sum() + self._cost(take, b, a).sum()
-            state.carry_out(a, b, give, take)
-            self.stuck[:] = False
+        bad = np.where(self.stuck, 0, state.badness())
+        a = int(bad.argmax())
+        if bad[a] <= 0:
+            return False
+        found = self._best(a, None if most_moves is None else most_moves - self.moves)
+        if found is None:
+            self.stuck[a] = True
             return True
+        b, give, take = found
+        a = int(state.active[a])
+        self.moves += int(self._cost(give, a, b).sum() + self._cost(take, b, a).sum())
+        state.carry_out(a, b, give, take)
+        self.stuck[:] = False
+        return True
 
     def _best(self, a: int, budget: int | None) -> tuple[int, Column, Column] | None:
         """Rows are what the member gives (last: nothing), columns what it takes of others (last of each: nothing)."""
@@ -169,10 +172,9 @@ class _Relocation:
         )
         fits &= nothing[:, None] | problem.allowed[topics][:, holder]
         fits[nothing[:, None] & none_of_theirs[None, :]] = False
-        gives = {m: state.hand_overs_fit(me, m) > 0 for m in np.unique(holder).tolist()}
-        takes = {m: state.hand_overs_fit(m, me) > 0 for m in np.unique(holder).tolist()}
-        fits &= ~none_of_theirs[None, :] | np.array([gives[m] for m in holder.tolist()])
-        fits &= ~nothing[:, None] | np.array([takes[m] for m in holder.tolist()])
+        gives, takes = state.hand_overs_with(me, holder)
+        fits &= ~none_of_theirs | gives
+        fits &= ~nothing[:, None] | takes
         boxes = state.rule.topic_boxes
         if boxes is not None and state.topic_counts is not None:
             counts = state.topic_counts

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.heuristics.level import Levelling
+from evenlag.model.clock import in_steps_of
 from evenlag.model.problem import NOBODY
 
 MOST_SPLITS = 600_000  # of one member with all others
+SPLITS_OF_A_STEP = 20_000  # that take as long as one pair does elsewhere
 FILLED = 4  # smallest lags beside a partition that needs one to be in the window: not worth taking away
 
 Column = NDArray[Any]
@@ -43,6 +45,7 @@ def against_all(state: Levelling, stop: Callable[[], bool]) -> None:
     worth = lags[held]
     empty = held[:, -1] == NOBODY
     splits = _splits(slots)
+    stop = in_steps_of(1 + len(active) * splits.shape[1] // SPLITS_OF_A_STEP, stop)
     together = splits[slots - 1] == splits[2 * slots - 1]  # the two last slots with the same member
     loads = worth.sum(axis=1)
     positive = state.lags[state.lags > 0]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-PAIRS_PER_SECOND = 1_500
+STEPS_PER_SECOND = 500  # a step: about what it takes to look at one pair of members
 WORK_PER_SECOND = 0.05
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 
@@ -57,7 +57,7 @@ class Clock:
         if not self.deterministic:
             until = self.spent + share * self.left()
             return lambda: self.spent >= until
-        steps = int(PAIRS_PER_SECOND * share * self._budget)
+        steps = int(STEPS_PER_SECOND * share * self._budget)
 
         def stop() -> bool:
             nonlocal steps
@@ -73,3 +73,8 @@ class Clock:
     def work(self, share: float = 1.0) -> float | None:
         """Return a backend's work limit; None where the wall clock rules."""
         return WORK_PER_SECOND * share * self._budget if self.deterministic else None
+
+
+def in_steps_of(count: int, stop: Callable[[], bool]) -> Callable[[], bool]:
+    """Return the same question for steps that are each worth so many of the usual ones."""
+    return lambda: any(stop() for _ in range(count))
