@@ -37,7 +37,8 @@ def difference(rule: CountRule) -> Plan:
     problem = rule.problem
     items = np.flatnonzero(problem.assignable)
     classes = problem.topic_of[items] if rule.topic_boxes is not None else np.zeros(len(items), dtype=np.int32)
-    order = np.lexsort((-problem.lags[items].astype(np.float64), classes))
+    order = np.argsort(-problem.lags[items], kind="stable")
+    order = order[np.argsort(classes[order], kind="stable")]
     items, classes = items[order], classes[order]
     lags = problem.lags[items]
     _, starts = np.unique(classes, return_index=True)
@@ -73,6 +74,8 @@ class _Columns:
 
     def _peel(self) -> int:
         """Give every partition that is more than an even share a column with the smallest companions; count them."""
+        if len(self.lags) <= 2 * self.columns:
+            return 0  # two layers on top of one another are best as they are
         for column in range(self.columns - 1):
             left = self.columns - column
             sizes = self.tail - self.head
@@ -146,7 +149,9 @@ class _Columns:
             if not over[c]:
                 break
             items = np.arange(self.tail[c] - over[c], self.tail[c])
-            order = np.lexsort((loads, held)) if self.even_totals else np.argsort(loads, kind="stable")
+            order = (
+                np.lexsort((loads.astype(np.float64), held)) if self.even_totals else np.argsort(loads, kind="stable")
+            )
             takers = order[: len(items)]
             takers = takers[np.argsort(loads[takers], kind="stable")]
             loads[takers] += self.lags[items]

@@ -258,8 +258,11 @@ class Levelling:
         if found is None:
             return False
         new_a, new_b = self._after(a, b, *found)
-        if around and not (self.low - around <= min(new_a, new_b) and max(new_a, new_b) <= self.high + around):
-            return False
+        lowest, highest = min(self.scaled[a], self.scaled[b]), max(self.scaled[a], self.scaled[b])
+        if around:
+            lowest, highest = self.low - around, self.high + around
+        if not (lowest <= min(new_a, new_b) and max(new_a, new_b) <= highest):
+            return False  # with unequal weights nearer together may still be farther out
         self.carry_out(a, b, *found)
         return bool(abs(new_a - new_b) < abs(apart))
 
@@ -289,15 +292,31 @@ class Levelling:
         give, take = self._exchanges(a, b, self.held[a], self.held[b])
         if not len(give):
             return None
-        if len(give) > most:
-            sample = self.rng.permutation(len(give))[:most]
-            give, take = give[sample], take[sample]
         changes = (self._lag(give) - self._lag(take)) * (self.factors[a] + self.factors[b])
-        chosen = nearest_subset(changes, change, within, self.rng)
-        if chosen is None:
+        surely, sample = self._sample(changes, change, most)
+        chosen = nearest_subset(changes[sample], change - changes[surely].sum(), within, self.rng)
+        if chosen is None and not len(surely):
             return None
-        give, take = give[chosen], take[chosen]
+        kept = surely if chosen is None else np.concatenate([surely, sample[chosen]])
+        give, take = give[kept], take[kept]
         return give[give != NOBODY], take[take != NOBODY]
+
+    def _sample(self, changes: Column, wanted: Any, most: int) -> tuple[Column, Column]:
+        """Exchanges that are surely wanted, and those to choose from: half the biggest that are left, half any.
+
+        Where many are needed the biggest are wanted, as long as together they do not reach what is wanted.
+        """
+        everything = np.arange(len(changes))
+        if len(changes) <= most:
+            return everything[:0], everything
+        towards = changes if wanted > 0 else -changes
+        useful = np.flatnonzero((towards > 0) & (towards <= abs(wanted)))
+        useful = useful[np.argsort(-towards[useful], kind="stable")]
+        enough = int(np.searchsorted(np.cumsum(towards[useful]), abs(wanted), side="right"))
+        sure = max(enough - most // 2, 0)
+        biggest = useful[sure : sure + most // 2]
+        others = self.rng.permutation(np.setdiff1d(everything, useful[: sure + most // 2]))[: most - len(biggest)]
+        return useful[:sure], self.rng.permutation(np.concatenate([biggest, others]))
 
     def _split_pool(self, a: int, b: int, change: Any, within: Any, most: int) -> tuple[Column, Column] | None:
         """All ways to split a sample of the pair's partitions: each counts as a large number besides its lag."""

@@ -128,7 +128,10 @@ class _Relocation:
         change = won[None, :] - lost[:, None]
         mine = state.scaled[me] + change * state.factors[me]
         other = state.scaled[holder] - change * state.factors[holder]
-        before = self._distance(np.array([state.scaled[me]]))[0] ** 2 + self._distance(state.scaled[holder]) ** 2
+        before = (
+            self._distance(np.array([state.scaled[me]], dtype=state.dtype))[0] ** 2
+            + self._distance(state.scaled[holder]) ** 2
+        )
         gain = before - self._distance(mine) ** 2 - self._distance(other) ** 2
         cost = self._costs(ours, theirs, me, holder)
         fits &= gain > 1e-9 * before

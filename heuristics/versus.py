@@ -27,9 +27,11 @@ Whole = NDArray[np.int64]
 
 
 def applies(state: Levelling) -> bool:
-    """Whether all splits of a member's pairs can be listed; state must be of one class, members alike."""
-    slots = max((len(items) for items in state.held), default=0)
-    return slots <= 7 and len(state.active) * comb(2 * slots, slots) // 2 <= MOST_SPLITS
+    """Whether all splits of a member's pairs can be listed; the state must be of one class, its members alike."""
+    counts = state.counts[state.active]
+    slots = int(counts.max(initial=0))
+    even = slots - int(counts.min(initial=slots)) <= 1  # nobody has more than one slot empty
+    return even and slots <= 7 and len(state.active) * comb(2 * slots, slots) // 2 <= MOST_SPLITS
 
 
 def against_all(state: Levelling, stop: Callable[[], bool]) -> None:

@@ -436,7 +436,7 @@ def test_evening_out_of_few_each_keeps_to_what_restricts_them(
 @pytest.mark.parametrize("seed", seeds(12))
 def test_evening_out_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
     random = Random(seed)
-    weights = {name: random.choice([0.5, 1, 2, 3]) for name in ("c000", "c001", "c002")}
+    weights = {"c000": 0.5, "c001": random.choice([2, 3]), "c002": 0.5}
     problem = group_of({"t": lags_of(random, random.randint(2, 3), "few")}, 3, weights=weights)
     rule = count_rule(problem, "none")
     for start in feasible_plans(rule):
