@@ -26,8 +26,8 @@ format: .venv/.ready ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/.ready ## print the benchmark tables
-	$(BIN)/python -m benchmarks
+bench: .venv/.ready ## measure beside other solvers; tables go to docs/benchmarks.md
+	$(BIN)/python -m benchmarks $(tables)
 
 lock: .venv/.ready ## resolve constraints.txt anew
 	$(BIN)/pip install --quiet uv

@@ -1,6 +1,7 @@
 """evenlag beside what else there is, on the same groups, one after another in one run."""
 
 import argparse
+import re
 from pathlib import Path
 
 from benchmarks.tables import TABLES
@@ -8,13 +9,19 @@ from benchmarks.tables import TABLES
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Written by `make bench` (about half an hour on two cores). A gap is (spread − proven bound) / mean load. Times are of
-a shared machine: compare them within a table only.
+Written by `make bench` (about half an hour on two cores; `make bench tables="scale rules"` renews some of them). A gap
+is (spread − proven bound) / mean load. Times are of a shared machine: compare them within a table only.
 """
 
 
+def sections() -> dict[str, str]:
+    """Tables that docs/benchmarks.md has already, by name."""
+    text = DOCS.read_text() if DOCS.exists() else ""
+    return dict(re.findall(r"<!-- table (\w+) -->\n(.*?)(?=<!-- table |\Z)", text, flags=re.DOTALL))
+
+
 def main() -> None:
-    """Run the tables asked for; write docs/benchmarks.md when all of them are."""
+    """Run the tables asked for and write them to docs/benchmarks.md, each as soon as it is done."""
     names = [table.__name__ for table in TABLES]
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("tables", nargs="*", default=names, help=f"which ones to run: {', '.join(names)}; default all")
@@ -23,15 +30,17 @@ def main() -> None:
     unknown = set(options.tables) - set(names)
     if unknown:
         parser.error(f"no table {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    lines = [HEAD, f"Seed {options.seed}.\n"]
     for table in TABLES:
-        if table.__name__ in options.tables:
-            for line in table(options.seed):
-                print(line, flush=True)
-                lines.append(line)
-    if len(options.tables) == len(TABLES):
-        DOCS.write_text("\n".join(lines) + "\n")
-        print(f"written: {DOCS.relative_to(Path.cwd()) if DOCS.is_relative_to(Path.cwd()) else DOCS}")
+        if table.__name__ not in options.tables:
+            continue
+        lines = []
+        for line in table(options.seed):
+            print(line, flush=True)
+            lines.append(line)
+        done = sections()
+        done[table.__name__] = "\n".join([*lines, "", f"Seed {options.seed}.", "", ""])
+        DOCS.write_text(HEAD + "\n" + "".join(f"<!-- table {name} -->\n{done[name]}" for name in names if name in done))
+    print(f"written: {DOCS.relative_to(Path.cwd()) if DOCS.is_relative_to(Path.cwd()) else DOCS}")
 
 
 main()

@@ -60,7 +60,7 @@ def grid(seed: int) -> Iterator[str]:
 
 def heuristics(seed: int) -> Iterator[str]:
     """Every published heuristic and the solver: spread, and time as a ratio to `lag-aware` in the same run."""
-    yield "\n## Published heuristics: spread as a share of the mean load\n"
+    yield "## Published heuristics: spread as a share of the mean load\n"
     sizes = GRID[:5]
     yield from header("lags", "strategy", *(f"{p} × {c}" for p, c in sizes), "time / lag-aware")
     for kind in LAGS:
@@ -79,7 +79,7 @@ def heuristics(seed: int) -> Iterator[str]:
 
 def scale(seed: int) -> Iterator[str]:
     """How time and memory grow with the group."""
-    yield "\n## Scale: limit 10 s\n"
+    yield "## Scale: limit 10 s\n"
     yield from header("lags", "P × C", "topics", "balance", "gap", "status", "seconds", "× first", "peak MB")
     for kind in LAGS:
         least = None
@@ -101,7 +101,7 @@ def scale(seed: int) -> Iterator[str]:
 
 def rules(seed: int) -> Iterator[str]:
     """Many topics and mixed subscriptions."""
-    yield "\n## Topics and subscriptions: gap at 2 s (topics) and 5 s (mixed)\n"
+    yield "## Topics and subscriptions: gap at 2 s (topics) and 5 s (mixed)\n"
     yield from header("group", "balance", "spread / mean load", "gap", "status", "seconds")
     cases = [
         (f"{t} topics × {c} members, {kind}", many_topics(kind, t, c, seed), balance, 2.0)
@@ -119,7 +119,7 @@ def rules(seed: int) -> Iterator[str]:
 
 def frontiers(seed: int) -> Iterator[str]:
     """What moves buy: spread beyond the unbound optimum, at shares of all partitions moved."""
-    yield "\n## Moves: spread over the bound, as a share of the mean load, `compare.frontier` in 5 s\n"
+    yield "## Moves: spread over the bound, as a share of the mean load, `compare.frontier` in 5 s\n"
     shares = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
     yield from header("group", *(f"{share:.0%} moved" for share in shares), "points", "seconds")
     for partitions, members in ((50, 5), (200, 20), (5000, 500)):
@@ -139,7 +139,7 @@ def frontiers(seed: int) -> Iterator[str]:
 
 def without_counts(seed: int) -> Iterator[str]:
     """Balance `none`, beside Karmarkar and Karp's differencing, which knows no counts."""
-    yield "\n## No count rule: spread over the bound, as a share of the mean load\n"
+    yield "## No count rule: spread over the bound, as a share of the mean load\n"
     yield from header("lags", "P × C", "numberpartitioning (Karmarkar–Karp)", "evenlag 2 s", "status")
     for kind in LAGS:
         for partitions, members in GRID[:5]:
