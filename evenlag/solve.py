@@ -39,6 +39,7 @@ METHODS = (AUTO, *BACKENDS, *HEURISTICS)
 AUTO_BACKEND = "cp-sat"
 TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where weights make them fractions
 LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be back, in less
+MOVE_BOUND_SHARE = 0.1  # of the time left
 RELOCATION_SHARE = 0.3  # of the time left
 MOST_RELOCATIONS = 1_000
 NOISE = 0.5  # how far, as a share, later relocations misjudge an exchange
@@ -200,7 +201,9 @@ class _Search:
         if self._has_owners and (self.goal.stickiness or self.goal.max_moves is not None):
             spread = self.goal.kind == "spread"
             moves = MoveBound(self.rule, self._window, self.moves_bound, spread=spread)
-            self.raise_bound(whole(moves.objective(self.goal.stickiness, self.goal.max_moves)))
+            self.raise_bound(
+                whole(moves.objective(self.goal.stickiness, self.goal.max_moves, self.clock.stop(MOVE_BOUND_SHARE)))
+            )
         self.bounds_seconds = self.clock.spent - started
 
     def _polish(self) -> None:
@@ -210,21 +213,28 @@ class _Search:
 
     def _deal(self) -> list[Plan]:
         """Offer the stickiest plan and a fresh one, where the budget of moves allows it."""
-        plans = [keep_and_deal(self.rule)] if self._has_owners else []
+        plans = [self._stickiest] if self._has_owners else []
         if self.goal.max_moves is None or not self._has_owners:
             plans.append(deal(self.rule))
         for plan in plans:
             self.offer(plan, "deal")
         return plans
 
+    @cached_property
+    def _stickiest(self) -> Plan:
+        """A plan with the fewest moves."""
+        return keep_and_deal(self.rule)
+
     def _relocate_first(self) -> None:
         """Try a few ways where the MIP can go on from there, else more."""
+        if not self.clock.deterministic and self.clock.left() < 2 * self.bounds_seconds:
+            return  # the start alone takes about as long as the bounds took
         fits = boolean_count(self.problem) <= LARGEST[AUTO_BACKEND]
         self._relocate(RELOCATION_SHARE, range(2 * len(GREEDS) if fits else MOST_RELOCATIONS))
 
     def _relocate(self, share: float, numbers: range) -> None:
         """Go from the fewest moves towards even loads, as far as moves are worth it; again and again, with noise."""
-        start = keep_and_deal(self.rule)
+        start = self._stickiest
         self.offer(start, "deal")
         stop = self.clock.stop(share)
         start = even_out(start, self.rule, self._wanted, self.clock.stop(0.05), self.seed, keep_home=True)

@@ -9,7 +9,7 @@ import numpy as np
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.flow import Cells
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.problem import NOBODY, Index, Ints, Problem
 
 
 def deal(rule: CountRule) -> Plan:
@@ -20,9 +20,8 @@ def deal(rule: CountRule) -> Plan:
     counts = rule.some_counts()
     member_of = problem.pins.copy()
     if problem.equal_subscriptions and rule.topic_boxes is None:
-        _deal_rounds(
-            problem, member_of, np.flatnonzero(problem.assignable), _left(problem, member_of, counts).sum(axis=0)
-        )
+        room = _left(problem, member_of, counts).sum(axis=0)
+        _deal_rounds(problem, member_of, np.flatnonzero(problem.assignable), room, _scaled(problem, member_of))
     else:
         _deal_topics(problem, member_of, counts)
     return Plan(problem, member_of)
@@ -51,18 +50,27 @@ def _left(problem: Problem, member_of: Index, counts: Cells) -> Cells:
 
 def _deal_topics(problem: Problem, member_of: Index, counts: Cells) -> None:
     room = _left(problem, member_of, counts)
+    loads = _scaled(problem, member_of)
     sizes = [float(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
     for t in sorted(range(len(problem.topics)), key=lambda t: (-sizes[t], t)):
         if room[t].any():
             here = np.arange(problem.topic_starts[t], problem.topic_starts[t + 1])
-            _deal_rounds(problem, member_of, here, room[t])
+            _deal_rounds(problem, member_of, here, room[t], loads)
 
 
-def _deal_rounds(problem: Problem, member_of: Index, partitions: Cells, room: Cells) -> None:
-    """Deal the free ones of `partitions`, biggest first, in rounds: one to each member with room, lightest first."""
+def _scaled(problem: Problem, member_of: Index) -> Ints:
+    """Loads · factors of a plan that is not finished."""
+    loads: Ints = Plan(problem, member_of.copy()).loads * problem.load_factors
+    return loads
+
+
+def _deal_rounds(problem: Problem, member_of: Index, partitions: Cells, room: Cells, loads: Ints) -> None:
+    """Deal the free ones of `partitions`, biggest first, in rounds: one to each member with room, lightest first.
+
+    `member_of` and `loads` are brought up to date.
+    """
     free = partitions[member_of[partitions] == NOBODY]
     queue = free[np.lexsort((free, -problem.lags[free].astype(np.float64)))]
-    loads = Plan(problem, member_of.copy()).loads * problem.load_factors
     room = room.copy()
     start = 0
     while start < len(queue):

@@ -117,6 +117,10 @@ class CountRule:
 
     def fewest_moves(self) -> tuple[int, Cells]:
         """Return the fewest moves the rule allows, and counts n[t, m] that reach it."""
+        return self._fewest_moves
+
+    @cached_property
+    def _fewest_moves(self) -> tuple[int, Cells]:
         counts = self._counts(keep_owned=True)
         kept = np.minimum(counts - self.network.pinned, self.network.owned).sum()
         pinned = self.problem.pins != NOBODY

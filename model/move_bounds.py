@@ -10,6 +10,7 @@ one width are found at one of the loads where these numbers change.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -129,20 +130,25 @@ class MoveBound:
         end = np.unique(np.concatenate([table["down"], table["down_takes"], [self.high]]))
         return begin, end
 
-    def base(self, budget: int | None) -> Number:
-        """Return a lower bound of the spread (or makespan) of plans within a budget of moves, in messages."""
-        return self._width(budget) * self.unit
+    def base(self, budget: int | None, stop: Callable[[], bool] = lambda: False) -> Number:
+        """Return a lower bound of the spread (or makespan) of plans within a budget of moves, in messages.
 
-    def _width(self, budget: int | None) -> int:
+        `stop` is asked now and then: the bound is true whenever that ends the search for a better one.
+        """
+        return self._width(budget, stop) * self.unit
+
+    def _width(self, budget: int | None, stop: Callable[[], bool]) -> int:
         lower = max(self.high - self.low, 0) if self.spread_counts else self.high
         if budget is None or self.moves(lower) <= budget:
             return lower
         upper = max(lower, 1)
         while self.moves(upper) > budget:
-            if upper >= self._enough:
+            if upper >= self._enough or stop():
                 return lower
-            upper *= 2
+            lower, upper = upper, 2 * upper
         while upper - lower > 1:
+            if stop():
+                return lower
             middle = (lower + upper) // 2
             lower, upper = (lower, middle) if self.moves(middle) <= budget else (middle, upper)
         return upper
@@ -153,13 +159,15 @@ class MoveBound:
         problem = self.rule.problem
         return 2 * problem.total_lag * max((int(factor) for factor in problem.load_factors), default=1) + 2
 
-    def objective(self, price: Number, budget: int | None, evaluations: int = 120) -> Number:
-        """Return a lower bound of base + price · moves over all plans within the budget.
+    def objective(
+        self, price: Number, budget: int | None, stop: Callable[[], bool] = lambda: False, evaluations: int = 120
+    ) -> Number:
+        """Return a lower bound of base + price · moves over all plans within the budget; `stop` as in `base`.
 
         Between two widths a plan costs at least the smaller width and the moves of the larger; the interval where
         that is least is halved again and again.
         """
-        first = self._width(budget)
+        first = self._width(budget, stop)
         if price == 0:
             return first * self.unit
         last = max(self._enough, first + 1)
@@ -171,6 +179,8 @@ class MoveBound:
         intervals = [entry(first, last)]
         for _ in range(evaluations):
             bound, lower, upper = intervals[0]
+            if stop():
+                break
             if ends[lower] == ends[upper]:
                 return bound
             heapq.heappop(intervals)
