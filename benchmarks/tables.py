@@ -80,7 +80,9 @@ def heuristics(seed: int) -> Iterator[str]:
 def scale(seed: int) -> Iterator[str]:
     """How time and memory grow with the group."""
     yield "## Scale: limit 10 s\n"
-    yield from header("lags", "P × C", "topics", "balance", "gap", "status", "seconds", "× first", "peak MB")
+    yield from header(
+        "lags", "P × C", "topics", "balance", "gap", "status", "seconds", "× first", "peak MB of arrays in 2 s"
+    )
     for kind in LAGS:
         least = None
         for partitions, members, topics, balance in (

@@ -140,11 +140,12 @@ def _on_the_way(rule: CountRule, window: Window, clock: Clock, seed: int) -> lis
 def _bounded(points: list[FrontierPoint], moves: MoveBound, clock: Clock) -> list[FrontierPoint]:
     """Raise the points' bounds by what so many moves can bring at best, the outermost first."""
     bounds = {point.moves: point.bound for point in points}
+    stop = clock.stop()
     order = sorted(range(len(points)), key=lambda i: min(i, len(points) - 1 - i))
     for i in order:
-        if not clock.deterministic and clock.left() <= 0:
+        if stop():
             break
-        bounds[points[i].moves] = max(bounds[points[i].moves], whole(moves.base(points[i].moves)))
+        bounds[points[i].moves] = max(bounds[points[i].moves], whole(moves.base(points[i].moves, stop)))
     best: Number = 0
     for point in reversed(points):
         best = bounds[point.moves] = max(best, bounds[point.moves])
