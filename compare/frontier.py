@@ -18,7 +18,7 @@ from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.solve import solve
+from evenlag.solve import AUTO_BACKEND, solve
 
 PATHS = ((1.0, 0.0), (0.6, 0.0), (1.0, 0.5), (0.3, 0.5))  # greed and noise of relocations (heuristics/relocate.py)
 
@@ -106,7 +106,7 @@ def frontier(
     window = load_window(rule)
     plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
     budgets = _budgets(fewest.moves, widest.moves)
-    provable = boolean_count(problem) <= LARGEST["cp-sat"]
+    provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
     for number, budget in enumerate(budgets):
         if progress is not None:

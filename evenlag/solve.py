@@ -146,7 +146,6 @@ class _Search:
         self.method, self.fallback, self.from_current = "none", False, False
         self.moves_bound = 0
         self.bounds_seconds = 0.0
-        self.method_asked = AUTO
         self.bound: Number = 0
         self.stopped_by: str | None = None
         self.until: Number | None = None  # stop as soon as it is known whether the objective can fall below this
@@ -156,7 +155,6 @@ class _Search:
 
     def run(self, method: str) -> None:
         """Run the stages in order until one settles the matter."""
-        self.method_asked = method
         self._baselines()
         if self.incumbent is None:
             self._deal()
@@ -211,14 +209,12 @@ class _Search:
         share = 0.05 if self.proven else 0.2
         self._improve(self.plan, share=share, from_current=self.from_current)
 
-    def _deal(self) -> list[Plan]:
+    def _deal(self) -> None:
         """Offer the stickiest plan and a fresh one, where the budget of moves allows it."""
-        plans = [self._stickiest] if self._has_owners else []
+        if self._has_owners:
+            self.offer(self._stickiest, "deal")
         if self.goal.max_moves is None or not self._has_owners:
-            plans.append(deal(self.rule))
-        for plan in plans:
-            self.offer(plan, "deal")
-        return plans
+            self.offer(deal(self.rule), "deal")
 
     @cached_property
     def _stickiest(self) -> Plan:
@@ -259,9 +255,7 @@ class _Search:
         budget = self.goal.max_moves
         if not self.goal.stickiness:
             return budget
-        window = self._window
-        base = window.high - window.low if self.goal.kind == "spread" else window.high
-        worth = int((self.value - max(base, 0)) // self.goal.stickiness)
+        worth = int((self.value - self._window.least(self.goal.kind)) // self.goal.stickiness)
         return worth if budget is None else min(worth, budget)
 
     def _even_out(self) -> None:
@@ -300,9 +294,12 @@ class _Search:
 
     def _mip_where_it_helps(self) -> None:
         """Most of the time left where moves count or the program is small; large even ones are better evened out."""
+        booleans = boolean_count(self.problem)
+        if booleans > LARGEST[AUTO_BACKEND]:
+            return
         if not self._spread_alone:
             self._mip(AUTO_BACKEND, share=0.7 if self._has_owners else 1.0)
-        elif boolean_count(self.problem) <= SMALL_MIP:
+        elif booleans <= SMALL_MIP:
             self._mip(AUTO_BACKEND, share=0.9)
         elif not pools.applies(self.rule, self.plan):
             self._mip(AUTO_BACKEND, share=0.4)
@@ -347,8 +344,6 @@ class _Search:
 
     def _mip(self, backend: str, share: float = 1.0) -> None:
         booleans = boolean_count(self.problem)
-        if booleans > LARGEST[backend] and self.method_asked == AUTO:
-            return
         if booleans > LARGEST[backend]:
             self.notes.append(f"{backend}: not tried, its model would have {booleans:,} booleans")
             return

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
-from evenlag.model.plan import Plan
+from evenlag.model.plan import Plan, by_member
 from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
@@ -60,10 +59,7 @@ class _Search:
         self.loads = plan.loads.astype(self.dtype)
         self.counts, self.topic_counts = plan.counts.copy(), plan.topic_counts.copy()
         self.moves = plan.moves
-        movable = np.flatnonzero((problem.pins == NOBODY) & (self.member_of != NOBODY))
-        order = movable[np.argsort(self.member_of[movable], kind="stable")]
-        starts = np.searchsorted(self.member_of[order], np.arange(len(problem.members) + 1))
-        self.held = [order[a:b] for a, b in pairwise(starts.tolist())]
+        self.held = by_member(self.member_of, len(problem.members), problem.pins == NOBODY)
         # A pair need not be looked at again before something that its exchanges depend on has changed.
         self.version = [0] * len(problem.members)
         self.extremes = 0
@@ -213,11 +209,7 @@ class _Search:
         boxes, ranks = self.rule.member_boxes, self.rule.ranks
         if self.counts[source] - 1 < boxes.lo[source] or self.counts[target] + 1 > boxes.hi[target]:
             return False
-        if ranks is None:
-            return True
-        after = self.counts.copy()
-        after[[source, target]] += [-1, 1]
-        return ranks.cost(after) <= ranks.total
+        return ranks is None or bool(ranks.allows(self.counts, source, target))
 
     def _distance_change(self, topics: Column, source: int, target: int) -> Column:
         boxes = self.rule.topic_boxes

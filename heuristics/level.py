@@ -15,14 +15,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.heuristics.arrays import rank_within
 from evenlag.model.balance import CountRule
-from evenlag.model.plan import Number, Plan
+from evenlag.model.plan import Number, Plan, by_member
 from evenlag.model.problem import NOBODY, Index
 
 Column = NDArray[Any]
@@ -35,38 +35,11 @@ KICK_CHOICES = 8
 PATIENCE = 25  # steps per member without progress before the search gives up
 
 
-def level(
-    plan: Plan,
-    rule: CountRule,
-    window: tuple[Number, Number],
-    stop: Callable[[], bool],
-    seed: int = 0,
-    *,
-    keep_home: bool = False,
-) -> Plan:
-    """Return a plan with loads nearer to `window`, which is reached by a proven optimum.
-
-    Parameters
-    ----------
-    plan : Plan
-        Must keep the rule.
-    rule : CountRule
-    window : (low, high)
-        Loads per weight, in messages, beyond which no plan can be bettered (model/bounds.py).
-    stop : callable
-        Asked before each pair of members.
-    seed : int
-    keep_home : bool
-        Leave every partition that is with its owner where it is, so that the plan gets no more moves.
-    """
-    search = Levelling(plan, rule, window, seed, keep_home=keep_home)
-    search.rounds(stop)
-    search.worst_first(stop)
-    return Plan(plan.problem, search.member_of)
-
-
 class Levelling:
-    """The state of the search; loads are scaled by `load_factors` so that members compare."""
+    """The state of the search; loads are scaled by `load_factors` so that members compare.
+
+    The parameters are those of `even_out`.
+    """
 
     def __init__(
         self, plan: Plan, rule: CountRule, window: tuple[Number, Number], seed: int, *, keep_home: bool = False
@@ -74,7 +47,6 @@ class Levelling:
         problem = self.problem = plan.problem
         self.rule = rule
         self.rng = np.random.default_rng(seed)
-        self.member_of = plan.member_of.copy()
         self.active = np.flatnonzero(problem.active)
         factor = max((int(f) for f in problem.load_factors), default=1)
         fits = 8 * max(problem.total_lag, 1) * factor * factor < 2**62
@@ -96,10 +68,7 @@ class Levelling:
         self.scaled = plan.loads.astype(self.dtype) * self.factors
         self.counts = plan.counts.copy()
         self.topic_counts = None if self.one_class or self.rule.topic_boxes is None else plan.topic_counts.copy()
-        chosen = np.flatnonzero(self.free)
-        order = chosen[np.argsort(member_of[chosen], kind="stable")]
-        starts = np.searchsorted(member_of[order], np.arange(len(self.problem.members) + 1))
-        self.held = [order[a:b] for a, b in pairwise(starts.tolist())]
+        self.held = by_member(member_of, len(self.problem.members), self.free)
         self.giant = np.array([self._holds_giant(m) for m in range(len(self.held))], dtype=bool)
 
     def _holds_giant(self, m: int) -> bool:
@@ -148,8 +117,9 @@ class Levelling:
                 self.spared[:] = False
             if worst <= 0 or stop() or step - since > PATIENCE * min(count + PATIENCE, len(self.lags)):
                 break
-            if (step - since) // (KICK * (1 + count // 10)) > kicked:
-                kicked = (step - since) // (KICK * (1 + count // 10))
+            due = (step - since) // (KICK * (1 + count // 10))
+            if due > kicked:
+                kicked = due
                 if worst > best[0]:
                     self.start_from(best_plan)
                 self.kick()
@@ -239,9 +209,12 @@ class Levelling:
 
     def badness(self) -> Column:
         """How far each active member's load lies outside the window."""
-        scaled = self.scaled[self.active]
-        bad: Column = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
-        return bad
+        return self.outside(self.scaled[self.active])
+
+    def outside(self, scaled: Column) -> Column:
+        """How far loads · factors lie outside the window."""
+        distance: Column = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
+        return distance
 
     # ---- one pair ------------------------------------------------------------------------------------------------
 
@@ -285,14 +258,14 @@ class Levelling:
         return self._exchange_best(a, b, change, within, most)
 
     def _after(self, a: int, b: int, give: Column, take: Column) -> tuple[Any, Any]:
-        moved = self._lag(give).sum() - self._lag(take).sum()
+        moved = self.lag_of(give).sum() - self.lag_of(take).sum()
         return self.scaled[a] - moved * self.factors[a], self.scaled[b] + moved * self.factors[b]
 
     def _exchange_best(self, a: int, b: int, change: Any, within: Any, most: int) -> tuple[Column, Column] | None:
         give, take = self._exchanges(a, b, self.held[a], self.held[b])
         if not len(give):
             return None
-        changes = (self._lag(give) - self._lag(take)) * (self.factors[a] + self.factors[b])
+        changes = (self.lag_of(give) - self.lag_of(take)) * (self.factors[a] + self.factors[b])
         surely, sample = self._sample(changes, change, most)
         chosen = nearest_subset(changes[sample], change - changes[surely].sum(), within, self.rng)
         if chosen is None and not len(surely):
@@ -330,7 +303,7 @@ class Levelling:
         if len(sides[0]) and len(sides[1]) and sides[0][-1] == NOBODY and sides[1][-1] == NOBODY:
             sides[1] = sides[1][:-1]  # two empty places could end up with one member
         pool = np.concatenate(sides)
-        values = self._lag(pool) * (self.factors[a] + self.factors[b])
+        values = self.lag_of(pool) * (self.factors[a] + self.factors[b])
         keep = len(sides[0])
         # `b` gets as many of the pool as it gave, worth what it gave plus the change.
         goes = subset_of_size(values, len(sides[1]), int(values[keep:].sum()) + int(change), within, self.rng)
@@ -366,14 +339,12 @@ class Levelling:
 
     def _matched(self, ours: Column, theirs: Column) -> tuple[Column, Column]:
         """Positions of partitions that can be swapped within their topic, each used once."""
-        keys = []
-        for items in (ours, theirs):
+
+        def keys(items: Column) -> Column:
             topics = self.problem.topic_of[items].astype(np.int64)
-            order = np.argsort(topics, kind="stable")
-            rank = np.empty(len(items), dtype=np.int64)
-            rank[order] = np.arange(len(items)) - np.searchsorted(topics[order], topics[order])
-            keys.append(topics * len(self.lags) + rank)
-        _, x, y = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+            return topics * len(self.lags) + rank_within(topics)
+
+        _, x, y = np.intersect1d(keys(ours), keys(theirs), assume_unique=True, return_indices=True)
         return x, y
 
     def _surplus(self, source: int, target: int, items: Column) -> Column:
@@ -393,10 +364,7 @@ class Levelling:
         most = min(self.counts[source] - boxes.lo[source], boxes.hi[target] - self.counts[target])
         if most <= 0:
             return 0
-        if ranks is None:
-            return int(most)
-        saved, added = ranks.saved_and_added(self.counts)
-        return int(ranks.cost(self.counts) - saved[source] + added[target] <= ranks.total)
+        return int(most) if ranks is None else int(ranks.allows(self.counts, source, target))
 
     def hand_overs_with(self, m: int, others: Column) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether the total counts allow `m` to hand one partition over to each of `others`, and to take one over."""
@@ -404,10 +372,8 @@ class Levelling:
         gives = (counts[m] > boxes.lo[m]) & (counts[others] < boxes.hi[others])
         takes = (counts[m] < boxes.hi[m]) & (counts[others] > boxes.lo[others])
         if ranks is not None:
-            saved, added = ranks.saved_and_added(counts)
-            room = ranks.total - ranks.cost(counts)
-            gives &= added[others] - saved[m] <= room
-            takes &= added[m] - saved[others] <= room
+            gives &= ranks.allows(counts, m, others)
+            takes &= ranks.allows(counts, others, m)
         return gives, takes
 
     def carry_out(self, a: int, b: int, give: Column, take: Column) -> None:
@@ -435,7 +401,8 @@ class Levelling:
         self.held[m] = items
         self.giant[m] = self._holds_giant(m)
 
-    def _lag(self, items: Column) -> Column:
+    def lag_of(self, items: Column) -> Column:
+        """Lags of partitions, 0 for NOBODY."""
         return np.where(items == NOBODY, 0, self.lags[items]).astype(self.dtype)
 
 

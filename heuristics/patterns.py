@@ -76,6 +76,16 @@ def _subsets(count: int, size: int) -> Whole:
     return flat.reshape(-1, size) if size else np.zeros((1, 0), dtype=np.int64)
 
 
+def _listed(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
+    """Return all patterns in one list, and for every item which of them hold it."""
+    rows = [row for block in patterns for row in block]
+    held_by: list[list[int]] = [[] for _ in range(items)]
+    for i, row in enumerate(rows):
+        for item in row.tolist():
+            held_by[item].append(i)
+    return rows, held_by
+
+
 def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int) -> list[Whole] | None:
     """Choose `count` patterns that hold every item once; None if there are none or `work` was too little.
 
@@ -88,11 +98,7 @@ def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int)
         CP-SAT's deterministic time.
     seed : int
     """
-    rows = [row for block in patterns for row in block]
-    held_by: list[list[int]] = [[] for _ in range(items)]
-    for i, row in enumerate(rows):
-        for item in row.tolist():
-            held_by[item].append(i)
+    rows, held_by = _listed(items, patterns)
     if len(rows) < count or not all(held_by):
         return None
     model = cp_model.CpModel()
@@ -111,14 +117,18 @@ def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int)
     return [row for row, variable in zip(rows, chosen, strict=True) if solver.boolean_value(variable)]
 
 
-def provable(rule: CountRule) -> bool:
-    """Whether plans are exact covers by patterns: one class of partitions, members alike, few partitions each."""
-    problem, boxes = rule.problem, rule.total_boxes
-    alike = rule.one_class and problem.equal_weights and problem.lags.dtype != object and rule.ranks is None
-    if not alike or (problem.pins != NOBODY).any() or not problem.active.any():
+def coverable(rule: CountRule) -> bool:
+    """Whether any exact cover by patterns of allowed sizes is a plan: one class of partitions, members alike."""
+    problem, boxes, active = rule.problem, rule.total_boxes, rule.problem.active
+    if not rule.one_class or not problem.equal_weights or problem.lags.dtype == object or not active.any():
         return False
-    lo, hi = boxes.lo[problem.active], boxes.hi[problem.active]
-    return bool((lo == lo[0]).all() and (hi == hi[0]).all() and hi[0] <= MOST_HELD)
+    same = np.ptp(boxes.lo[active]) == 0 == np.ptp(boxes.hi[active])
+    return bool(same and rule.ranks is None and not (problem.pins != NOBODY).any())
+
+
+def provable(rule: CountRule) -> bool:
+    """Whether all patterns of plans may be listed: members hold few partitions each."""
+    return coverable(rule) and int(rule.total_boxes.hi[rule.problem.active].max()) <= MOST_HELD
 
 
 def best_cover(
@@ -159,14 +169,10 @@ def best_cover(
     floor, ceiling = int(window[0] // 1), -int(-window[1] // 1)
     least, greatest = ceiling - spread + 1, floor + spread - 1
     blocks = [patterns_within(lags, size, least, greatest, MOST_TO_PROVE) for size in range(lo, hi + 1)]
-    rows = [row for block in blocks for row in block]
+    rows, held_by = _listed(len(lags), blocks)
     if len(rows) > MOST_TO_PROVE:
         raise TooManyError
     loads = [int(lags[row].sum()) - least for row in rows]
-    held_by: list[list[int]] = [[] for _ in lags]
-    for i, row in enumerate(rows):
-        for item in row.tolist():
-            held_by[item].append(i)
     if not all(held_by):
         return None, spread
     model = cp_model.CpModel()

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.heuristics.level import Levelling, subset_of_size
-from evenlag.heuristics.patterns import TooManyError, Whole, cover, patterns_within
+from evenlag.heuristics.patterns import TooManyError, Whole, cover, coverable, patterns_within
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY
 
 FEW_HELD = 6  # partitions a member may hold for its patterns to be listed
 MOST_HELD = 40
@@ -39,11 +38,7 @@ Column = NDArray[Any]
 
 def applies(rule: CountRule, plan: Plan) -> bool:
     """Whether pools can be shared out: one class of partitions, members alike, not too many partitions each."""
-    problem, boxes, active = rule.problem, rule.total_boxes, rule.problem.active
-    if not rule.one_class or not problem.equal_weights or problem.lags.dtype == object or not active.any():
-        return False
-    same = np.ptp(boxes.lo[active]) == 0 == np.ptp(boxes.hi[active]) and not (problem.pins != NOBODY).any()
-    return bool(same and rule.ranks is None and plan.counts.max() <= MOST_HELD)
+    return coverable(rule) and int(plan.counts.max()) <= MOST_HELD
 
 
 class Pools:

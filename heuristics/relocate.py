@@ -105,14 +105,13 @@ class _Relocation:
         if found is None:
             self.stuck[a] = True
             return True
-        b, give, take = found
-        a = int(state.active[a])
-        self.moves += int(self._cost(give, a, b).sum() + self._cost(take, b, a).sum())
-        state.carry_out(a, b, give, take)
+        b, give, take, cost = found
+        self.moves += cost
+        state.carry_out(int(state.active[a]), b, give, take)
         self.stuck[:] = False
         return True
 
-    def _best(self, a: int, budget: int | None) -> tuple[int, Column, Column] | None:
+    def _best(self, a: int, budget: int | None) -> tuple[int, Column, Column, int] | None:
         """Rows are what the member gives (last: nothing), columns what it takes of others (last of each: nothing)."""
         state = self.state
         me = int(state.active[a])
@@ -124,7 +123,7 @@ class _Relocation:
             kept = self._sample(theirs, max(MOST_LOOKED_AT // len(ours), 1))
             theirs, holder = theirs[kept], holder[kept]
         fits = self._fits(me, ours, theirs, holder)
-        lost, won = self._values(ours), self._values(theirs)
+        lost, won = state.lag_of(ours), state.lag_of(theirs)
         change = won[None, :] - lost[:, None]
         mine = state.scaled[me] + change * state.factors[me]
         other = state.scaled[holder] - change * state.factors[holder]
@@ -145,7 +144,7 @@ class _Relocation:
         best = int(np.where(fits, worth, -1.0).argmax())
         row, column = divmod(best, len(theirs))
         give, take = ours[row : row + 1], theirs[column : column + 1]
-        return int(holder[column]), give[give != NOBODY], take[take != NOBODY]
+        return int(holder[column]), give[give != NOBODY], take[take != NOBODY], int(cost[row, column])
 
     def _partners(self, a: int) -> Column:
         """Those farthest on the other side, and some at random."""
@@ -162,7 +161,7 @@ class _Relocation:
 
     def _sample(self, theirs: Column, most: int) -> Column:
         """Positions of what is looked at where there is too much: evenly over the lags."""
-        order = np.argsort(self._values(theirs), kind="stable")
+        order = np.argsort(self.state.lag_of(theirs), kind="stable")
         kept: Column = order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
         return kept
 
@@ -195,19 +194,10 @@ class _Relocation:
         return fits
 
     def _distance(self, scaled: Column) -> Column:
-        state = self.state
-        distance: Column = np.maximum(np.maximum(state.low - scaled, scaled - state.high), 0).astype(np.float64)
-        return distance
-
-    def _values(self, items: Column) -> Column:
-        return np.where(items == NOBODY, 0, self.state.lags[items])
-
-    def _cost(self, items: Column, source: int, target: int) -> Column:
-        owner = np.where(items == NOBODY, NOBODY, self.owner[items])
-        cost: Column = (owner == source).astype(np.int64) - (owner == target)
-        return cost
+        return self.state.outside(scaled).astype(np.float64)
 
     def _costs(self, ours: Column, theirs: Column, me: int, holder: Column) -> Column:
+        """Moves that each exchange adds; a partition that goes home takes one away."""
         owner = np.where(ours == NOBODY, NOBODY, self.owner[ours])
         give: Column = (owner == me).astype(np.int64)[:, None] - (owner[:, None] == holder[None, :])
         owner = np.where(theirs == NOBODY, NOBODY, self.owner[theirs])

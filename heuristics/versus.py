@@ -54,7 +54,7 @@ def against_all(state: Levelling, stop: Callable[[], bool]) -> None:
     step = int(positive.min()) if len(positive) else 0
     stuck = np.zeros(len(active), dtype=bool)
     while not stop():
-        bad = np.maximum(np.maximum(state.low - loads, loads - state.high), 0)
+        bad = state.outside(loads)
         ready = np.where(stuck, 0, bad)
         a = int(ready.argmax())
         if ready[a] <= 0:

@@ -33,13 +33,12 @@ class RankRule:
         over = counts - self.base
         return int((self.steps[0] * (over >= 1)).sum() + (self.steps[1] * (over >= 2)).sum())
 
-    def saved_and_added(self, counts: Cells) -> tuple[Cells, Cells]:
-        """Return what each member's rank sum falls by with one partition fewer, and rises by with one more; (M,).
-
-        Only where that stays within its three values.
-        """
+    def allows(self, counts: Cells, source: int | Cells, target: int | Cells) -> Any:
+        """Say whether `source` may hand one partition over to `target`, both counts staying in their three values."""
         over = counts - self.base
-        return np.where(over >= 2, self.steps[1], self.steps[0]), np.where(over <= 0, self.steps[0], self.steps[1])
+        saved = np.where(over >= 2, self.steps[1], self.steps[0])[source]
+        added = np.where(over <= 0, self.steps[0], self.steps[1])[target]
+        return self.cost(counts) - saved + added <= self.total
 
 
 @dataclass(frozen=True)

@@ -39,11 +39,14 @@ class Window:
         """Take what is proven of the smallest load, if it is less than is known."""
         self.low = min(self.low, value)
 
+    def least(self, kind: str) -> Number:
+        """Return the least spread or makespan that this leaves, in messages."""
+        return max(self.high - self.low if kind == "spread" else self.high, 0)
+
 
 def lower_bound(window: Window, objective: Objective, moves: int = 0) -> Number:
     """Return a proven lower bound of the objective, in messages; `moves` is a lower bound on the moves."""
-    base = window.high - window.low if objective.kind == "spread" else window.high
-    return whole(max(base, 0) + objective.stickiness * moves)
+    return whole(window.least(objective.kind) + objective.stickiness * moves)
 
 
 def load_window(rule: CountRule) -> Window:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import Window
-from evenlag.model.plan import Number
+from evenlag.model.plan import Number, by_member
 from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
@@ -53,13 +53,11 @@ class MoveBound:
         self._small = np.concatenate([[0], np.cumsum(np.sort(lags)[: MOST_STEPS + 1])])
         self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
         rows: dict[str, list[Column]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
-        holders = np.where(owned, problem.owner, NOBODY)
-        order = np.argsort(holders, kind="stable")
-        starts = np.searchsorted(holders[order], np.arange(len(problem.members) + 1))
+        owned_by = by_member(problem.owner, len(problem.members), owned)
         self.least_departures = self.least_arrivals = 0
         lo, hi = _count_range(rule)
         for m in np.flatnonzero(problem.active).tolist():
-            held = np.sort(problem.lags[order[starts[m] : starts[m + 1]]])
+            held = np.sort(problem.lags[owned_by[m]])
             self._member(rows, held.astype(problem.load_factors.dtype), int(lo[m]), int(hi[m]), problem.load_factors[m])
         self._tables = {
             name: np.sort(np.concatenate(parts)) if parts else np.zeros(0, np.int64) for name, parts in rows.items()

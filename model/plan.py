@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,14 @@ class Plan:
         """Partitions that nobody gets, because nobody subscribes to them."""
         names = self.problem.partitions
         return [names[p] for p in np.flatnonzero(self.member_of == NOBODY)]
+
+
+def by_member(member_of: Index, members: int, chosen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """Return the chosen partitions that each member holds, ascending; those of nobody are left out."""
+    partitions = np.flatnonzero(chosen & (member_of != NOBODY))
+    order = partitions[np.argsort(member_of[partitions], kind="stable")]
+    starts = np.searchsorted(member_of[order], np.arange(members + 1))
+    return [order[a:b] for a, b in pairwise(starts.tolist())]
 
 
 def whole(number: Number) -> Number:

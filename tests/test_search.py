@@ -19,7 +19,7 @@ from evenlag.errors import EvenlagError, InfeasibleError
 from evenlag.heuristics import HEURISTICS, differencing
 from evenlag.heuristics.construct import deal, keep_and_deal
 from evenlag.heuristics.evening import even_out
-from evenlag.heuristics.level import level, nearest_subset, subset_of_size
+from evenlag.heuristics.level import Levelling, nearest_subset, subset_of_size
 from evenlag.heuristics.patterns import TooManyError, best_cover, cover, patterns_within, provable
 from evenlag.heuristics.relocate import relocate
 from evenlag.model.backends import Limits
@@ -35,6 +35,22 @@ BALANCES = ("both", "topic", "group", "none")
 HUGE = 2**62
 LIMIT = 20.0  # seconds; none of the groups here should take more than a few
 LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "near-equal", "huge", "huge-and-alike")
+
+
+def level(
+    plan: Plan,
+    rule: CountRule,
+    window: tuple[Number, Number],
+    stop: Callable[[], bool],
+    seed: int = 0,
+    *,
+    keep_home: bool = False,
+) -> Plan:
+    """Pairs alone, without the other ways of evening out."""
+    state = Levelling(plan, rule, window, seed, keep_home=keep_home)
+    state.rounds(stop)
+    state.worst_first(stop)
+    return Plan(plan.problem, state.member_of)
 
 
 def lags_of(random: Random, count: int, kind: str) -> list[int]:
