@@ -268,7 +268,8 @@ class _Search:
             self.offer(plan, "evening out")
             if self._settled():
                 return
-        self.offer(even_out(self._fresh(), self.rule, self._wanted, self.clock.stop(0.5), self.seed), "evening out")
+        share = 0.5 if self._has_owners or self._provable or boolean_count(self.problem) <= SMALL_MIP else 0.95
+        self.offer(even_out(self._fresh(), self.rule, self._wanted, self.clock.stop(share), self.seed), "evening out")
 
     def _fresh(self) -> Plan:
         """Start from nothing: by differencing or greedily where members are alike, else dealt."""
@@ -283,7 +284,7 @@ class _Search:
                 self._relocate(0.8, range(MOST_RELOCATIONS, 2 * MOST_RELOCATIONS))
             self._improve(self.plan, share=0.9, from_current=self.from_current)
             return
-        stop, seed, start = self.clock.stop(0.9), self.seed, self.plan
+        stop, seed, start = self.clock.stop(0.95), self.seed, self.plan
         idle = 0
         while idle < MOST_IDLE and not stop() and not self._settled():
             seed, idle, before = seed + 1, idle + 1, self.incumbent

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evenlag.heuristics import pools, versus
+from evenlag.heuristics import pools, triples, versus
 from evenlag.heuristics.level import Levelling
 from evenlag.heuristics.pools import Pools
 from evenlag.heuristics.relocate import exchange_worst
+from evenlag.heuristics.triples import in_threes
 from evenlag.heuristics.versus import against_all
 from evenlag.model.balance import CountRule
 from evenlag.model.clock import in_steps_of
@@ -48,13 +49,16 @@ def even_out(
     """
     state = Levelling(plan, rule, window, seed, keep_home=keep_home)
     alike = pools.applies(rule, plan) and not keep_home
+    threes = alike and triples.applies(state)
     if alike and versus.applies(state):
-        against_all(state, stop)
+        against_all(state, stop, briefly=threes)
     else:
         if not rule.problem.equal_subscriptions:
             exchange_worst(state, stop)
         state.rounds(stop)
-        state.worst_first(stop)
+        state.worst_first(stop, briefly=threes and bool(state.giant.any()))
+    if threes:
+        in_threes(state, stop)
     if alike:
         _in_pools(state, stop)
     return Plan(plan.problem, state.member_of)

@@ -32,6 +32,8 @@ FEW_HELD = 20  # below this a pair of one class splits a sample of its pool in e
 QUICK_EXCHANGES = 14
 KICK = 12  # steps without progress, and as many for every ten members, before the worst is kicked
 KICK_CHOICES = 8
+FILLED = 4  # smallest lags beside a partition that needs one to be in the window: not worth taking away
+BRIEF = 3  # steps per member by which progress is judged where other searches wait
 PATIENCE = 25  # steps per member without progress before the search gives up
 
 
@@ -59,6 +61,8 @@ class Levelling:
             self.free &= plan.member_of != problem.owner
         self.spared = np.zeros(len(self.active), dtype=bool)  # who was just helped at another's cost is left alone
         self.one_class = rule.one_class
+        positive = self.lags[self.free & (self.lags > 0)]
+        self.least = int(positive.min()) if len(positive) else 0  # of the lags that a companion can have
         self.start_from(plan.member_of)
 
     def start_from(self, member_of: Index) -> None:
@@ -72,9 +76,16 @@ class Levelling:
         self.giant = np.array([self._holds_giant(m) for m in range(len(self.held))], dtype=bool)
 
     def _holds_giant(self, m: int) -> bool:
-        """Whether one partition alone takes the member past the low end of the window."""
+        """Whether one partition takes the member past the low end of the window, alone or with all but the least."""
         held = self.held[m]
-        return bool(len(held) and self.lags[held].max() * self.factors[m] >= self.low)
+        if not len(held):
+            return False
+        biggest = self.lags[held].max() * self.factors[m]
+        return bool(biggest >= self.low or self.filled(biggest, self.scaled[m]))
+
+    def filled(self, biggest: Any, scaled: Any) -> Any:
+        """Whether loads with these biggest partitions are in the window by companions too small to take away."""
+        return (biggest + self.least > self.low) & (scaled >= self.low) & (scaled - biggest <= FILLED * self.least)
 
     # ---- which pairs ---------------------------------------------------------------------------------------------
 
@@ -96,18 +107,20 @@ class Levelling:
                 if not self.share_out(int(self.active[heavy]), int(self.active[light]), QUICK_EXCHANGES):
                     able[heavy if bad[heavy] <= bad[light] else light] = False
 
-    def worst_first(self, stop: Callable[[], bool]) -> None:
+    def worst_first(self, stop: Callable[[], bool], *, briefly: bool = False) -> None:
         """Pair the member farthest outside the window with others until none is outside, or nothing helps.
 
         Where the worst fails, others share out at random within the worst's distance, to meet it changed. Where
         that fails for long, it gets its share at the cost of another, who then is the worst; if no good comes of
-        it, all goes back to where it was best.
+        it, all goes back to where it was best. `briefly`: only as long as every round of a few steps a member brings
+        the worst a quarter of the way.
         """
         count = len(self.active)
         if count < 2:
             return
         failures = np.zeros(count, dtype=np.int64)
         best, best_plan, since, kicked = None, self.member_of, 0, 0
+        before = None
         for step in itertools.count():
             bad = self.badness()
             worst = int(bad.max())
@@ -115,6 +128,10 @@ class Levelling:
                 best, since, kicked = (worst, int((bad > 0).sum())), step, 0
                 best_plan = self.member_of.copy()
                 self.spared[:] = False
+            if briefly and step % (BRIEF * count) == 0:
+                if before is not None and 4 * best[0] > 3 * before:
+                    break
+                before = best[0]
             if worst <= 0 or stop() or step - since > PATIENCE * min(count + PATIENCE, len(self.lags)):
                 break
             due = (step - since) // (KICK * (1 + count // 10))

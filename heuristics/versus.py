@@ -5,6 +5,7 @@ For members that hold few partitions: every way to split what a pair holds, for 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations
@@ -20,7 +21,6 @@ from evenlag.model.problem import NOBODY
 
 MOST_SPLITS = 600_000  # of one member with all others
 SPLITS_OF_A_STEP = 20_000  # that take as long as one pair does elsewhere
-FILLED = 4  # smallest lags beside a partition that needs one to be in the window: not worth taking away
 
 Column = NDArray[Any]
 Whole = NDArray[np.int64]
@@ -34,8 +34,11 @@ def applies(state: Levelling) -> bool:
     return even and slots <= 7 and len(state.active) * comb(2 * slots, slots) // 2 <= MOST_SPLITS
 
 
-def against_all(state: Levelling, stop: Callable[[], bool]) -> None:
-    """Let the worst member share out with its best partner until no member outside the window gains by that."""
+def against_all(state: Levelling, stop: Callable[[], bool], *, briefly: bool = False) -> None:
+    """Let the worst member share out with its best partner until no member outside the window gains by that.
+
+    `briefly`: only as long as every round of as many steps as there are members brings a quarter of the way.
+    """
     active = state.active
     slots = max((len(state.held[m]) for m in active), default=0)
     if slots == 0 or len(active) < 2:
@@ -50,11 +53,17 @@ def against_all(state: Levelling, stop: Callable[[], bool]) -> None:
     stop = in_steps_of(1 + len(active) * splits.shape[1] // SPLITS_OF_A_STEP, stop)
     together = splits[slots - 1] == splits[2 * slots - 1]  # the two last slots with the same member
     loads = worth.sum(axis=1)
-    positive = state.lags[state.lags > 0]
-    step = int(positive.min()) if len(positive) else 0
     stuck = np.zeros(len(active), dtype=bool)
-    while not stop():
+    before = None
+    for number in itertools.count():
+        if stop():
+            break
         bad = state.outside(loads)
+        if briefly and number % len(active) == 0:
+            left = int(bad.sum())
+            if before is not None and 4 * left > 3 * before:
+                break
+            before = left
         ready = np.where(stuck, 0, bad)
         a = int(ready.argmax())
         if ready[a] <= 0:
@@ -65,9 +74,7 @@ def against_all(state: Levelling, stop: Callable[[], bool]) -> None:
         if empty[a]:
             score[np.ix_(empty, together)] = bad[a]
         score[a] = bad[a]
-        biggest = worth.max(axis=1)
-        full = (biggest + step > state.low) & (loads >= state.low) & (loads - biggest <= FILLED * step)
-        score[full | state.spared] = bad[a]
+        score[state.filled(worth.max(axis=1), loads) | state.spared] = bad[a]
         best = int(score.argmin())
         b, split = divmod(best, score.shape[1])
         if max(int(score[b, split]), 0) >= bad[a]:

@@ -16,11 +16,11 @@ from problems import CASES, random_problem, seeds
 
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError
-from evenlag.heuristics import HEURISTICS, differencing
+from evenlag.heuristics import HEURISTICS, differencing, triples
 from evenlag.heuristics.construct import deal, keep_and_deal
 from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.level import Levelling, nearest_subset, subset_of_size
-from evenlag.heuristics.patterns import TooManyError, best_cover, cover, patterns_within, provable
+from evenlag.heuristics.patterns import TooManyError, best_cover, cover, coverable, patterns_within, provable
 from evenlag.heuristics.relocate import relocate
 from evenlag.model.backends import Limits
 from evenlag.model.balance import CountRule, count_rule
@@ -434,7 +434,17 @@ def drawn_plans(rule: CountRule, random: Random, most: int) -> list[Plan]:
     return list(islice((plan for plan in drawn if violation(plan, rule) is None), most))
 
 
-@pytest.mark.parametrize("search", [even_out, level])
+def in_threes_alone(
+    plan: Plan, rule: CountRule, window: tuple[Number, Number], stop: Callable[[], bool], seed: int = 0
+) -> Plan:
+    """Triples alone, where they apply."""
+    state = Levelling(plan, rule, window, seed)
+    if coverable(rule) and triples.applies(state):
+        triples.in_threes(state, stop)
+    return Plan(plan.problem, state.member_of)
+
+
+@pytest.mark.parametrize("search", [even_out, level, in_threes_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
 @pytest.mark.parametrize("seed", seeds(25))
 def test_evening_out_of_few_each_keeps_to_what_restricts_them(
@@ -459,6 +469,25 @@ def test_evening_out_by_weight_comes_no_farther_from_the_window(seed: int, searc
         plan = search(start, rule, wanted(rule), steps(60), seed)
         assert violation(plan, rule) is None
         assert farthest_outside(plan, wanted(rule)) <= farthest_outside(start, wanted(rule))
+
+
+@pytest.mark.parametrize("held", [2, 3, 4, 5])
+@pytest.mark.parametrize("seed", seeds(6))
+def test_three_share_what_no_two_can(seed: int, held: int) -> None:
+    """Loads made equal, then disturbed by a swap round three members: the way back is there to be found."""
+    random = Random(f"{seed} {held}")
+    half = [[random.randint(1, 10**6) for _ in range(held - 1)] for _ in range(3)]
+    even = max(map(sum, half)) + 10**6
+    rows = [[*row, even - sum(row)] for row in half]
+    firsts = [row[0] for row in rows]
+    for row, lag in zip(rows, firsts[1:] + firsts[:1], strict=True):
+        row[0] = lag
+    rule = count_rule(group_of({"t": [lag for row in rows for lag in row]}, 3), "group")
+    start = Plan(rule.problem, np.repeat(np.arange(3), held).astype(np.int32))
+    plan = in_threes_alone(start, rule, (even, even), steps(3_000), seed)
+    assert violation(plan, rule) is None
+    assert plan.counts.tolist() == [held] * 3
+    assert plan.spread == 0
 
 
 @pytest.mark.parametrize("seed", seeds(25))
