@@ -104,8 +104,8 @@ def solve(
     Returns
     -------
     Result
-        Always with a valid plan, never worse than the best published heuristic or the current assignment that
-        keeps the same balance.
+        Always with a valid plan, never worse than the best published heuristic (up to `LARGEST_BASELINE`) or the
+        current assignment that keeps the same balance.
 
     Raises
     ------
