@@ -13,6 +13,7 @@ from rich.text import Text
 
 from evenlag.compare.audit import Audit
 from evenlag.compare.frontier import Frontier
+from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
@@ -127,6 +128,38 @@ def _moves(plan: Plan) -> RenderableType:
         table.add_row(f"{topic}-{partition}", source, target, number(int(problem.lags[p])))
     if len(moved) > MOST_ROWS:
         table.add_row(f"… {len(moved) - MOST_ROWS:,} more")
+    return table
+
+
+def phases_report(rebalance: Rebalance) -> RenderableType:
+    """Return what each member keeps, revokes and gets, phase after phase, and what the way back takes."""
+    total = len(rebalance.phases)
+    parts: list[RenderableType] = [
+        _phase(phase, f"phase {n} of {total}") for n, phase in enumerate(rebalance.phases, start=1)
+    ]
+    back = rebalance.rollback.phases
+    revoked, given = (sum(len(names) for names in lists.values()) for lists in (back[0].revoke, back[-1].assign))
+    way = f"rollback: {_times(len(back), 'phase')}, {_times(revoked, 'partition')} revoked, {given:,} given back"
+    parts.append(Text(way + (f", {revoked - given:,} nobody's again" if revoked > given else "")))
+    return Group(*parts)
+
+
+def _phase(phase: Phase, title: str) -> RenderableType:
+    changed = [member for member in phase.problem.members if phase.revoke[member] or phase.assign[member]]
+    if not changed:
+        return Text(f"{title}: every member keeps what it has\n")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+    table.add_column("member")
+    table.add_column("keeps", justify="right")
+    for name in ("revokes", "gets"):
+        table.add_column(name, overflow="fold")
+    for member in changed[:MOST_ROWS]:
+        lists = [[f"{topic}-{p}" for topic, p in names[member]] for names in (phase.revoke, phase.assign)]
+        table.add_row(member, f"{len(phase.keep[member]):,}", *(_some(names) or "–" for names in lists))
+    if len(changed) > MOST_ROWS:
+        table.add_row(f"… {len(changed) - MOST_ROWS:,} more")
+    if others := len(phase.problem.members) - len(changed):
+        table.caption, table.caption_justify = f"unchanged: {_times(others, 'member')}", "left"
     return table
 
 

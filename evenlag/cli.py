@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from evenlag import __version__
 from evenlag.compare import audit as audit_group
 from evenlag.compare import frontier as frontier_curve
-from evenlag.compare.report import audit_report, frontier_report, plan_report
+from evenlag.compare.report import audit_report, frontier_report, phases_report, plan_report
 from evenlag.errors import EvenlagError
 from evenlag.inputs import AUTO_OFFSET_RESETS, read_group
 from evenlag.model.backends.pulp_models import write as write_mip
@@ -130,11 +130,12 @@ gap_option = click.option("--gap", type=click.FloatRange(0), default=0.0, show_d
               help=f"One of {', '.join(METHODS)}.")  # fmt: skip
 @limiting(10.0)
 @gap_option
+@click.option("--cooperative", is_flag=True, help="Also the phases of a cooperative rebalance, and the way back.")
 @as_json
 @click.option("--out", "out_file", type=FILE, help="Write the result file here.")
 def plan(
     input: Path, members: Path | None, group: str | None, auto_offset_reset: str, json_wanted: bool,  # noqa: A002
-    out_file: Path | None, **parameters: Any,
+    out_file: Path | None, cooperative: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
     with working("reading"):
@@ -142,12 +143,16 @@ def plan(
     with working(f"solving {problem.group}"):
         result = solve(problem, **parameters)
     document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
+    if cooperative:
+        document |= result.rebalance.to_dict()
     if out_file is not None:
         write_json(out_file, document)
     if json_wanted:
         click.echo(json.dumps(document))
         return
     out.print(plan_report(result))
+    if cooperative:
+        out.print(phases_report(result.rebalance))
     for note in notes:
         out.print(f"note: {note}", style="yellow")
 

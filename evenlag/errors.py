@@ -23,3 +23,7 @@ class SourceError(EvenlagError):
 
 class BackendError(EvenlagError):
     """A MIP backend died, hung or returned something that is no solution."""
+
+
+class UserDataError(EvenlagError, ValueError):
+    """What a member sent, or should send, to the leader is no such message: the message names the byte or value."""

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evenlag.heuristics import constrained_sticky, lag_aware, ranges, roundrobin, sticky, weighted_sticky
+from evenlag.heuristics import (
+    constrained_sticky,
+    fair,
+    fairest_sticky,
+    lag_aware,
+    ranges,
+    roundrobin,
+    sticky,
+    swap_balance,
+    weighted_sticky,
+)
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 
@@ -15,6 +25,9 @@ HEURISTICS: dict[str, Callable[[Problem], Plan]] = {
     "sticky": sticky.assign,
     "constrained-sticky": constrained_sticky.assign,
     "weighted-sticky": weighted_sticky.assign,
+    "fair": fair.assign,
+    "fairest-sticky": fairest_sticky.assign,
+    "swap-balance": swap_balance.assign,
 }
 
 PROMISED_BALANCE: dict[str, str] = {
@@ -24,4 +37,7 @@ PROMISED_BALANCE: dict[str, str] = {
     "sticky": "group",
     "constrained-sticky": "group",
     "weighted-sticky": "topic",
+    "fair": "group",
+    "fairest-sticky": "none",
+    "swap-balance": "group",
 }

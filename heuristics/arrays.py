@@ -48,3 +48,16 @@ def even_share(problem: Problem) -> tuple[int, Whole]:
     keep = np.minimum(owned, low)
     keep[np.flatnonzero(owned > low)[:extra]] += 1
     return low, keep
+
+
+def fewest_first(counts: Whole, members: Whole, partitions: int) -> Whole:
+    """Return who takes each of some partitions, always the one with the fewest, then the first of `members`."""
+    held = counts[members]
+    ascending = np.sort(held)
+    below = np.cumsum(ascending)
+    to_level = ascending * np.arange(1, len(members) + 1) - below  # what brings all before up to each member
+    raised = max(int(np.searchsorted(to_level, partitions)), 1)
+    level = -(-(partitions + int(below[raised - 1])) // raised)  # nobody ends above it
+    slots = np.repeat(np.arange(len(members)), np.maximum(level - held, 0))
+    height = held[slots] + rank_within(slots)
+    return members[slots[np.argsort(height, kind="stable")[:partitions]]]

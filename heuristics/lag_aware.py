@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.problem import NOBODY, Ints, Problem
+
+MANY = 32  # members from which on arrays are faster than lists
 
 
 def assign(problem: Problem) -> Plan:
@@ -35,17 +40,31 @@ def assign(problem: Problem) -> Plan:
             here = problem.topic_slice(topic)
             lags = problem.lags[here]
             order = np.argsort(-lags, kind="stable")
-            member_of[here.start + order] = members[_rounds(lags[order].tolist(), len(members))]
+            rounds = _rounds if len(members) < MANY else _long_rounds
+            member_of[here.start + order] = members[rounds(lags[order], len(members))]
     return Plan(problem, member_of)
 
 
-def _rounds(lags: list[int], members: int) -> list[int]:
+def _rounds(lags: Ints, members: int) -> Sequence[int]:
     """Return who takes each of the lags (descending); members are numbered by id."""
+    descending: list[int] = lags.tolist()
     held = [0] * members
     takers: list[int] = []
-    for start in range(0, len(lags), members):
+    for start in range(0, len(descending), members):
         order = sorted(range(members), key=held.__getitem__)
-        for lag, member in zip(lags[start : start + members], order, strict=False):
+        for lag, member in zip(descending[start : start + members], order, strict=False):
             held[member] += lag
             takers.append(member)
+    return takers
+
+
+def _long_rounds(lags: Ints, members: int) -> NDArray[np.int64]:
+    """Return the same by arrays, which is faster where a round has many members."""
+    held = np.zeros(members, dtype=lags.dtype)
+    takers = np.arange(len(lags))  # all that the first round is
+    for start in range(0, len(lags), members):
+        dealt = lags[start : start + members]
+        if start:
+            takers[start : start + members] = np.argsort(held, kind="stable")[: len(dealt)]
+        held[takers[start : start + members]] += dealt
     return takers

@@ -77,7 +77,7 @@ def parse(
     caps = np.array([_cap(name, max_partitions.get(name)) for name in names], dtype=np.int64)
     ages = tuple(_generation(name, generations.get(name)) for name in names)
     pinned = _pins(pins, index, names, subscribed, caps)
-    owner = _owners(owned, index, names, subscribed, ages, notes)
+    owner, lost_claims = _owners(owned, index, names, subscribed, ages, notes)
     return Problem(
         group=group,
         topics=topics,
@@ -92,6 +92,7 @@ def parse(
         owner=owner,
         pins=pinned,
         warnings=tuple(f"{count} {what}" for what, count in sorted(notes.items()) if count),
+        lost_claims=lost_claims,
     )
 
 
@@ -231,8 +232,10 @@ def _owners(
     subscribed: NDArray[np.bool_],
     generations: tuple[int | None, ...],
     notes: Counter[str],
-) -> Index:
+) -> tuple[Index, Index]:
+    """Return the owners, and the claims of members that lost them: (partition, member), shape (N, 2)."""
     members = {name: m for m, name in enumerate(names)}
+    lost: list[tuple[int, int]] = []
     owner = np.full(len(index._ids), NOBODY, dtype=np.int32)
     newest: dict[int, int] = {}
     for name in sorted(owned):
@@ -248,16 +251,22 @@ def _owners(
                 notes["owned entries dropped: there is no such partition"] += 1
             elif not subscribed[index.topic(topic), m]:
                 notes["owned entries dropped: their member no longer subscribes to the topic"] += 1
+                lost.append((at, m))
             elif at not in newest or age > newest[at]:
-                notes["owned entries dropped: a higher generation claims the partition"] += int(at in newest)
+                if at in newest:
+                    notes["owned entries dropped: a higher generation claims the partition"] += 1
+                    lost.append((at, owner[at]))
                 newest[at] = age
                 owner[at] = m
             elif age < newest[at]:
                 notes["owned entries dropped: a higher generation claims the partition"] += 1
+                lost.append((at, m))
             else:
                 notes["owned entries dropped: two members of one generation claim the partition"] += 1
+                lost += [(at, owner[at]), (at, m)]
                 owner[at] = NOBODY
-    return owner
+    lost_claims = np.array(sorted(claim for claim in lost if claim[1] != NOBODY), dtype=np.int32)
+    return owner, lost_claims.reshape(-1, 2)
 
 
 def _weight(name: str, weight: object) -> Fraction:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
@@ -52,6 +52,8 @@ class Problem:
         Member that must get the partition, or `NOBODY`.
     warnings : tuple of str
         What was dropped from the input, with counts.
+    lost_claims : int32 array (N, 2)
+        (partition, member) of claims to own a partition that were dropped; the member may hold it all the same.
     """
 
     group: str
@@ -67,9 +69,11 @@ class Problem:
     owner: Index
     pins: Index
     warnings: tuple[str, ...] = ()
+    lost_claims: Index = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
 
     def __post_init__(self) -> None:
-        for array in (self.topic_of, self.partition_ids, self.lags, self.subscribed, self.caps, self.owner, self.pins):
+        arrays = (self.topic_of, self.partition_ids, self.lags, self.subscribed, self.caps, self.owner, self.pins)
+        for array in (*arrays, self.lost_claims):
             array.flags.writeable = False
 
     # ---- construction ------------------------------------------------------------------------------------------
@@ -134,6 +138,8 @@ class Problem:
         owned: list[list[list[Any]]] = [[] for _ in self.members]
         for p in np.flatnonzero(self.owner != NOBODY):
             owned[self.owner[p]].append(list(names[p]))
+        for p, m in self.lost_claims.tolist():
+            owned[m].append(list(names[p]))
         members: dict[str, Any] = {}
         for m, name in enumerate(self.members):
             weight = self.weights[m]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from evenlag.model.phases import Rebalance, rebalance
 from evenlag.model.plan import Number, Plan, plain
 
 
@@ -88,6 +90,11 @@ class Result:
     def unassigned(self) -> list[tuple[str, int]]:
         """Partitions that nobody subscribes to."""
         return self.plan.unassigned
+
+    @cached_property
+    def rebalance(self) -> Rebalance:
+        """The plan in the phases of a cooperative rebalance, and the way back."""
+        return rebalance(self.plan)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -80,6 +80,35 @@ def test_the_result_file_is_what_json_prints(kip_169: Path, tmp_path: Path) -> N
     assert json.loads((tmp_path / "result.json").read_text()) == json.loads(done.stdout)
 
 
+MOVING = {
+    "topics": {"t": [9, 9, 0, 0]},
+    "members": {"a": {"topics": ["t"], "owned": [["t", 0], ["t", 1]]}, "b": {"topics": ["t"], "owned": [["t", 2]]}},
+}
+
+
+def test_a_cooperative_plan_has_its_phases_and_the_way_back(tmp_path: Path) -> None:
+    path = tmp_path / "moving.json"
+    path.write_text(json.dumps(MOVING))
+    document = json.loads(evenlag("plan", path, "--cooperative", "--json").stdout)
+    first, second = document["phases"]
+    (moved,) = first["revoke"]["a"]
+    assert first["assign"] == {"a": [["t", 3]], "b": []}
+    assert second["assign"] == {"a": [], "b": [moved]}
+    assert [phase["assign"] for phase in document["rollback"]] == [{"a": [], "b": []}, {"a": [moved], "b": []}]
+    assert not {"phases", "rollback"} & set(json.loads(evenlag("plan", path, "--json").stdout))
+
+
+def test_a_person_reads_the_phases(tmp_path: Path) -> None:
+    path = tmp_path / "moving.json"
+    path.write_text(json.dumps(MOVING))
+    shown = evenlag("plan", path, "--cooperative").stdout
+    assert "phase 1 of 2" in shown
+    assert "phase 2 of 2" in shown
+    assert "rollback: 2 phases, 2 partitions revoked, 1 given back, 1 nobody's again" in shown
+    path.write_text(json.dumps(MOVING | {"topics": {"t": [9, 9, 0]}, "pins": [["t", 0, "a"], ["t", 1, "a"]]}))
+    assert "phase 1 of 1: every member keeps what it has" in evenlag("plan", path, "--cooperative").stdout
+
+
 def test_text_of_kafka_consumer_groups_is_read_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "groups.txt").write_text(DESCRIBE)
     done = evenlag("plan", tmp_path / "groups.txt", "--json")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from evenlag.errors import SourceError
+from evenlag.model.problem import NOBODY
 from evenlag.pipeline import budget as budgets
 from evenlag.pipeline import solving
 from evenlag.pipeline.budget import Budget
@@ -54,7 +55,8 @@ def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
     problem, plan = found[0]
     assert problem["topics"] == {"orders": [100, 60, 50], "refunds": {"0": 7, "4": 2**40}}
     assert problem["members"]["a"]["topics"] == ["orders", "refunds"]
-    assert problem["members"]["b"]["owned"] == []  # it does not subscribe to refunds
+    assert problem["members"]["b"]["owned"] == [["refunds", 4]]  # claimed, though it does not subscribe to refunds
+    assert rows_of(PARTITIONS, members).problem().owner[4] == NOBODY
     assert list(zip(plan.topic, plan.partition, plan.lag, plan.previous_consumer_id, strict=True)) == PARTITIONS
 
 

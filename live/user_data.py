@@ -1,0 +1,230 @@
+"""What members tell the leader when they join: bytes in Kafka's sticky format (KIP-54), or the weighted assignor's.
+
+Bytes come from other processes and are not trusted: whatever is not exactly one message is refused, and nothing is
+allocated that the bytes themselves do not fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from struct import Struct
+
+from evenlag.errors import UserDataError
+
+Partition = tuple[str, int]
+Buffer = bytes | bytearray | memoryview
+
+INT16, INT32 = Struct(">h"), Struct(">i")
+MOST_16, MOST_32 = 2**15 - 1, 2**31 - 1
+NO_GENERATION = -1  # Kafka's, of a member that has not been in any yet
+
+
+@dataclass(frozen=True)
+class StickyUserData:
+    """What a member with Kafka's StickyAssignor says.
+
+    Attributes
+    ----------
+    owned : tuple of (topic, partition)
+        Its previous assignment, each partition once.
+    generation : int or None
+        The generation in which it got it, −1 for none yet; None in version 0 of the format, which has no such field.
+    """
+
+    owned: tuple[Partition, ...] = ()
+    generation: int | None = None
+
+
+@dataclass(frozen=True)
+class WeightedUserData:
+    """What a member with the weighted assignor says.
+
+    Attributes
+    ----------
+    weight : int
+        How much it can take relative to the others; > 0.
+    owned : tuple of (topic, partition)
+        Its previous assignment, each partition once.
+    """
+
+    weight: int
+    owned: tuple[Partition, ...] = ()
+
+
+def encode_sticky(data: StickyUserData) -> bytes:
+    """Write version 1 of Kafka's format, or version 0 where the generation is None.
+
+    Raises
+    ------
+    UserDataError
+        A name, partition or generation that the format cannot hold, or a partition given twice.
+
+    References
+    ----------
+    KIP-54, KIP-341; Apache Kafka 4.1, ``StickyAssignor``: ``previous_assignment`` and ``generation``.
+
+    Examples
+    --------
+    >>> encode_sticky(StickyUserData((("t", 3),), generation=7)).hex(" ", 4)
+    '000000 01000174 00000001 00000003 00000007'
+    >>> decode_sticky(encode_sticky(StickyUserData((("t", 3),), generation=7)))
+    StickyUserData(owned=(('t', 3),), generation=7)
+    """
+    topics = _by_topic(data.owned)
+    parts = [INT32.pack(len(topics))]
+    parts += [_name(topic, INT16, MOST_16) + _numbers(partitions) for topic, partitions in topics.items()]
+    if data.generation is not None:
+        parts.append(_int32(data.generation, NO_GENERATION, "generation"))
+    return b"".join(parts)
+
+
+def decode_sticky(data: Buffer | None) -> StickyUserData:
+    """Read version 1 or 0 of Kafka's format; None or no bytes at all: nothing owned, as a new member has it.
+
+    The two versions differ in the four bytes of the generation at the end, and in nothing else, so the length tells
+    them apart.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are neither; the message names the byte.
+    """
+    if data is None or not len(data):
+        return StickyUserData()
+    reader = _Reader(data)
+    for _ in range(reader.count("topics", INT16.size + 1 + INT32.size)):
+        reader.take_topic(INT16)
+    generation = reader.int32("generation", NO_GENERATION) if reader.left() else None
+    reader.end()
+    return StickyUserData(tuple(reader.owned), generation)
+
+
+def encode_weighted(data: WeightedUserData) -> bytes:
+    """Write the weighted assignor's format: the weight, then topic after topic.
+
+    Raises
+    ------
+    UserDataError
+        A weight, name or partition that the format cannot hold, or a partition given twice.
+
+    References
+    ----------
+    "Diving Into Kafka Partitioning By Building a Custom Partition Assignor", 2022.
+
+    Examples
+    --------
+    >>> encode_weighted(WeightedUserData(900, (("t", 0), ("t", 2)))).hex(" ", 4)
+    '00 00038400 00000174 00000002 00000000 00000002'
+    """
+    parts = [_int32(data.weight, 1, "weight")]
+    for topic, partitions in _by_topic(data.owned).items():
+        parts.append(_name(topic, INT32, MOST_32) + _numbers(partitions))
+    return b"".join(parts)
+
+
+def decode_weighted(data: Buffer) -> WeightedUserData:
+    """Read the weighted assignor's format.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are no such message; the message names the byte.
+    """
+    reader = _Reader(data)
+    weight = reader.int32("weight", 1)
+    while reader.left():
+        reader.take_topic(INT32)
+    return WeightedUserData(weight, tuple(reader.owned))
+
+
+class _Reader:
+    """Takes values off the front of some bytes, each checked before it is believed."""
+
+    def __init__(self, data: Buffer) -> None:
+        self._data = memoryview(data).cast("B")
+        self._at = 0
+        self.owned: dict[Partition, None] = {}
+
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def end(self) -> None:
+        if self.left():
+            raise UserDataError(f"byte {self._at}: {self.left()} bytes too many; the message ends here")
+
+    def int32(self, what: str, least: int) -> int:
+        return self._integer(INT32, what, least)
+
+    def count(self, what: str, size: int) -> int:
+        """Read how many entries follow, of at least `size` bytes each."""
+        start, count = self._at, self._integer(INT32, f"number of {what}", 0)
+        if count * size > self.left():
+            raise UserDataError(f"byte {start}: {count} {what} cannot lie in the {self.left()} bytes that follow")
+        return count
+
+    def take_topic(self, length: Struct) -> None:
+        """Read a topic and its partitions into `owned`; `length` is the form of the length of its name."""
+        topic = self._topic(length)
+        for _ in range(self.count("partitions", INT32.size)):
+            start, partition = self._at, self.int32("partition number", 0)
+            if (topic, partition) in self.owned:
+                raise UserDataError(f"byte {start}: {_shown(topic)}-{partition} is given twice")
+            self.owned[topic, partition] = None
+
+    def _topic(self, length: Struct) -> str:
+        start, size = self._at, self._integer(length, "length of a topic's name", 1)
+        if size > self.left():
+            raise UserDataError(f"byte {start}: a name of {size} bytes cannot lie in the {self.left()} that follow")
+        raw = bytes(self._data[self._at : self._at + size])
+        try:
+            name = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserDataError(f"byte {self._at + error.start}: a topic's name is not UTF-8") from None
+        self._at += size
+        return name
+
+    def _integer(self, form: Struct, what: str, least: int) -> int:
+        if self.left() < form.size:
+            raise UserDataError(f"byte {self._at}: the bytes end within the {what}")
+        value: int = form.unpack_from(self._data, self._at)[0]
+        if value < least:
+            raise UserDataError(f"byte {self._at}: the {what} is {value}; it must be at least {least}")
+        self._at += form.size
+        return value
+
+
+def _by_topic(owned: Iterable[Partition]) -> dict[str, dict[int, None]]:
+    """Group partitions by topic, both in the order given."""
+    topics: dict[str, dict[int, None]] = {}
+    for topic, partition in owned:
+        here = topics.setdefault(topic, {})
+        if partition in here:
+            raise UserDataError(f"{_shown(topic)}-{partition} is given twice")
+        here[partition] = None
+    return topics
+
+
+def _name(topic: str, length: Struct, most: int) -> bytes:
+    try:
+        raw = topic.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserDataError(f"the topic name {_shown(topic)!r} cannot be written as UTF-8") from None
+    if not 1 <= len(raw) <= most:
+        raise UserDataError(f"a topic name has 1 to {most} bytes; this one has {len(raw)}")
+    return length.pack(len(raw)) + raw
+
+
+def _numbers(partitions: Iterable[int]) -> bytes:
+    packed = [_int32(partition, 0, "partition number") for partition in partitions]
+    return INT32.pack(len(packed)) + b"".join(packed)
+
+
+def _int32(value: int, least: int, what: str) -> bytes:
+    if not least <= value <= MOST_32:
+        raise UserDataError(f"the {what} is {value}; it must lie between {least} and {MOST_32}")
+    return INT32.pack(value)
+
+
+def _shown(topic: str) -> str:
+    return topic if len(topic) <= 60 else f"{topic[:60]}…"
