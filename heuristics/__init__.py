@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evenlag.heuristics import constrained_sticky, lag_aware, ranges, roundrobin, sticky, weighted_sticky
+from evenlag.heuristics import (
+    constrained_sticky,
+    cooperative_sticky,
+    lag_aware,
+    ranges,
+    roundrobin,
+    sticky,
+    uniform,
+    weighted_sticky,
+)
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 
@@ -13,6 +22,8 @@ HEURISTICS: dict[str, Callable[[Problem], Plan]] = {
     "roundrobin": roundrobin.assign,
     "lag-aware": lag_aware.assign,
     "sticky": sticky.assign,
+    "cooperative-sticky": cooperative_sticky.assign,
+    "uniform": uniform.assign,
     "constrained-sticky": constrained_sticky.assign,
     "weighted-sticky": weighted_sticky.assign,
 }
@@ -22,6 +33,8 @@ PROMISED_BALANCE: dict[str, str] = {
     "roundrobin": "group",
     "lag-aware": "topic",
     "sticky": "group",
+    "cooperative-sticky": "group",
+    "uniform": "group",
     "constrained-sticky": "group",
     "weighted-sticky": "topic",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,33 @@ def same_topics(problem: Problem) -> bool:
     return bool((problem.subscribed == problem.subscribed[:, :1]).all())
 
 
-def even_share(problem: Problem) -> tuple[int, Whole]:
+def even_share(problem: Problem, order: Callable[[], Whole] | None = None) -> tuple[int, Whole]:
     """Return ⌊P/C⌋, and how many of its partitions each member keeps where counts are to be ⌊P/C⌋ or ⌈P/C⌉.
 
-    Only P mod C members can have ⌈P/C⌉: the first of those that own so many, by id. As the members that keep more
-    than ⌊P/C⌋ are never too many, the partitions nobody keeps always suffice to fill the others.
+    Only P mod C members can have ⌈P/C⌉: the first of those that own so many, by id or in the order given. As the
+    members that keep more than ⌊P/C⌋ are never too many, the partitions nobody keeps always suffice to fill the others.
     """
     low, extra = divmod(int(problem.assignable.sum()), len(problem.members))
     owned = owned_counts(problem)
     keep = np.minimum(owned, low)
-    keep[np.flatnonzero(owned > low)[:extra]] += 1
+    over = owned > low
+    if order is not None and extra < over.sum():
+        sequence = order()
+        over_first = sequence[over[sequence]]
+    else:
+        over_first = np.flatnonzero(over)
+    keep[over_first[:extra]] += 1
     return low, keep
+
+
+def fewest_first(counts: Whole, members: Whole, partitions: int) -> Whole:
+    """Return who takes each of some partitions, always the one with the fewest, then the first of `members`."""
+    held = counts[members]
+    ascending = np.sort(held)
+    below = np.cumsum(ascending)
+    to_level = ascending * np.arange(1, len(members) + 1) - below  # what brings all before up to each member
+    raised = max(int(np.searchsorted(to_level, partitions)), 1)
+    level = -(-(partitions + int(below[raised - 1])) // raised)  # nobody ends above it
+    slots = np.repeat(np.arange(len(members)), np.maximum(level - held, 0))
+    height = held[slots] + rank_within(slots)
+    return members[slots[np.argsort(height, kind="stable")[:partitions]]]
