@@ -15,14 +15,16 @@ Hashes = NDArray[np.uint32]
 
 def hash_codes(names: Sequence[str]) -> Hashes:
     """Return `String.hashCode` of each name: Σ c_i · 31^(n − 1 − i) over its UTF-16 units, modulo 2^32."""
-    units = [np.frombuffer(name.encode("utf-16-le"), dtype=np.uint16) for name in names]
-    longest = max(map(len, units), default=0)
-    table = np.zeros((len(names), longest), dtype=np.uint32)
-    for row, line in zip(table, units, strict=True):
-        row[longest - len(line) :] = line  # leading zeros add nothing
-    powers = np.array([pow(31, longest - 1 - i, 2**32) for i in range(longest)], dtype=np.uint32)
-    codes: Hashes = (table * powers).sum(axis=1, dtype=np.uint32)
-    return codes
+    encoded = [name.encode("utf-16-le") for name in names]
+    lengths = np.array([len(name) // 2 for name in encoded], dtype=np.int64)
+    units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint32)
+    powers = np.full(lengths.max(initial=1), 31, dtype=np.uint32)
+    powers[0] = 1
+    powers = np.multiply.accumulate(powers, dtype=np.uint32)
+    ends = np.cumsum(lengths)
+    units *= powers[np.repeat(ends, lengths) - 1 - np.arange(len(units))]
+    sums = np.cumsum(units, dtype=np.uint32)  # wraps around, as do the differences
+    return np.diff(np.concatenate([[0], sums])[np.concatenate([[0], ends])].astype(np.uint32))
 
 
 def table_size(keys: Any) -> Any:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 
 import numpy as np
 
-from evenlag.heuristics.arrays import Whole, even_share, fewest_first, in_turn, owned_counts, rank_within, same_topics
+from evenlag.heuristics.arrays import (
+    Whole,
+    even_share,
+    fewest_first,
+    in_turn,
+    owned_counts,
+    rank_within,
+    same_topics,
+    stable_order,
+)
 from evenlag.heuristics.java_hash import buckets, hash_codes, map_order, table_size
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 
 MOST_SWEEPS = 100  # Kafka sets no limit; a million random groups needed fewer than ten each
 
-Batch = tuple[int, list[int]]  # a topic and some of its partitions
+Batch = tuple[int, Whole]  # a topic and some of its partitions
 
 
 def assign(problem: Problem) -> Plan:
@@ -56,14 +67,13 @@ def assign(problem: Problem) -> Plan:
 def _constrained(problem: Problem) -> Index:
     """Keep owned partitions up to the even share, lowest numbers first; fill up in turn, then one more in turn."""
     low, keep = even_share(problem, lambda: map_order(problem.members))
-    by_number = np.lexsort((problem.topic_of, problem.partition_ids))
-    ranks = np.empty(len(by_number), dtype=np.int64)
-    ranks[by_number] = rank_within(problem.owner[by_number])
-    kept = (problem.owner != NOBODY) & (ranks < keep[problem.owner])
+    member_of = problem.owner.copy()
+    over = np.flatnonzero((problem.owner != NOBODY) & (owned_counts(problem) > keep)[problem.owner])
+    over = over[stable_order(problem.partition_ids[over])]
+    member_of[over[rank_within(problem.owner[over]) >= keep[problem.owner[over]]]] = NOBODY
     lacking = np.maximum(low - keep, 0)
     full = np.argsort(lacking, kind="stable")  # in the order in which they come to ⌊P/C⌋
-    free = np.flatnonzero(problem.assignable & ~kept)
-    member_of = np.where(kept, problem.owner, NOBODY).astype(np.int32)
+    free = np.flatnonzero(problem.assignable & (member_of == NOBODY))
     member_of[free] = np.concatenate([in_turn(lacking), full[keep[full] <= low]])[: len(free)]
     return member_of
 
@@ -89,12 +99,13 @@ def _general(problem: Problem) -> Index:
         if readers[topic]:
             here = np.arange(problem.topic_starts[topic], problem.topic_starts[topic + 1])
             unowned = here[member_of[here] == NOBODY]
-            takers = fewest_first(counts, subscribers[topic], len(unowned))
-            member_of[unowned] = takers
-            counts += np.bincount(takers, minlength=len(counts))
-            free.append((topic, unowned.tolist()))
-            every.append((topic, here.tolist()))
-    sweeps = _Sweeps(problem, member_of, counts)
+            if len(unowned):
+                takers = fewest_first(counts, subscribers[topic], len(unowned))
+                member_of[unowned] = takers
+                counts += np.bincount(takers, minlength=len(counts))
+            free.append((topic, unowned))
+            every.append((topic, here))
+    sweeps = _Sweeps(problem, member_of, counts, subscribers)
     swept = 0
     for batches in (free, every):
         movable = [(topic, partitions) for topic, partitions in batches if readers[topic] > 1]
@@ -121,24 +132,34 @@ class _Sweeps:
         Partitions that each member holds now.
     """
 
-    def __init__(self, problem: Problem, member_of: Index, counts: Whole) -> None:
+    def __init__(self, problem: Problem, member_of: Index, counts: Whole, subscribers: list[Whole]) -> None:
         self.holder: list[int] = member_of.tolist()
         self._home: list[int] = member_of.tolist()
         self.counts: list[int] = counts.tolist()
-        self._subscribers = [np.flatnonzero(subscribed).tolist() for subscribed in problem.subscribed]
+        self._problem = problem
+        self._subscribers = [members.tolist() for members in subscribers]
+        self._counts_of = [itemgetter(*members) if len(members) > 1 else None for members in self._subscribers]
         self._older = _owners_of_older_generation(problem)
-        self._codes = 31 * (31 + problem.partition_ids) + hash_codes(problem.topics).astype(np.int64)[problem.topic_of]
         # partitions away from their first holder, by topic, first holder and holder now
         self._away: dict[tuple[int, int, int], _HashSet] = {}
+
+    @cached_property
+    def _codes(self) -> Whole:
+        """`TopicPartition.hashCode` of every partition, not yet cut to 32 bits."""
+        topics = hash_codes(self._problem.topics).astype(np.int64)
+        return 31 * (31 + self._problem.partition_ids) + topics[self._problem.topic_of]
 
     def sweep(self, batches: Sequence[Batch]) -> bool:
         """Go through the partitions once, in order, and say whether any was moved."""
         counts, holder = self.counts, self.holder
         moved = False
         for topic, partitions in batches:
-            fewest = [(counts[member], member) for member in self._subscribers[topic]]
+            held = self._counts_of[topic](counts)
+            if max(held) <= min(held) + 1:
+                continue
+            fewest = list(zip(held, self._subscribers[topic], strict=True))
             heapify(fewest)
-            for partition in partitions:
+            for partition in partitions.tolist():
                 if counts[holder[partition]] > fewest[0][0] + 1:
                     moved = True
                     for member in self._relieve(topic, partition, fewest[0][1]):

@@ -93,10 +93,11 @@ def _heterogeneous(problem: Problem) -> Index:
     for topic in topics:
         here = problem.topic_slice(topic)
         free = here.start + np.flatnonzero(member_of[here] == NOBODY)
-        members = subscribers[topic]
-        takers = fewest_first(counts, members[np.argsort(counts[members], kind="stable")], len(free))
-        member_of[free] = takers
-        counts += np.bincount(takers, minlength=len(counts))
+        if len(free):
+            members = subscribers[topic]
+            takers = fewest_first(counts, members[np.argsort(counts[members], kind="stable")], len(free))
+            member_of[free] = takers
+            counts += np.bincount(takers, minlength=len(counts))
     topics = [topic for topic in topics if readers[topic] > 1]
     last = None  # the topic that was evened out last
     for _ in range(MOST_ROUNDS):

@@ -20,7 +20,7 @@ from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 
-STICKY = ("sticky", "constrained-sticky")
+STICKY = ("sticky", "cooperative-sticky", "constrained-sticky", "uniform")
 VALID = tuple(name for name in HEURISTICS if name != "weighted-sticky")
 Assignment = dict[str, list[tuple[str, int]]]
 
@@ -86,11 +86,9 @@ def defined(name: str, problem: Problem) -> bool:
 # ---- the documents' examples -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "module", ["constrained_sticky", "lag_aware", "ranges", "roundrobin", "sticky", "weighted_sticky"]
-)
+@pytest.mark.parametrize("module", sorted({heuristic.__module__ for heuristic in HEURISTICS.values()}))
 def test_docstring_examples(module: str) -> None:
-    result = doctest.testmod(importlib.import_module(f"evenlag.heuristics.{module}"))
+    result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -1,7 +1,6 @@
 """Compare our assignors with Kafka's on groups of a seed of your choice, or record the golden files."""
 
 import argparse
-from typing import Any
 
 from tests.oracle import golden, kafka
 from tests.oracle.compare import MEASURES, Comparison
@@ -26,14 +25,9 @@ def main() -> None:
         print("|---" * (len(MEASURES) + 4) + "|")
         for assignor in (*ASSIGNORS, "uniform-hashed"):
             comparison = Comparison()
-
-            def ask(request: dict[str, Any]) -> list[int]:
-                member_of: list[int] = oracle.ask(**request)["member_of"]
-                comparison.add(request, member_of)
-                return member_of
-
             for sequence in sequences:
-                play(sequence, assignor, ask)
+                for request, answer in play(sequence, assignor, oracle.assign):
+                    comparison.add(request, answer)
             shares = [f"{comparison.counts[measure] / max(comparison.steps, 1):.2%}" for measure in MEASURES]
             cells = [assignor, comparison.steps, *shares, comparison.counts["invalid"], comparison.kafka_invalid]
             print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)

@@ -18,19 +18,16 @@ USER_DATA_CASES = 40
 
 
 def assignments(oracle: Oracle) -> str:
-    """Return the text of assignments.jsonl: a head, then requests with Kafka's answers."""
+    """Return the text of assignments.jsonl: a head, then requests with Kafka's answers, `first` too if cooperative."""
     lines = [_line({"kafka": VERSION, "seed": SEED, "sequences": SEQUENCES})]
     for number in range(SEQUENCES):
         sequence = steps(SEED, number)
         for assignor in ASSIGNORS:
-
-            def ask(request: dict[str, Any]) -> list[int]:
-                answer = oracle.ask(**request)
-                lines.append(_line(request | answer))
-                member_of: list[int] = answer["member_of"]
-                return member_of
-
-            play(sequence, assignor, ask)
+            for request, answer in play(sequence, assignor, oracle.assign):
+                line = request | {"member_of": answer}
+                if assignor == "cooperative-sticky":
+                    line["first"] = oracle.assign(request | {"assignor": "cooperative-sticky-first"})
+                lines.append(_line(line))
     return "".join(lines)
 
 

@@ -38,6 +38,11 @@ class Oracle:
             raise RuntimeError(answer["error"])
         return answer
 
+    def assign(self, request: dict[str, Any]) -> list[int]:
+        """Return the answer to a request for an assignment."""
+        member_of: list[int] = self.ask(**request)["member_of"]
+        return member_of
+
 
 @contextlib.contextmanager
 def running_oracle(*options: str) -> Iterator[Oracle]:

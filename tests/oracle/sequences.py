@@ -26,7 +26,7 @@ class Step:
     members : dict
         Topics that each member subscribes to.
     doubled : list of (member, topic, share)
-        Members that claim, in the newest generation, a partition that another one owns: the one at `share` of the topic.
+        Members that claim a partition more in the newest generation, whoever owns it: the one at `share` of the topic.
     """
 
     topics: dict[str, int]
@@ -39,8 +39,10 @@ def steps(seed: int, number: int) -> list[Step]:
     return list(_Changes(Random(f"{seed}/{number}")).steps())
 
 
-def play(sequence: list[Step], assignor: str, ask: Callable[[dict[str, Any]], Answer]) -> None:
-    """Ask for the assignment at every step, each with the owners that the one before it left.
+def play(
+    sequence: list[Step], assignor: str, ask: Callable[[dict[str, Any]], Answer]
+) -> Iterator[tuple[dict[str, Any], Answer]]:
+    """Ask for the assignment at every step, each with the owners that the one before it left; yield both.
 
     A member that was gone comes back with what it owned then, in the generation of that time; but not in `uniform`,
     where the broker knows what it assigned.
@@ -64,10 +66,12 @@ def play(sequence: list[Step], assignor: str, ask: Callable[[dict[str, Any]], An
                     partition = int(share * step.topics[topic])
                     claims[:] = sorted({*claims, partition})
         request = {"assignor": assignor, "topics": step.topics, "members": members}
+        answer = ask(request)
+        yield request, answer
         names = sorted(step.members)
         for name in names:
             held[name], generations[name] = {}, generation
-        for (topic, partition), member_index in zip(_partitions(step.topics), ask(request), strict=True):
+        for (topic, partition), member_index in zip(_partitions(step.topics), answer, strict=True):
             if member_index >= 0:
                 held[names[member_index]].setdefault(topic, []).append(partition)
 
