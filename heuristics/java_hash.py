@@ -15,7 +15,7 @@ Hashes = NDArray[np.uint32]
 
 def hash_codes(names: Sequence[str]) -> Hashes:
     """Return `String.hashCode` of each name: Σ c_i · 31^(n − 1 − i) over its UTF-16 units, modulo 2^32."""
-    encoded = [name.encode("utf-16-le") for name in names]
+    encoded = [name.encode("utf-16-le", "surrogatepass") for name in names]
     lengths = np.array([len(name) // 2 for name in encoded], dtype=np.int64)
     units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint32)
     powers = np.full(lengths.max(initial=1), 31, dtype=np.uint32)
@@ -23,8 +23,9 @@ def hash_codes(names: Sequence[str]) -> Hashes:
     powers = np.multiply.accumulate(powers, dtype=np.uint32)
     ends = np.cumsum(lengths)
     units *= powers[np.repeat(ends, lengths) - 1 - np.arange(len(units))]
-    sums = np.cumsum(units, dtype=np.uint32)  # wraps around, as do the differences
-    return np.diff(np.concatenate([[0], sums])[np.concatenate([[0], ends])].astype(np.uint32))
+    sums = np.concatenate([np.zeros(1, dtype=np.uint32), np.cumsum(units, dtype=np.uint32)])
+    codes: Hashes = sums[ends] - sums[ends - lengths]  # sums wrap around, and so do differences
+    return codes
 
 
 def table_size(keys: Any) -> Any:

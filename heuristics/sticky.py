@@ -138,7 +138,7 @@ class _Sweeps:
         self.counts: list[int] = counts.tolist()
         self._problem = problem
         self._subscribers = [members.tolist() for members in subscribers]
-        self._counts_of = [itemgetter(*members) if len(members) > 1 else None for members in self._subscribers]
+        self._counts_of = {t: itemgetter(*members) for t, members in enumerate(self._subscribers) if len(members) > 1}
         self._older = _owners_of_older_generation(problem)
         # partitions away from their first holder, by topic, first holder and holder now
         self._away: dict[tuple[int, int, int], _HashSet] = {}
