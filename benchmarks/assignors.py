@@ -37,21 +37,29 @@ def assignors(seed: int) -> Iterator[str]:
     )
     yield "| members × partitions (topics) | step | " + " | ".join((*KAFKAS, "lag-aware")) + " |"
     yield "|---" * (len(KAFKAS) + 3) + "|"
+    rows = [(shape, step, *groups) for shape in SHAPES for step, groups in steps(*shape, seed).items()]
+    # Ours first: a JVM goes on compiling for a while after it has answered.
+    mine = [{name: ours(name, before, after) for name in (*KAFKAS, "lag-aware")} for _, _, before, after in rows]
     with running_oracle("-Xmx6g") as oracle:
-        for members, partitions, topics, half in SHAPES:
-            full = (
-                mixed("uniform", partitions, members, topics, 0.5, seed)
-                if half
-                else many_topics("uniform", topics, members, seed, partitions // topics)
-            )
-            changed = without(full, members // 2)
+        for ((members, partitions, topics, half), step, before, after), own in zip(rows, mine, strict=True):
+            theirs = {name: kafkas(oracle, name, before, after) for name in KAFKAS}
+            theirs["lag-aware"] = theirs["range"]
+            cells = [f"{own[name]:.3g} / {theirs[name]:.3g} = {own[name] / theirs[name]:.2f}" for name in own]
             shape = f"{members:,} × {partitions:,} ({topics}{', half read' if half else ''})"
-            steps = {"fresh": (None, full), "one leaves": (full, changed), "one joins": (changed, full)}
-            for step, (before, after) in steps.items():
-                theirs = {name: kafkas(oracle, name, before, after) for name in KAFKAS}
-                cells = [cell(ours(name, before, after), theirs[name]) for name in KAFKAS]
-                cells.append(cell(ours("lag-aware", before, after), theirs["range"]))
-                yield f"| {shape} | {step} | " + " | ".join(cells) + " |"
+            yield f"| {shape} | {step} | " + " | ".join(cells) + " |"
+
+
+def steps(
+    members: int, partitions: int, topics: int, half: bool, seed: int
+) -> dict[str, tuple[Problem | None, Problem]]:
+    """Draw a group; return it before and after each step, before a fresh start there is none."""
+    full = (
+        mixed("uniform", partitions, members, topics, 0.5, seed)
+        if half
+        else many_topics("uniform", topics, members, seed, partitions // topics)
+    )
+    less = without(full, members // 2)
+    return {"fresh": (None, full), "one leaves": (full, less), "one joins": (less, full)}
 
 
 def without(problem: Problem, member: int) -> Problem:
@@ -107,8 +115,3 @@ def members_of(problem: Problem) -> dict[str, dict[str, list[str]]]:
         name: {"topics": [problem.topics[t] for t in np.flatnonzero(problem.subscribed[:, m])]}
         for m, name in enumerate(problem.members)
     }
-
-
-def cell(ours: float, theirs: float) -> str:
-    """Both times and their ratio."""
-    return f"{ours:.3g} / {theirs:.3g} = {ours / theirs:.2f}"

@@ -21,7 +21,6 @@ from tests.oracle.sequences import ASSIGNORS, WITHOUT_OWNERS, Answer, play, prob
 from tests.problems import random_document, seeds
 
 STICKY = ("sticky", "cooperative-sticky", "uniform")
-EXACT = ("range", "roundrobin", "uniform")  # the same to the partition, always
 
 Request = dict[str, Any]
 
@@ -38,16 +37,14 @@ def recorded() -> list[Request]:
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_equals_what_kafka_assigned(assignor: str) -> None:
-    """`sticky` may place a partition otherwise where a problem does not tell all that Kafka knew of old claims."""
     comparison = Comparison()
     for request in recorded():
         if request["assignor"] == assignor:
             comparison.add(request, request["member_of"])
     every = comparison.steps
     assert every == 5 * golden.SEQUENCES
-    assert comparison.counts["score and kept"] == every, comparison.different[:1]
-    assert comparison.counts["invalid"] == comparison.kafka_invalid == 0
-    assert comparison.counts["identical"] == every if assignor in EXACT else every - 1
+    assert comparison.counts["score and kept"] == comparison.counts["identical"] == every, comparison.different[:1]
+    assert comparison.counts["invalid"] == comparison.kafka_failed == 0
 
 
 def test_recorded_groups_are_of_many_kinds() -> None:
@@ -59,7 +56,6 @@ def test_recorded_groups_are_of_many_kinds() -> None:
         kinds["owned"] += bool((problem.owner != NOBODY).any())
         kinds["old generation"] += len(set(problem.generations) - {None}) > 1
         kinds.update({warning.split(" ", 1)[1] for warning in problem.warnings})
-    print(kinds)
     assert len(kinds) == 7
     assert min(kinds.values()) >= 20
 
@@ -164,20 +160,18 @@ def test_equal_subscriptions_take_the_fewest_moves(assignor: str) -> None:
 
 
 @pytest.mark.parametrize("assignor", STICKY)
-def test_only_what_a_leaver_had_moves_when_counts_allow_it(assignor: str) -> None:
-    """Each of 6 members has 4 partitions and any subscription; one leaves, and the others keep all."""
-    random = Random(6)
-    for _ in seeds(40):
-        topics = {f"t{i}": [0] * 8 for i in range(3)}
-        members = {f"c{i}": random.sample(sorted(topics), random.randint(2, 3)) for i in range(6)}
-        before = HEURISTICS[assignor](Problem.from_lags(topics, members))
-        if np.ptp(before.counts) > 0:
-            continue
-        gone = random.choice(sorted(members))
-        del members[gone]
-        owned = {member: before.assignment[member] for member in members}
-        after = Problem.from_lags(topics, members, owned=owned)
-        assert kept(after, HEURISTICS[assignor](after).member_of) == 20
+def test_mixed_subscriptions_take_few_moves(assignor: str) -> None:
+    """Never fewer than an exact solver says the best counts need, and seldom more."""
+    more: list[int] = []
+    for number in seeds(300):
+        problem = small_and_mixed(Random(number))
+        plan = HEURISTICS[assignor](problem)
+        goal = exact.Goal(balance="group", stickiness=exact.FEWEST)
+        if (exact.Group(problem).allowed_counts("group", 0) == plan.topic_counts).all(axis=(1, 2)).any():
+            more.append(plan.moves - exact.optimum(problem, goal).fewest_moves)
+    assert min(more) == 0
+    assert len(more) >= 0.9 * len(seeds(300))
+    assert more.count(0) >= 0.9 * len(more)
 
 
 @pytest.mark.parametrize("assignor", STICKY)
@@ -211,7 +205,8 @@ def test_a_deleted_topic_and_new_partitions(assignor: str) -> None:
     after = Problem.from_lags({"b": [0] * 6}, members, owned=before.assignment)
     plan = HEURISTICS[assignor](after)
     assert plan.counts.tolist() == [3, 3]
-    assert assignor in WITHOUT_OWNERS or kept(after, plan.member_of) == 4
+    owned = np.bincount(after.owner[after.owner != NOBODY], minlength=2)
+    assert assignor in WITHOUT_OWNERS or kept(after, plan.member_of) == np.minimum(owned, 3).sum() >= 3
 
 
 def problem_with(problem: Problem, member_of: Answer) -> Problem:
@@ -225,4 +220,17 @@ def problem_with(problem: Problem, member_of: Answer) -> Problem:
         name: [topic for t, topic in enumerate(problem.topics) if problem.subscribed[t, m]]
         for m, name in enumerate(problem.members)
     }
+    return Problem.from_lags(lags, members, owned=owned)
+
+
+def small_and_mixed(random: Random) -> Problem:
+    """At most 4 members and 8 partitions of 3 topics, any subscriptions, three partitions in four owned."""
+    lags = {f"t{i}": [0] * random.randint(1, 3) for i in range(random.randint(2, 3))}
+    members = {f"c{i}": random.sample(sorted(lags), random.randint(1, len(lags))) for i in range(random.randint(2, 4))}
+    owned = defaultdict(list)
+    for topic, column in lags.items():
+        able = [member for member, topics in members.items() if topic in topics]
+        for partition in range(len(column)):
+            if able and random.random() < 0.75:
+                owned[random.choice(able)].append((topic, partition))
     return Problem.from_lags(lags, members, owned=owned)

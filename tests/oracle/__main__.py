@@ -21,7 +21,7 @@ def main() -> None:
             return
         sequences = [steps(options.seed, number) for number in range(options.sequences)]
         print(f"Kafka {kafka.VERSION}, seed {options.seed}, {options.sequences} sequences; equal to Kafka's:\n")
-        print("| assignor | steps | " + " | ".join(MEASURES) + " | invalid | Kafka's invalid |")
+        print("| assignor | steps | " + " | ".join(MEASURES) + " | invalid | Kafka failed |")
         print("|---" * (len(MEASURES) + 4) + "|")
         for assignor in (*ASSIGNORS, "uniform-hashed"):
             comparison = Comparison()
@@ -29,7 +29,7 @@ def main() -> None:
                 for request, answer in play(sequence, assignor, oracle.assign):
                     comparison.add(request, answer)
             shares = [f"{comparison.counts[measure] / max(comparison.steps, 1):.2%}" for measure in MEASURES]
-            cells = [assignor, comparison.steps, *shares, comparison.counts["invalid"], comparison.kafka_invalid]
+            cells = [assignor, comparison.steps, *shares, comparison.counts["invalid"], comparison.kafka_failed]
             print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
 
 

@@ -21,24 +21,24 @@ class Comparison:
     ----------
     counts : Counter
         Steps in which each of MEASURES was equal; `invalid`: steps in which ours was not valid.
-    kafka_invalid : int
-        Steps left out because Kafka's own answer gives partitions to members that do not subscribe to them.
+    kafka_failed : int
+        Steps left out because Kafka itself threw, or gave partitions to members that do not subscribe to them.
     different : list of request
         Those in which score or kept partitions differ.
     """
 
     steps: int = 0
-    kafka_invalid: int = 0
+    kafka_failed: int = 0
     counts: "Counter[str]" = field(default_factory=Counter)
     different: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, request: dict[str, Any], answer: list[int]) -> None:
+    def add(self, request: dict[str, Any], answer: list[int] | None) -> None:
         """Compare one step."""
         problem = problem_of(request)
-        theirs = np.array(answer, dtype=np.int32)
+        theirs = np.full(len(problem.lags), NOBODY) if answer is None else np.array(answer)
         ours = HEURISTICS[request["assignor"].removesuffix("-hashed")](problem).member_of
         if not valid(problem, theirs):
-            self.kafka_invalid += 1
+            self.kafka_failed += 1
             return
         self.steps += 1
         self.counts["invalid"] += not valid(problem, ours)

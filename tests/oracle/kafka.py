@@ -21,6 +21,10 @@ class UnavailableError(Exception):
     """There is no Java compiler, or the jars cannot be fetched; the message says which."""
 
 
+class KafkaFailedError(Exception):
+    """Kafka's own code threw; the message is Java's."""
+
+
 class Oracle:
     """A running oracle; one request at a time."""
 
@@ -28,19 +32,27 @@ class Oracle:
         self._process = process
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """Return the answer to a request (see the package); raises RuntimeError with what Kafka threw."""
+        """Return the answer to a request (see the package).
+
+        Raises
+        ------
+        KafkaFailedError
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request, separators=(",", ":")) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())
         if "error" in answer:
-            raise RuntimeError(answer["error"])
+            raise KafkaFailedError(answer["error"])
         return answer
 
-    def assign(self, request: dict[str, Any]) -> list[int]:
-        """Return the answer to a request for an assignment."""
-        member_of: list[int] = self.ask(**request)["member_of"]
+    def assign(self, request: dict[str, Any]) -> list[int] | None:
+        """Return the answer to a request for an assignment, or None where Kafka fails."""
+        try:
+            member_of: list[int] = self.ask(**request)["member_of"]
+        except KafkaFailedError:
+            return None
         return member_of
 
 

@@ -40,12 +40,12 @@ def steps(seed: int, number: int) -> list[Step]:
 
 
 def play(
-    sequence: list[Step], assignor: str, ask: Callable[[dict[str, Any]], Answer]
-) -> Iterator[tuple[dict[str, Any], Answer]]:
+    sequence: list[Step], assignor: str, ask: Callable[[dict[str, Any]], Answer | None]
+) -> Iterator[tuple[dict[str, Any], Answer | None]]:
     """Ask for the assignment at every step, each with the owners that the one before it left; yield both.
 
     A member that was gone comes back with what it owned then, in the generation of that time; but not in `uniform`,
-    where the broker knows what it assigned.
+    where the broker knows what it assigned. No answer ends the sequence.
     """
     held: dict[str, Claims] = {}
     generations: dict[str, int] = {}
@@ -68,6 +68,8 @@ def play(
         request = {"assignor": assignor, "topics": step.topics, "members": members}
         answer = ask(request)
         yield request, answer
+        if answer is None:
+            return
         names = sorted(step.members)
         for name in names:
             held[name], generations[name] = {}, generation
@@ -119,8 +121,8 @@ class _Changes:
 
     def steps(self) -> Iterator[Step]:
         yield self.step()
-        changes = [self.join, self.join, self.leave, self.leave, self.come_back, self.come_back, self.resubscribe]
-        changes += [self.add_topic, self.delete_topic, self.add_partitions]
+        changes = [self.join, self.leave, self.leave, self.come_back, self.come_back, self.come_back]
+        changes += [self.resubscribe, self.resubscribe, self.add_topic, self.delete_topic, self.add_partitions]
         for _ in range(STEPS - 1):
             for _ in range(self.random.choice([0, 1, 1, 1, 2, 3, 6])):
                 self.random.choice(changes)()
