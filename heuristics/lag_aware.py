@@ -35,7 +35,9 @@ def assign(problem: Problem) -> Plan:
             here = problem.topic_slice(topic)
             lags = problem.lags[here]
             order = np.argsort(-lags, kind="stable")
-            member_of[here.start + order] = members[_rounds(lags[order].tolist(), len(members))]
+            one_round = len(lags) <= len(members)
+            takers = np.arange(len(lags)) if one_round else _rounds(lags[order].tolist(), len(members))
+            member_of[here.start + order] = members[takers]
     return Plan(problem, member_of)
 
 
