@@ -32,9 +32,8 @@ def assignors(seed: int) -> Iterator[str]:
     yield "## Assignors: milliseconds, beside Kafka's own\n"
     yield (
         "Ours / Kafka's, medians of 5 calls; ours from `Problem` to `Plan` arrays, Kafka's the assignor's call alone, "
-        "in a warm JVM; reading what members tell the leader is in Kafka's time and not in ours. Each starts from its own "
-        "assignment before the step. `lag-aware` has no counterpart in "
-        "Kafka and stands beside Kafka's `range`.\n"
+        "in a warm JVM; reading what members tell the leader is in Kafka's time and not in ours. Each starts from its "
+        "own assignment before the step. `lag-aware` has no counterpart in Kafka and stands beside Kafka's `range`.\n"
     )
     yield "| members × partitions (topics) | step | " + " | ".join((*KAFKAS, "lag-aware")) + " |"
     yield "|---" * (len(KAFKAS) + 3) + "|"

@@ -32,7 +32,7 @@ def rank_within(groups: NDArray[Any]) -> Whole:
 
 def in_turn(wanted: Whole) -> Whole:
     """Return member numbers in rounds, each member in as many rounds as it wants: [1, 3, 2] → [0, 1, 2, 1, 2, 1]."""
-    levels = np.unique(np.maximum(wanted, 0))
+    levels = np.unique(wanted)
     rounds = np.diff(levels, prepend=0)
     parts = [np.tile(np.flatnonzero(wanted >= level), times) for level, times in zip(levels, rounds, strict=True)]
     return np.concatenate(parts)
