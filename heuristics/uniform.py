@@ -68,7 +68,7 @@ def _quotas(owned: Whole, partitions: int) -> Whole:
     over = owned > low
     left = extra - (np.cumsum(over) - over)  # how many may still have one more, when it is the member's turn
     must = left >= np.arange(len(owned), 0, -1)  # as many as there are members left
-    quotas: Whole = low + ((over & (left > 0)) | np.logical_or.accumulate(must))
+    quotas: Whole = low + ((over & (left > 0)) | must)
     return quotas
 
 

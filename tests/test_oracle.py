@@ -70,6 +70,27 @@ def test_the_first_cooperative_answer_withholds_what_others_own() -> None:
     assert withheld > 100
 
 
+def test_sticky_sends_back_what_a_hash_set_gives_first() -> None:
+    """Recorded; were the lowest partition sent back, `c9` would end with t3-23 instead of t3-19."""
+    lags = {"t2": [0] * 31, "t3": [0] * 36, "t4": [0] * 21}
+    readers = {"t2": ["c6", "c8"], "t3": ["c3", "c5", "c9"], "t4": ["c0", "c1", "c2", "c3", "c7"]}
+    members = defaultdict(list, {"c9": ["t2"]})
+    for topic, names in readers.items():
+        for name in names:
+            members[name].append(topic)
+    owned = {
+        "c1": [("t4", p) for p in range(0, 21, 2)],
+        "c2": [("t4", p) for p in range(1, 21, 2)],
+        "c3": [("t3", p) for p in range(18, 36)],
+        "c6": [("t2", p) for p in range(15, 31)],
+        "c8": [("t2", p) for p in range(15)],
+        "c9": [("t3", p) for p in range(18)],
+    }
+    plan = HEURISTICS["sticky"](Problem.from_lags(lags, members, owned=owned))
+    assert plan.assignment["c5"] == [("t3", p) for p in (*range(10), 18, 20, 22)]
+    assert plan.assignment["c3"] == [("t3", p) for p in range(23, 36)]
+
+
 @pytest.mark.broker
 def test_kafka_still_answers_as_recorded() -> None:
     try:
