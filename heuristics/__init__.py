@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from evenlag.heuristics import (
     constrained_sticky,
+    cooperative_sticky,
     fair,
     fairest_sticky,
     lag_aware,
@@ -13,6 +14,7 @@ from evenlag.heuristics import (
     roundrobin,
     sticky,
     swap_balance,
+    uniform,
     weighted_sticky,
 )
 from evenlag.model.plan import Plan
@@ -23,6 +25,8 @@ HEURISTICS: dict[str, Callable[[Problem], Plan]] = {
     "roundrobin": roundrobin.assign,
     "lag-aware": lag_aware.assign,
     "sticky": sticky.assign,
+    "cooperative-sticky": cooperative_sticky.assign,
+    "uniform": uniform.assign,
     "constrained-sticky": constrained_sticky.assign,
     "weighted-sticky": weighted_sticky.assign,
     "fair": fair.assign,
@@ -35,6 +39,8 @@ PROMISED_BALANCE: dict[str, str] = {
     "roundrobin": "group",
     "lag-aware": "topic",
     "sticky": "group",
+    "cooperative-sticky": "group",
+    "uniform": "group",
     "constrained-sticky": "group",
     "weighted-sticky": "topic",
     "fair": "group",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,29 @@ from evenlag.model.problem import NOBODY, Problem
 Whole = NDArray[np.int64]
 
 
+def stable_order(keys: NDArray[Any]) -> Whole:
+    """Return `argsort(keys, kind="stable")`; NumPy sorts whole numbers of 16 bits by radix, some ten times faster."""
+    if len(keys) and keys.min() >= -(2**15) and keys.max() < 2**15:
+        keys = keys.astype(np.int16)
+    return np.argsort(keys, kind="stable")
+
+
 def rank_within(groups: NDArray[Any]) -> Whole:
     """Return each entry's rank among the entries of its group, in the order given: [7, 3, 7, 7] → [0, 0, 1, 2]."""
-    order = np.argsort(groups, kind="stable")
+    order = stable_order(groups)
     ordered = groups[order]
+    firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))[: len(groups)]
     ranks = np.empty(len(groups), dtype=np.int64)
-    ranks[order] = np.arange(len(groups)) - np.searchsorted(ordered, ordered)
+    ranks[order] = np.arange(len(groups)) - np.repeat(firsts, np.diff(firsts, append=len(groups)))
     return ranks
 
 
 def in_turn(wanted: Whole) -> Whole:
     """Return member numbers in rounds, each member in as many rounds as it wants: [1, 3, 2] → [0, 1, 2, 1, 2, 1]."""
-    members = np.repeat(np.arange(len(wanted)), wanted)
-    return members[np.argsort(rank_within(members), kind="stable")]
+    levels = np.unique(wanted)
+    rounds = np.diff(levels, prepend=0)
+    parts = [np.tile(np.flatnonzero(wanted >= level), times) for level, times in zip(levels, rounds, strict=True)]
+    return np.concatenate(parts)
 
 
 def owned_counts(problem: Problem) -> Whole:
@@ -37,16 +48,22 @@ def same_topics(problem: Problem) -> bool:
     return bool((problem.subscribed == problem.subscribed[:, :1]).all())
 
 
-def even_share(problem: Problem) -> tuple[int, Whole]:
+def even_share(problem: Problem, order: Callable[[], Whole] | None = None) -> tuple[int, Whole]:
     """Return ⌊P/C⌋, and how many of its partitions each member keeps where counts are to be ⌊P/C⌋ or ⌈P/C⌉.
 
-    Only P mod C members can have ⌈P/C⌉: the first of those that own so many, by id. As the members that keep more
-    than ⌊P/C⌋ are never too many, the partitions nobody keeps always suffice to fill the others.
+    Only P mod C members can have ⌈P/C⌉: the first of those that own so many, by id or in the order given. As the
+    members that keep more than ⌊P/C⌋ are never too many, the partitions nobody keeps always suffice to fill the others.
     """
     low, extra = divmod(int(problem.assignable.sum()), len(problem.members))
     owned = owned_counts(problem)
     keep = np.minimum(owned, low)
-    keep[np.flatnonzero(owned > low)[:extra]] += 1
+    over = owned > low
+    if order is not None and 0 < extra < over.sum():
+        sequence = order()
+        over_first = sequence[over[sequence]]
+    else:
+        over_first = np.flatnonzero(over)
+    keep[over_first[:extra]] += 1
     return low, keep
 
 
@@ -60,4 +77,4 @@ def fewest_first(counts: Whole, members: Whole, partitions: int) -> Whole:
     level = -(-(partitions + int(below[raised - 1])) // raised)  # nobody ends above it
     slots = np.repeat(np.arange(len(members)), np.maximum(level - held, 0))
     height = held[slots] + rank_within(slots)
-    return members[slots[np.argsort(height, kind="stable")[:partitions]]]
+    return members[slots[stable_order(height)[:partitions]]]

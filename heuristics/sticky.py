@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 
 import numpy as np
 
-from evenlag.heuristics.arrays import Whole, even_share, in_turn, owned_counts, rank_within, same_topics
+from evenlag.heuristics.arrays import (
+    Whole,
+    even_share,
+    fewest_first,
+    in_turn,
+    owned_counts,
+    rank_within,
+    same_topics,
+    stable_order,
+)
+from evenlag.heuristics.java_hash import buckets, hash_codes, map_order, table_size
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 
 MOST_SWEEPS = 100  # Kafka sets no limit; a million random groups needed fewer than ten each
 
-Batch = tuple[int, list[int]]  # a topic and some of its partitions
+Batch = tuple[int, Whole]  # a topic and some of its partitions
 
 
 def assign(problem: Problem) -> Plan:
@@ -55,15 +66,14 @@ def assign(problem: Problem) -> Plan:
 
 def _constrained(problem: Problem) -> Index:
     """Keep owned partitions up to the even share, lowest numbers first; fill up in turn, then one more in turn."""
-    low, keep = even_share(problem)
-    by_number = np.lexsort((problem.topic_of, problem.partition_ids))
-    ranks = np.empty(len(by_number), dtype=np.int64)
-    ranks[by_number] = rank_within(problem.owner[by_number])
-    kept = (problem.owner != NOBODY) & (ranks < keep[problem.owner])
+    low, keep = even_share(problem, lambda: map_order(problem.members))
+    member_of = problem.owner.copy()
+    over = np.flatnonzero((problem.owner != NOBODY) & (owned_counts(problem) > keep)[problem.owner])
+    over = over[stable_order(problem.partition_ids[over])]
+    member_of[over[rank_within(problem.owner[over]) >= keep[problem.owner[over]]]] = NOBODY
     lacking = np.maximum(low - keep, 0)
     full = np.argsort(lacking, kind="stable")  # in the order in which they come to ⌊P/C⌋
-    free = np.flatnonzero(problem.assignable & ~kept)
-    member_of = np.where(kept, problem.owner, NOBODY).astype(np.int32)
+    free = np.flatnonzero(problem.assignable & (member_of == NOBODY))
     member_of[free] = np.concatenate([in_turn(lacking), full[keep[full] <= low]])[: len(free)]
     return member_of
 
@@ -75,43 +85,35 @@ def _general(problem: Problem) -> Index:
     """Give every free partition to the member with the fewest, then move partitions until the counts are even.
 
     Topics with few subscribers come first. Partitions that were free are moved as long as that helps, and only
-    then all of them. Of two assignments with equal balance scores the one before the moves stands.
+    then all of them. If any of the latter was and the balance score is no better for it, the assignment before all
+    moves stands, unless nobody owned anything.
     """
     subscribers = [np.flatnonzero(subscribed) for subscribed in problem.subscribed]
     readers = np.array([len(members) for members in subscribers])
     member_of, counts = problem.owner.copy(), owned_counts(problem)
     free: list[Batch] = []
     every: list[Batch] = []
+    shared = problem.subscribed[readers > 1].any(axis=0)  # members that can exchange partitions with others
+    from_scratch = not counts.any()
     for topic in np.argsort(readers, kind="stable").tolist():
         if readers[topic]:
             here = np.arange(problem.topic_starts[topic], problem.topic_starts[topic + 1])
             unowned = here[member_of[here] == NOBODY]
-            takers = _fewest_first(counts, subscribers[topic], len(unowned))
-            member_of[unowned] = takers
-            counts += np.bincount(takers, minlength=len(counts))
-            free.append((topic, unowned.tolist()))
-            every.append((topic, here.tolist()))
-    sweeps = _Sweeps(problem, member_of, counts)
+            if len(unowned):
+                takers = fewest_first(counts, subscribers[topic], len(unowned))
+                member_of[unowned] = takers
+                counts += np.bincount(takers, minlength=len(counts))
+            free.append((topic, unowned))
+            every.append((topic, here))
+    sweeps = _Sweeps(problem, member_of, counts, subscribers)
+    swept = 0
     for batches in (free, every):
-        shared = [(topic, partitions) for topic, partitions in batches if readers[topic] > 1]
-        for _ in range(MOST_SWEEPS):
-            if not sweeps.sweep(shared):
-                break
-    better = _balance_score(np.array(sweeps.counts)) < _balance_score(counts)
-    return np.array(sweeps.holder, dtype=np.int32) if better else member_of
-
-
-def _fewest_first(counts: Whole, members: Whole, partitions: int) -> Whole:
-    """Return who takes each of some partitions, always the member with the fewest, then the smallest id."""
-    held = counts[members]
-    ascending = np.sort(held)
-    below = np.cumsum(ascending)
-    to_level = ascending * np.arange(1, len(members) + 1) - below  # what brings all before up to each member
-    raised = max(int(np.searchsorted(to_level, partitions)), 1)
-    level = -(-(partitions + int(below[raised - 1])) // raised)  # nobody ends above it
-    slots = np.repeat(np.arange(len(members)), np.maximum(level - held, 0))
-    height = held[slots] + rank_within(slots)
-    return members[slots[np.argsort(height, kind="stable")[:partitions]]]
+        movable = [(topic, partitions) for topic, partitions in batches if readers[topic] > 1]
+        swept = 0
+        while swept < MOST_SWEEPS and sweeps.sweep(movable):
+            swept += 1
+    better = _balance_score(np.array(sweeps.counts)[shared]) < _balance_score(counts[shared])
+    return np.array(sweeps.holder, dtype=np.int32) if better or from_scratch or not swept else member_of
 
 
 def _balance_score(counts: Whole) -> int:
@@ -130,23 +132,34 @@ class _Sweeps:
         Partitions that each member holds now.
     """
 
-    def __init__(self, problem: Problem, member_of: Index, counts: Whole) -> None:
+    def __init__(self, problem: Problem, member_of: Index, counts: Whole, subscribers: list[Whole]) -> None:
         self.holder: list[int] = member_of.tolist()
         self._home: list[int] = member_of.tolist()
         self.counts: list[int] = counts.tolist()
-        self._subscribers = [np.flatnonzero(subscribed).tolist() for subscribed in problem.subscribed]
+        self._problem = problem
+        self._subscribers = [members.tolist() for members in subscribers]
+        self._counts_of = {t: itemgetter(*members) for t, members in enumerate(self._subscribers) if len(members) > 1}
         self._older = _owners_of_older_generation(problem)
         # partitions away from their first holder, by topic, first holder and holder now
-        self._away: defaultdict[tuple[int, int, int], set[int]] = defaultdict(set)
+        self._away: dict[tuple[int, int, int], _HashSet] = {}
+
+    @cached_property
+    def _codes(self) -> Whole:
+        """`TopicPartition.hashCode` of every partition, not yet cut to 32 bits."""
+        topics = hash_codes(self._problem.topics).astype(np.int64)
+        return 31 * (31 + self._problem.partition_ids) + topics[self._problem.topic_of]
 
     def sweep(self, batches: Sequence[Batch]) -> bool:
         """Go through the partitions once, in order, and say whether any was moved."""
         counts, holder = self.counts, self.holder
         moved = False
         for topic, partitions in batches:
-            fewest = [(counts[member], member) for member in self._subscribers[topic]]
+            held = self._counts_of[topic](counts)
+            if max(held) <= min(held) + 1:
+                continue
+            fewest = list(zip(held, self._subscribers[topic], strict=True))
             heapify(fewest)
-            for partition in partitions:
+            for partition in partitions.tolist():
                 if counts[holder[partition]] > fewest[0][0] + 1:
                     moved = True
                     for member in self._relieve(topic, partition, fewest[0][1]):
@@ -166,16 +179,41 @@ class _Sweeps:
         if older != NOBODY and self.counts[self.holder[partition]] > self.counts[older] + 1:
             member = older
         if returning := self._away.get((topic, member, self._home[partition])):
-            partition = min(returning)
+            partition = returning.first()
         source, home = self.holder[partition], self._home[partition]
         if source != home:
-            self._away[topic, home, source].remove(partition)
+            away = self._away[topic, home, source]
+            away.remove(partition)
+            if not away.partitions:
+                del self._away[topic, home, source]
         if member != home:
-            self._away[topic, home, member].add(partition)
+            self._away.setdefault((topic, home, member), _HashSet(self._codes)).add(partition)
         self.holder[partition] = member
         self.counts[source] -= 1
         self.counts[member] += 1
         return source, member
+
+
+class _HashSet:
+    """A Java HashSet of partitions; its table, once grown, does not shrink."""
+
+    def __init__(self, codes: Whole) -> None:
+        self._codes = codes
+        self._most = 0
+        self.partitions: dict[int, None] = {}
+
+    def add(self, partition: int) -> None:
+        self.partitions[partition] = None
+        self._most = max(self._most, len(self.partitions))
+
+    def remove(self, partition: int) -> None:
+        del self.partitions[partition]
+
+    def first(self) -> int:
+        """Return the partition that an iterator gives first."""
+        partitions = list(self.partitions)
+        codes = self._codes[partitions].astype(np.uint32)
+        return partitions[int(np.argmin(buckets(codes, table_size(self._most))))]
 
 
 def _owners_of_older_generation(problem: Problem) -> list[int]:

@@ -19,8 +19,8 @@ def assign(problem: Problem) -> Plan:
 
     Each swap is the one that brings their lags closest, one partition for one, each member subscribing to what it
     gets; where even the largest is too small, the next largest follow at once. A member that no swap relieves is
-    passed over, until only such are left. With mixed subscriptions the other is the least loaded one with a topic in
-    common.
+    passed over until only such are left; then all are tried again, as long as that brings another swap. With mixed
+    subscriptions the other is the least loaded one with a topic in common.
 
     References
     ----------
@@ -60,6 +60,12 @@ class _Swaps:
 
     def run(self) -> None:
         """Swap until no swap helps."""
+        while self._round():
+            pass
+
+    def _round(self) -> bool:
+        """Swap until every member was passed over; say whether there was any swap."""
+        swapped = False
         holding = np.array([bool(items) for items in self._items], dtype=bool)
         beyond = int(self._loads.sum()) + 1
         most, least = np.where(holding, self._loads, -1), np.where(holding, self._loads, beyond)
@@ -67,10 +73,12 @@ class _Swaps:
             high = int(most.argmax())
             low = int((np.where(self._shares_a_topic(high), least, beyond) if self._mixed else least).argmin())
             if self._swap(high, low):
+                swapped = True
                 for m in (high, low):
                     most[m] = least[m] = self._loads[m]
             else:
                 most[high] = -1
+        return swapped
 
     def _shares_a_topic(self, m: int) -> Bools:
         shared: Bools = np.asarray(self._subscribed[self._subscribed[:, m]].any(axis=0))

@@ -25,7 +25,7 @@ from evenlag.model.balance import count_rule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
-STICKY = ("sticky", "constrained-sticky")
+STICKY = ("sticky", "cooperative-sticky", "constrained-sticky", "uniform")
 VALID = tuple(name for name in HEURISTICS if name != "weighted-sticky")
 EVEN = tuple(name for name in VALID if PROMISED_BALANCE[name] != "none")
 Assignment = dict[str, list[tuple[str, int]]]

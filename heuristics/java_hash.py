@@ -1,0 +1,43 @@
+"""The order in which a Java HashMap goes through its keys, which decides some of Kafka's ties."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TABLE_SIZES = 16 << np.arange(27)  # a table doubles as soon as it is more than three quarters full
+
+Hashes = NDArray[np.uint32]
+
+
+def hash_codes(names: Sequence[str]) -> Hashes:
+    """Return `String.hashCode` of each name: Σ c_i · 31^(n − 1 − i) over its UTF-16 units, modulo 2^32."""
+    encoded = [name.encode("utf-16-le", "surrogatepass") for name in names]
+    lengths = np.array([len(name) // 2 for name in encoded], dtype=np.int64)
+    units = np.frombuffer(b"".join(encoded), dtype="<u2").astype(np.uint32)
+    powers = np.full(lengths.max(initial=1), 31, dtype=np.uint32)
+    powers[0] = 1
+    powers = np.multiply.accumulate(powers, dtype=np.uint32)
+    ends = np.cumsum(lengths)
+    units *= powers[np.repeat(ends, lengths) - 1 - np.arange(len(units))]
+    sums = np.concatenate([np.zeros(1, dtype=np.uint32), np.cumsum(units, dtype=np.uint32)])
+    codes: Hashes = sums[ends] - sums[ends - lengths]  # sums wrap around, and so do differences
+    return codes
+
+
+def table_size(keys: Any) -> Any:
+    """Return how many buckets a table has after so many keys (an integer or an array) were put into it one by one."""
+    return TABLE_SIZES[np.searchsorted(TABLE_SIZES * 3 // 4, keys)]
+
+
+def buckets(codes: Hashes, size: int) -> NDArray[np.int64]:
+    """Return the bucket of each hash code in a table of `size` buckets; a table is gone through bucket by bucket."""
+    return ((codes ^ (codes >> np.uint32(16))) & np.uint32(size - 1)).astype(np.int64)
+
+
+def map_order(names: Sequence[str]) -> NDArray[np.int64]:
+    """Return the indices of names in the order of a map that has them as keys; in a bucket they stay in their order."""
+    return np.argsort(buckets(hash_codes(names), table_size(len(names))), kind="stable")

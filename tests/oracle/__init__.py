@@ -1,0 +1,15 @@
+"""Kafka's own assignors as an oracle: `python -m tests.oracle --help` compares ours with them on unseen groups.
+
+Oracle.java runs them. A request is a line of JSON:
+
+- an assignment: `{"assignor": "sticky", "topics": {"t0": 3}, "members": {"c0": {"topics": ["t0"], "owned": {"t0": [0]},
+  "generation": 4}}}` (no topics: all of them); the answer is `{"member_of": [0, 0, 0]}`, the number of each partition's
+  member, members by id and partitions by topic and number, -1 for none;
+- a benchmark: the same with `"warm": 3, "runs": 5` and, for a group with owners, `"before"`: the members of the group
+  whose assignment they own; the answer is `{"milliseconds": [0.21, …]}` of the assignor's call alone;
+- user data: `{"schema": 1, "owned": [["t0", 0]], "generation": 4}`; the answer is `{"hex": "0000…"}`.
+
+Assignors: `range`, `roundrobin`, `sticky`, `cooperative-sticky` (what it is heading for), `cooperative-sticky-first`
+(its first answer, which withholds what others must revoke), `uniform`, and `uniform-hashed`, which takes members and
+topics in hash order, as a broker does.
+"""

@@ -1,0 +1,93 @@
+"""Compile Oracle.java against the jars that tests/broker.py fetches, and ask it."""
+
+import contextlib
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tests import broker
+
+SOURCE = Path(__file__).with_name("Oracle.java")
+VERSION = broker.VERSION
+QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
+
+
+class UnavailableError(Exception):
+    """There is no Java compiler, or the jars cannot be fetched; the message says which."""
+
+
+class KafkaFailedError(Exception):
+    """Kafka's own code threw; the message is Java's."""
+
+
+class Oracle:
+    """A running oracle; one request at a time."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Return the answer to a request (see the package).
+
+        Raises
+        ------
+        KafkaFailedError
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request, separators=(",", ":")) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        if "error" in answer:
+            raise KafkaFailedError(answer["error"])
+        return answer
+
+    def assign(self, request: dict[str, Any]) -> list[int] | None:
+        """Return the answer to a request for an assignment, or None where Kafka fails."""
+        try:
+            member_of: list[int] = self.ask(**request)["member_of"]
+        except KafkaFailedError:
+            return None
+        return member_of
+
+
+@contextlib.contextmanager
+def running_oracle(*options: str) -> Iterator[Oracle]:
+    """Start the oracle, compiled on first use; `options` are for Java.
+
+    Raises
+    ------
+    UnavailableError
+    """
+    java = broker.find_java()
+    classes, jars = _classes(java)
+    command = [str(java), QUIET, *options, "-cp", f"{classes}:{jars}/*", "Oracle"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Oracle(process)
+        finally:
+            process.kill()
+
+
+def _classes(java: Path) -> tuple[Path, Path]:
+    compiler = shutil.which("javac", path=str(java.parent)) or shutil.which("javac")
+    if compiler is None:
+        raise UnavailableError("no javac beside java or in PATH")
+    try:
+        jars = broker.kafka_jars(java)
+    except RuntimeError as error:
+        raise UnavailableError(f"Kafka's jars could not be fetched: {error}") from error
+    classes = broker.CACHE.with_name(f"oracle-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]}")
+    if not classes.is_dir():
+        with tempfile.TemporaryDirectory(prefix="oracle-", dir=classes.parent) as name:
+            made = Path(name) / "classes"
+            command = [compiler, "-nowarn", "-cp", f"{jars}/*", "-d", str(made), str(SOURCE)]
+            subprocess.run(command, check=True, capture_output=True)
+            with contextlib.suppress(OSError):  # another process may have been first
+                made.rename(classes)
+    return classes, jars

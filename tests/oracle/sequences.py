@@ -1,0 +1,187 @@
+"""Random consumer groups that change from step to step, as requests to the oracle."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from evenlag import Problem
+
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
+STEPS = 5  # of a sequence
+WITHOUT_OWNERS = ("range", "roundrobin")
+
+Claims = dict[str, list[int]]  # partitions by topic
+Answer = list[int]
+
+
+@dataclass
+class Step:
+    """A group at one rebalance.
+
+    Attributes
+    ----------
+    topics : dict
+        Number of partitions of each topic.
+    members : dict
+        Topics that each member subscribes to.
+    doubled : list of (member, topic, share)
+        Members that claim a partition more in the newest generation, whoever owns it: the one at `share` of the topic.
+    """
+
+    topics: dict[str, int]
+    members: dict[str, list[str]]
+    doubled: list[tuple[str, str, float]] = field(default_factory=list)
+
+
+def steps(seed: int, number: int) -> list[Step]:
+    """Return the steps of sequence `number`."""
+    return list(_Changes(Random(f"{seed}/{number}")).steps())
+
+
+def play(
+    sequence: list[Step], assignor: str, ask: Callable[[dict[str, Any]], Answer | None]
+) -> Iterator[tuple[dict[str, Any], Answer | None]]:
+    """Ask for the assignment at every step, each with the owners that the one before it left; yield both.
+
+    A member that was gone comes back with what it owned then, in the generation of that time; but not in `uniform`,
+    where the broker knows what it assigned. No answer ends the sequence.
+    """
+    held: dict[str, Claims] = {}
+    generations: dict[str, int] = {}
+    for generation, step in enumerate(sequence, start=1):
+        present = {m for m in held if m in step.members}
+        if assignor.startswith("uniform"):
+            held = {member: held[member] for member in present}
+        members: dict[str, Any] = {}
+        for member, topics in step.members.items():
+            members[member] = {"topics": topics}
+            if assignor not in WITHOUT_OWNERS and member in present:
+                members[member]["owned"] = _existing(held[member], step.topics)
+                members[member]["generation"] = generations[member]
+        if assignor not in WITHOUT_OWNERS and not assignor.startswith("uniform"):
+            for member, topic, share in step.doubled:
+                if generations.get(member) == generation - 1 and topic in step.topics:
+                    claims = members[member]["owned"].setdefault(topic, [])
+                    partition = int(share * step.topics[topic])
+                    claims[:] = sorted({*claims, partition})
+        request = {"assignor": assignor, "topics": step.topics, "members": members}
+        answer = ask(request)
+        yield request, answer
+        if answer is None:
+            return
+        names = sorted(step.members)
+        for name in names:
+            held[name], generations[name] = {}, generation
+        for (topic, partition), member_index in zip(_partitions(step.topics), answer, strict=True):
+            if member_index >= 0:
+                held[names[member_index]].setdefault(topic, []).append(partition)
+
+
+def problem_of(request: dict[str, Any]) -> Problem:
+    """Return the problem that a request describes; its lags are 0."""
+    members = request["members"]
+    owned = {
+        name: [(topic, p) for topic, claims in entry.get("owned", {}).items() for p in claims]
+        for name, entry in members.items()
+    }
+    return Problem.from_lags(
+        {topic: [0] * count for topic, count in request["topics"].items()},
+        {name: entry["topics"] for name, entry in members.items()},
+        owned=owned,
+        generations={name: entry.get("generation") for name, entry in members.items()},
+    )
+
+
+def _existing(claims: Claims, topics: dict[str, int]) -> Claims:
+    return {topic: list(partitions) for topic, partitions in claims.items() if topic in topics}
+
+
+def _partitions(topics: dict[str, int]) -> Iterator[tuple[str, int]]:
+    for topic in sorted(topics):
+        for partition in range(topics[topic]):
+            yield topic, partition
+
+
+class _Changes:
+    """A group at random, and what happens to it."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.mixed = random.random() < 0.5
+        self.density = random.choice([0.3, 0.5, 0.8])
+        self.longest = random.choice([3, 8, 12, 40])
+        self.uuids = random.random() < 0.5
+        self.made = 0
+        self.gone: dict[str, list[str]] = {}
+        self.topics = {f"t{i}": self.size() for i in range(random.randint(1, 6))}
+        self.members: dict[str, list[str]] = {}
+        for _ in range(random.randint(1, random.choice([4, 8, 20]))):
+            self.join()
+
+    def steps(self) -> Iterator[Step]:
+        yield self.step()
+        changes = [self.join, self.leave, self.leave, self.come_back, self.come_back, self.come_back]
+        changes += [self.resubscribe, self.resubscribe, self.add_topic, self.delete_topic, self.add_partitions]
+        for _ in range(STEPS - 1):
+            for _ in range(self.random.choice([0, 1, 1, 1, 2, 3, 6])):
+                self.random.choice(changes)()
+            step = self.step()
+            if self.random.random() < 0.2:
+                step.doubled = [self.double() for _ in range(self.random.randint(1, 4))]
+            yield step
+
+    def step(self) -> Step:
+        return Step(dict(self.topics), {member: list(topics) for member, topics in self.members.items()})
+
+    def size(self) -> int:
+        return self.random.randint(1, self.longest)
+
+    def subscription(self) -> list[str]:
+        if not self.mixed:
+            return sorted(self.topics)
+        some = [topic for topic in sorted(self.topics) if self.random.random() < self.density]
+        return some or [self.random.choice(sorted(self.topics))]
+
+    def join(self) -> None:
+        tail = f"{self.random.getrandbits(64):016x}" if self.uuids else ""
+        self.members[f"c{tail}{len(self.members) + len(self.gone)}"] = self.subscription()
+
+    def leave(self) -> None:
+        if len(self.members) > 1:
+            member = self.random.choice(sorted(self.members))
+            self.gone[member] = self.members.pop(member)
+
+    def come_back(self) -> None:
+        if self.gone:
+            member = self.random.choice(sorted(self.gone))
+            topics = [topic for topic in self.gone.pop(member) if topic in self.topics]
+            self.members[member] = topics if self.mixed and topics else self.subscription()
+
+    def resubscribe(self) -> None:
+        self.members[self.random.choice(sorted(self.members))] = self.subscription()
+
+    def add_topic(self) -> None:
+        self.made += 1
+        topic = f"n{self.made}"
+        self.topics[topic] = self.size()
+        for topics in self.members.values():
+            if not self.mixed or self.random.random() < self.density:
+                topics.append(topic)
+
+    def delete_topic(self) -> None:
+        if len(self.topics) > 1:
+            topic = self.random.choice(sorted(self.topics))
+            del self.topics[topic]
+            for member, topics in self.members.items():
+                if topic in topics:
+                    topics.remove(topic)
+                if not topics:
+                    self.members[member] = self.subscription()
+
+    def add_partitions(self) -> None:
+        self.topics[self.random.choice(sorted(self.topics))] += self.random.randint(1, 5)
+
+    def double(self) -> tuple[str, str, float]:
+        member = self.random.choice(sorted(self.members))
+        return member, self.random.choice(self.members[member]), self.random.random()
