@@ -199,7 +199,8 @@ class _Search:
         if self._has_owners:
             self.moves_bound, _ = self.rule.fewest_moves()
         self.raise_bound(lower_bound(self._window, self.goal, self.moves_bound))
-        if self._has_owners and (self.goal.stickiness or self.goal.max_moves is not None):
+        moves_count = self._has_owners and (self.goal.stickiness or self.goal.max_moves is not None)
+        if moves_count and (self.clock.deterministic or self.clock.left() > 2 * (self.clock.spent - started)):
             spread = self.goal.kind == "spread"
             moves = MoveBound(self.rule, self._window, self.moves_bound, spread=spread)
             self.raise_bound(
@@ -209,6 +210,8 @@ class _Search:
 
     def _polish(self) -> None:
         """Local search from the best plan so far; proven plans too, for the tie rule."""
+        if self.clock.passed():
+            return
         share = 0.05 if self.proven else 0.2
         self._improve(self.plan, share=share, from_current=self.from_current)
 
@@ -447,11 +450,15 @@ class _Search:
         if self.bound == 0:
             return ()
         plain_bound = lower_bound(self._window, self.goal, self.moves_bound)
-        found = []
-        for name, rule, goal in relaxations(self.rule, self.goal):
+        found: list[str] = []
+        freed_of = relaxations(self.rule, self.goal)  # each is made only once there is time for it
+        while True:
             if self.clock.spent + 2 * self.bounds_seconds > (1 + SLIGHTLY) * self.clock.limit + SLIGHTLY:
                 self.notes.append("no time was left to find out all that binds")
                 break
+            if (step := next(freed_of, None)) is None:
+                break
+            name, rule, goal = step
             if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
                 continue  # freed of this rule there is no plan within the budget at all
             clock = self.clock.part(BINDING_SHARE / RELAXATIONS)
