@@ -156,45 +156,56 @@ class _Triples:
         low, high, most = window
         i, j, n = sizes
         have = self.fixed[a] + self.sums[i][a][:, None, None] + self.sums[j][first][None]
-        start = np.searchsorted(self.ascending[n], (low - have).ravel(), side="left")
-        stop = np.searchsorted(self.ascending[n], (most - have).ravel(), side="right")
-        ends = np.cumsum(stop - start)
+        known, wanted = self.ascending[n], low - have.ravel()
+        start = np.searchsorted(known, wanted)
+        near = np.flatnonzero(known[np.minimum(start, len(known) - 1)] <= wanted + (most - low))
+        start = start[near]
+        ends = np.cumsum(np.searchsorted(known, wanted[near] + (most - low), side="right") - start)
+        if not len(ends) or not ends[-1]:
+            return False
         total = int(ends[-1])
         at = np.arange(total) if total <= MOST_FOUND else self.rng.integers(total, size=MOST_FOUND)
         which = np.searchsorted(ends, at, side="right")
-        x, b, y = np.unravel_index(which, have.shape)
+        pair = near[which]
+        x, b, y = np.unravel_index(pair, have.shape)
         b = first[b]
-        c, z = np.divmod(self.order[n][at - ends[which] + stop[which]], self.sums[n].shape[1])
-        rest = self.loads[a] + self.loads[b] + self.loads[c] - have.ravel()[which] - self.sums[n][c, z]
-        fine = (b != a) & (c != a) & (b != c) & (rest >= 2 * low) & (rest <= 2 * high)
-        if not fine.any():
+        c, z = np.divmod(self.order[n][start[which] + at - np.append(0, ends)[which]], self.sums[n].shape[1])
+        rest = self.loads[a] + self.loads[b] + self.loads[c] - have.ravel()[pair] - self.sums[n][c, z]
+        fine = np.flatnonzero((b != a) & (c != a) & (b != c) & (rest >= 2 * low) & (rest <= 2 * high))
+        if not len(fine):
             return False
-        rows = np.stack([np.full(len(b), a), b, c], axis=1)[fine]
+        b, c = b[fine], c[fine]
         inside, outside = zip(*(_parts(self.slots, size) for size in sizes), strict=True)
-        chosen = self.held[rows][:, :, : self.slots]
-        picks = (x[fine], y[fine], z[fine])
-        ours = [np.take_along_axis(chosen[:, s], inside[s][pick], axis=1) for s, pick in enumerate(picks)]
-        others = [np.take_along_axis(chosen[:, s], outside[s][pick], axis=1) for s, pick in enumerate(picks)]
-        return self._split(rows, np.concatenate(ours, axis=1), np.concatenate(others, axis=1), rest[fine], low, high)
+        places = list(zip((np.full(len(fine), a), b, c), (x[fine], y[fine], z[fine]), strict=True))
+        ours = [self.held[m[:, None], inside[s][pick]] for s, (m, pick) in enumerate(places)]
+        others = [self.held[m[:, None], outside[s][pick]] for s, (m, pick) in enumerate(places)]
+        return self._split(a, b, c, np.concatenate(ours, axis=1), np.concatenate(others, axis=1), rest[fine], low, high)
 
-    def _split(self, rows: Column, ours: Column, others: Column, rest: Column, low: float, high: float) -> bool:
+    def _split(
+        self, a: int, b: Column, c: Column, ours: Column, others: Column, rest: Column, low: float, high: float
+    ) -> bool:
         """Split what `a` does not hold between the two others, and carry one way out that fits, if there is any."""
         splits = _subsets(2 * self.slots, self.slots)
-        theirs = self.fixed[rows[:, 1]][:, None] + self.lags[others] @ splits.T
-        last = rest[:, None] - theirs
-        fits = (np.minimum(theirs, last) >= low) & (np.maximum(theirs, last) <= high)
-        empty = others == NOBODY
-        if empty.any() or (ours == NOBODY).any():
-            room = self.room[rows]
-            fits &= ((ours == NOBODY).sum(axis=1) <= room[:, 0])[:, None]
-            first = empty.astype(np.float64) @ splits.T
-            fits &= (first <= room[:, 1:2]) & (empty.sum(axis=1)[:, None] - first <= room[:, 2:3])
+        if self.slots == self.held.shape[1]:
+            splits = splits[: len(splits) // 2]  # what the one gets in the others, the other gets in these
+        lowest, highest = np.maximum(low, rest - high), np.minimum(high, rest - low)
+        theirs = self.lags[others] @ splits.T
+        theirs -= ((lowest + highest) / 2 - self.fixed[b])[:, None]
+        np.abs(theirs, out=theirs)
+        hits, ways = np.nonzero(theirs <= ((highest - lowest) / 2)[:, None])
+        if not len(hits):
+            return False
+        gone = others[hits] == NOBODY
+        first = (gone * splits[ways]).sum(axis=1)
+        fits = (ours[hits] == NOBODY).sum(axis=1) <= self.room[a]
+        fits &= (first <= self.room[b[hits]]) & (gone.sum(axis=1) - first <= self.room[c[hits]])
         found = np.flatnonzero(fits)
         if not len(found):
             return False
-        hit, split = divmod(int(self.rng.choice(found)), fits.shape[1])
-        goes = splits[split] > 0
-        for row, items in zip(rows[hit], (ours[hit], others[hit, goes], others[hit, ~goes]), strict=True):
+        one = int(self.rng.choice(found))
+        hit, goes = hits[one], splits[ways[one]] > 0
+        shares = (ours[hit], others[hit, goes], others[hit, ~goes])
+        for row, items in zip((a, b[hit], c[hit]), shares, strict=True):
             self.held[row, : self.slots] = items
             self.loads[row] = self.lags[self.held[row]].sum()
         self.look()
