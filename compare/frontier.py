@@ -22,6 +22,8 @@ from evenlag.solve import AUTO_BACKEND, solve
 
 PATHS = ((1.0, 0.0), (0.6, 0.0), (1.0, 0.5), (0.3, 0.5))  # greed and noise of relocations (heuristics/relocate.py)
 
+SOLVED, PICKED = 1.25, 1.05  # how steps between budgets grow where each is solved, and where plans are there anyway
+
 
 @dataclass(frozen=True)
 class FrontierPoint:
@@ -105,8 +107,8 @@ def frontier(
     rule = count_rule(problem, balance)
     window = load_window(rule)
     plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
-    budgets = _budgets(fewest.moves, widest.moves)
     provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
+    budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
     for number, budget in enumerate(budgets):
         if progress is not None:
@@ -152,13 +154,13 @@ def _bounded(points: list[FrontierPoint], moves: MoveBound, clock: Clock) -> lis
     return [replace(point, bound=min(bounds[point.moves], point.spread)) for point in points]
 
 
-def _budgets(fewest: int, widest: int) -> list[int]:
-    """Every budget while they are few, then in steps that grow by a quarter."""
+def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
+    """Every budget while they are few, then in growing steps."""
     budgets, step = [], 1.0
     budget = fewest + 1
     while budget < widest:
         budgets.append(budget)
-        step = step if len(budgets) < 8 else step * 1.25
+        step = step if len(budgets) < 8 else step * growth
         budget += int(step)
     return budgets
 
