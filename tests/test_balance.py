@@ -46,7 +46,7 @@ def test_counts_are_allowed_exactly_as_defined(seed: int) -> None:
     assert_as_defined(problem, random.choice(BALANCES), random.choice([0, 0, 0, 1, 2]), random)
 
 
-@settings(max_examples=100 * CASES, deadline=None, derandomize=True)
+@settings(max_examples=100 * CASES, derandomize=True)
 @given(problems(partitions=6), st.sampled_from(BALANCES), st.integers(0, 2))
 def test_counts_are_allowed_exactly_as_defined_shrinking(problem: evenlag.Problem, balance: str, slack: int) -> None:
     assert_as_defined(problem, balance, slack, Random(0))

@@ -78,7 +78,7 @@ def test_every_row_is_planned_or_rejected_with_its_reason(spark: "SparkSession",
     assert dict(map(tuple, counted))["g009"] == 1
 
 
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 @given(st.lists(ROWS, min_size=200, max_size=200))
 def test_the_lag_in_columns_is_the_lag_of_the_model(spark: "SparkSession", drawn: list[tuple[Any, ...]]) -> None:
     numbers = ("log_start_offset", "log_end_offset", "current_offset", "lag")

@@ -195,7 +195,7 @@ def subset_sums(draw: st.DrawFn, lowest: int) -> tuple[list[int], int, int, Any]
     return values, near, draw(st.sampled_from([0, 1, kind // 8, 4 * kind * len(values)])), dtype
 
 
-@settings(max_examples=300 * CASES, deadline=None, derandomize=True)
+@settings(max_examples=300 * CASES, derandomize=True)
 @given(subset_sums(lowest=-1), st.integers(0, 99))
 def test_nearest_subset_is_nearest(drawn: tuple[list[int], int, int, Any], seed: int) -> None:
     values, target, within, dtype = drawn
@@ -208,7 +208,7 @@ def test_nearest_subset_is_nearest(drawn: tuple[list[int], int, int, Any], seed:
     assert missed(values, target, np.flatnonzero(found)) == least <= within
 
 
-@settings(max_examples=300 * CASES, deadline=None, derandomize=True)
+@settings(max_examples=300 * CASES, derandomize=True)
 @given(subset_sums(lowest=0), st.integers(0, 9), st.integers(0, 99))
 def test_subset_of_size_is_nearest_of_its_size(
     drawn: tuple[list[int], int, int, Any], size: int, seed: int
@@ -237,7 +237,7 @@ def test_there_is_no_subset_larger_than_all(dtype: Any) -> None:
 # ---- patterns and covers ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=250 * CASES, deadline=None, derandomize=True)
+@settings(max_examples=250 * CASES, derandomize=True)
 @given(st.randoms(use_true_random=False), st.sampled_from(LAGS), st.integers(0, 9), st.integers(0, 5))
 def test_patterns_are_all_subsets_in_the_window(random: Random, kind: str, count: int, size: int) -> None:
     lags = lags_of(random, count, kind) if count else []
