@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -198,15 +199,17 @@ def _best(sizes: Sizes, tasks: int, bound: int, limit: int, homes: Homes) -> Sha
 
 
 def _laid_out(ranges: dict[Partition, Bounds], shares: Shares, tasks: int) -> tuple[Task, ...]:
+    """Give each task its offsets; ranges that are all of their task side by side and last, which a reader can use."""
+    counts = Counter(task for own in shares.values() for task in own)
     held: list[list[OffsetRange]] = [[] for _ in range(tasks)]
-    for (topic, partition), (start, end) in ranges.items():
-        at = start
-        for task, records in shares.get((topic, partition), {}).items():
-            held[task].append(OffsetRange(topic, partition, at, at + records))
-            at += records
-        if at != end:
-            raise AssertionError(f"{topic}-{partition}: {end - at} records were left out")
-    return tuple(Task(tuple(each)) for each in held)
+    for (topic, partition), own in shares.items():
+        start, end = ranges[topic, partition]
+        for task in sorted(own, key=lambda task: own[task] if counts[task] == 1 else 0):
+            held[task].append(OffsetRange(topic, partition, start, start + own[task]))
+            start += own[task]
+        if start != end:
+            raise AssertionError(f"{topic}-{partition}: {end - start} records were left out")
+    return tuple(Task(tuple(sorted(each))) for each in held)
 
 
 def _homes(previous: Packing | Sequence[Iterable[Partition]] | None, tasks: int) -> Homes:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.errors import InvalidProblemError
-from evenlag.pipeline.packing import Packing
+from evenlag.pipeline.packing import OffsetRange, Packing, Task
 
 RECORDS = (
     "key BINARY, value BINARY, topic STRING, `partition` INT, `offset` BIGINT, `timestamp` TIMESTAMP, timestampType INT"
@@ -30,10 +30,11 @@ _OURS = (
 
 
 def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, str]) -> DataFrame:
-    """Read a packing as a batch: each of its tasks that reads anything is one Spark task, in their order.
+    """Read a packing as a batch: each of its tasks that reads anything is one Spark task.
 
-    Spark's Kafka source reads one range of a partition at a time and makes a task of each, so this is a union of one
-    read for each task, its ranges one after another.
+    A read of Spark's Kafka source takes one range of a partition and makes a task of each, so this is a union of reads:
+    one for each task of several ranges, and one for all tasks that share a partition and read nothing else, since
+    Spark's `minPartitions` cuts as evenly as the packing does.
 
     Parameters
     ----------
@@ -58,11 +59,12 @@ def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, st
     for name in _OURS:
         if name.lower() in given:
             raise InvalidProblemError(f"options: {name} is given by the packing; leave it out")
-    reads = [
-        spark.read.format("kafka").options(**options, **task.options).load().coalesce(1)
-        for task in packing.tasks
-        if task.ranges
-    ]
+
+    def load(which: Mapping[str, str]) -> DataFrame:
+        return spark.read.format("kafka").options(**options, **which).load()
+
+    reads = [load(task.options).coalesce(1) for task in packing.tasks if len(task.ranges) > 1]
+    reads += [load(_joined(run)) for run in _runs(packing)]
     if not reads:
         headers = next((value for name, value in options.items() if name.lower() == "includeheaders"), "false")
         return spark.createDataFrame([], f"{RECORDS}, {HEADERS}" if str(headers).lower() == "true" else RECORDS)
@@ -71,3 +73,25 @@ def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, st
             reads[at].unionAll(reads[at + 1]) if at + 1 < len(reads) else reads[at] for at in range(0, len(reads), 2)
         ]
     return reads[0]
+
+
+def _runs(packing: Packing) -> list[list[OffsetRange]]:
+    """Put together the ranges that are all of their task where Spark would cut their sum into just these."""
+    runs: list[list[OffsetRange]] = []
+    for each in sorted(task.ranges[0] for task in packing.tasks if len(task.ranges) == 1):
+        if runs and _continues(runs[-1], each):
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return runs
+
+
+def _continues(run: list[OffsetRange], each: OffsetRange) -> bool:
+    """Whether Spark would cut this range off last: its pieces differ by one record, the larger ones last."""
+    follows = (run[-1].topic, run[-1].partition, run[-1].end) == (each.topic, each.partition, each.start)
+    return follows and run[-1].records <= each.records <= run[0].records + 1
+
+
+def _joined(run: list[OffsetRange]) -> dict[str, str]:
+    whole = Task((run[0]._replace(end=run[-1].end),))
+    return whole.options | {"minPartitions": str(len(run))}
