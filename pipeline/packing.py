@@ -151,8 +151,8 @@ def pack_offset_ranges(
     >>> packing = pack_offset_ranges({"orders": {0: (0, 90_000), 1: (500, 20_500), 2: (0, 10_000)}}, tasks=3)
     >>> [task.records for task in packing.tasks], packing.cuts
     ([40000, 40000, 40000], 2)
-    >>> packing.tasks[0].options["startingOffsets"]
-    '{"orders": {"0": 0}}'
+    >>> packing.tasks[2].options["startingOffsets"]
+    '{"orders": {"0": 0, "1": 500, "2": 0}}'
     """
     tasks, share = _count(tasks), _share(tolerance)
     ranges = offset_ranges(offsets, auto_offset_reset)

@@ -1,10 +1,12 @@
 """Offset ranges in even tasks: held against plain counting, brute force and a plain max-flow; and read with Spark."""
 
+import doctest
 import itertools
 import json
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from evenlag.errors import InvalidProblemError
 from evenlag.pipeline import Packing, Task, pack_offset_ranges
+from evenlag.pipeline import packing as packing_module
 from evenlag.pipeline.offset_ranges import offset_ranges
 
 if TYPE_CHECKING:
@@ -128,6 +131,13 @@ def test_the_options_are_those_of_sparks_source() -> None:
         "startingOffsets": {"a": {"0": 4, "10": 0}, "b": {"1": 2**62}},
         "endingOffsets": {"a": {"0": 6, "10": 1}, "b": {"1": 2**62 + 3}},
     }
+
+
+@pytest.mark.parametrize("module", [packing_module, None])
+def test_the_examples_run(module: Any) -> None:
+    page = Path(__file__).parent.parent / "docs" / "pipeline.md"
+    failed, tried = doctest.testmod(module) if module else doctest.testfile(str(page), module_relative=False)
+    assert failed == 0 < tried
 
 
 # ---- stickiness ---------------------------------------------------------------------------------------------------
