@@ -10,6 +10,7 @@ import numberpartitioning
 from benchmarks.assignors import assignors
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.models import MODELS
+from benchmarks.packing import packing
 from evenlag import Problem, Result, compare, solve
 from evenlag.heuristics import HEURISTICS
 
@@ -153,4 +154,4 @@ def without_counts(seed: int) -> Iterator[str]:
             yield f"| {kind} | {partitions} × {members} | {theirs} | {result.gap:.1e} | {result.status} |"
 
 
-TABLES = (grid, heuristics, scale, rules, frontiers, without_counts, assignors)
+TABLES = (grid, heuristics, scale, rules, frontiers, without_counts, assignors, packing)

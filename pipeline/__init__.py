@@ -10,18 +10,25 @@ if TYPE_CHECKING:
     from evenlag.pipeline.batch import Note, Summary, run
     from evenlag.pipeline.jobs import audit, plans, rejects
     from evenlag.pipeline.lags import with_lags
+    from evenlag.pipeline.packing import OffsetRange, Packing, Task, pack_offset_ranges
+    from evenlag.pipeline.reading import read_packing
     from evenlag.pipeline.session import local_session
     from evenlag.pipeline.sources import read_table
     from evenlag.pipeline.validate import check_members, check_offsets
 
 _HOMES = {
     "Note": "batch",
+    "OffsetRange": "packing",
+    "Packing": "packing",
     "Summary": "batch",
+    "Task": "packing",
     "audit": "jobs",
     "check_members": "validate",
     "check_offsets": "validate",
     "local_session": "session",
+    "pack_offset_ranges": "packing",
     "plans": "jobs",
+    "read_packing": "reading",
     "read_table": "sources",
     "rejects": "jobs",
     "run": "batch",
@@ -30,12 +37,17 @@ _HOMES = {
 
 __all__ = [
     "Note",
+    "OffsetRange",
+    "Packing",
     "Summary",
+    "Task",
     "audit",
     "check_members",
     "check_offsets",
     "local_session",
+    "pack_offset_ranges",
     "plans",
+    "read_packing",
     "read_table",
     "rejects",
     "run",

@@ -186,10 +186,11 @@ def _check_columns(path: Path, names: Sequence[str], kind: TableKind) -> None:
 
 
 def _typed(raw: Mapping[str, Any], kind: TableKind) -> Row:
-    return {column.name: _value(raw.get(column.name), column.kind) for column in TABLES[kind]}
+    return {column.name: plain_value(raw.get(column.name), column.kind) for column in TABLES[kind]}
 
 
-def _value(value: Any, kind: str) -> object:
+def plain_value(value: Any, kind: str) -> Any:
+    """Return a value in the type of its column (`Column.kind`) where it can be read as such, else as it is."""
     if isinstance(value, float) and math.isnan(value):  # how pandas marks a null
         return None
     if isinstance(value, datetime):

@@ -35,3 +35,12 @@ def spark() -> "Iterator[SparkSession]":
     session = local_session(cores=2)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka_spark(spark: "SparkSession") -> "SparkSession":
+    """The same with Spark's Kafka connector, which Spark fetches from Maven Central."""
+    from traffic import SPARK_CONNECTOR
+
+    spark.sql(f"ADD JAR ivy://{SPARK_CONNECTOR}")
+    return spark
