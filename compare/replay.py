@@ -252,7 +252,8 @@ def replay(
     lag_limit : float, optional
         Messages: the time in which any member has more to read (by weight) is counted.
     rebalance_above : float, optional
-        Assign anew at every snapshot where the spread of what the strategy sees is above this fraction of the mean load.
+        Assign anew at every snapshot where the spread, in the lags that the strategy sees, is above this fraction of
+        the mean load.
     capacity : float, optional
         Messages per second that a member of weight 1 reads; by default estimated (`history.estimate_capacity`).
     balance, stickiness, time_limit, gap, seed, deterministic, threads

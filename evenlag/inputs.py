@@ -190,7 +190,8 @@ def _group_rows(
     topic_of, ids, lags, owners, offsets_of = zip(*found_rows, strict=True)
     return GroupRows.sort(
         (ts, group), list(topics), np.array(topic_of), np.array(ids), np.array(lags, dtype=np.int64), owners,
-        np.array(offsets_of, dtype=np.int64).T, members=members, beyond_end=clamped["beyond_end"], before_start=clamped["before_start"],
+        np.array(offsets_of, dtype=np.int64).T, members=members,
+        beyond_end=clamped["beyond_end"], before_start=clamped["before_start"],
     )  # fmt: skip
 
 
@@ -199,7 +200,8 @@ def _partition(row: Row) -> tuple[str, int]:
         raise InvalidProblemError("topic is missing")
     place = row["topic"]
     for name in _WHOLE:
-        if row[name] is not None and (isinstance(row[name], bool) or not isinstance(row[name], int)):
+        whole = isinstance(row[name], int) and not isinstance(row[name], bool) and abs(row[name]) < 2**63
+        if row[name] is not None and not whole:
             raise InvalidProblemError(f"{place}: {name} is not a whole number: {row[name]!r}")
     partition = row["partition"]
     if partition is None or not 0 <= partition <= MAX_PARTITION:

@@ -16,7 +16,10 @@ SECOND = 1_000_000  # microseconds
 LONGEST_HORIZON = 365 * 86_400 * SECOND
 
 _UNITS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "h": 3_600 * SECOND, "d": 86_400 * SECOND}
-TIME = r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\s*$"
+TIME = (
+    r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\s*$"
+)
 """ISO 8601: date, hours and minutes, seconds, zone; everything but the date may be absent."""
 
 _TIME = re.compile(TIME, re.ASCII)

@@ -10,12 +10,15 @@ if TYPE_CHECKING:
     from evenlag.pipeline.batch import Note, Summary, run
     from evenlag.pipeline.jobs import audit, plans, rejects
     from evenlag.pipeline.lags import with_lags
+    from evenlag.pipeline.rates import with_rates
+    from evenlag.pipeline.replays import Replays, replay
     from evenlag.pipeline.session import local_session
     from evenlag.pipeline.sources import read_table
     from evenlag.pipeline.validate import check_members, check_offsets
 
 _HOMES = {
     "Note": "batch",
+    "Replays": "replays",
     "Summary": "batch",
     "audit": "jobs",
     "check_members": "validate",
@@ -24,12 +27,15 @@ _HOMES = {
     "plans": "jobs",
     "read_table": "sources",
     "rejects": "jobs",
+    "replay": "replays",
     "run": "batch",
     "with_lags": "lags",
+    "with_rates": "rates",
 }
 
 __all__ = [
     "Note",
+    "Replays",
     "Summary",
     "audit",
     "check_members",
@@ -38,8 +44,10 @@ __all__ = [
     "plans",
     "read_table",
     "rejects",
+    "replay",
     "run",
     "with_lags",
+    "with_rates",
 ]
 
 

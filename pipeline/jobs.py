@@ -192,7 +192,7 @@ def check_tables(
         validate.require_columns(members_df, "members")
         _same_times(offsets_df, members_df)
     context = offsets_df.sparkSession.sparkContext
-    slots = max(context.defaultParallelism // _task_cpus(context), 1)
+    slots = max(context.defaultParallelism // task_cpus(context), 1)
     groups = validate.count_groups(offsets_df)
     least, most = (slots * each for each in TASKS_PER_SLOT)
     offsets = validate.check_offsets(offsets_df, auto_offset_reset)
@@ -232,7 +232,7 @@ class Call:
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == "both" else RESERVE,
         )
-        options = replace(self._options, threads=_task_cpus(context))
+        options = replace(self._options, threads=task_cpus(context))
         done = context.accumulator(0) if self._progress is not None else None
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(GROUPS)))
         solver = Solver(options, budget, self._want, schema, done)
@@ -283,7 +283,8 @@ def audit_rows(solved: DataFrame) -> DataFrame:
     return solved.select(*KEY, sf.inline("audit")).select(*columns(AUDIT))
 
 
-def _task_cpus(context: SparkContext) -> int:
+def task_cpus(context: SparkContext) -> int:
+    """Return the processors that Spark gives a task."""
     return int(context.getConf().get("spark.task.cpus", "1") or 1)
 
 
