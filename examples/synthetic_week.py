@@ -3,10 +3,10 @@
     python examples/synthetic_week.py out/week
     evenlag replay --offsets out/week/offsets.csv --members out/week/members.csv
 
-Two topics of 12 partitions, six to eight members under Kafka's range assignor, a snapshot every ten minutes of which some
-are missing. Rates follow the day and drift; on the third day a hot tenant fills one partition for 30 hours; members
-restart, leave and join. How fast members read wavers from minute to minute, so that a replay has to estimate it. None of
-evenlag's own code is used: what a replay says of this week can be held against what made it.
+Two topics of 12 partitions, six to eight members under Kafka's range assignor, a snapshot every ten minutes of which
+some are missing. Rates follow the day and drift; on the third day a hot tenant fills one partition for 30 hours; members
+restart, leave and join. How fast members read wavers from minute to minute, so that a replay has to estimate it. None
+of evenlag's own code is used: what a replay says of this week can be held against what made it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EVERY = 10  # minutes from snapshot to snapshot
 LOST = 0.02  # share of the snapshots that are missing
 TOPICS = {"orders": 12, "payments": 12}
 CAPACITY = 300.0  # messages per second that a member reads
-LOAD = 0.78  # of what six members can read, on average
+LOAD = 0.62  # of what six members can read, on average
 HOT = ("orders", 3)
 HOT_DAYS = (2.3, 3.55)  # from, until
 HOT_RATE = 150.0  # messages per second
