@@ -72,7 +72,7 @@ def share_out(work: NDArray[np.int64], member_of: Index, budgets: NDArray[np.int
     if not len(cut):
         return read
     starts = np.flatnonzero(~emptied & np.append(True, emptied[:-1] | (reader[1:] != reader[:-1])))
-    level, over = np.divmod(rest[starts], left[starts])
+    level, over = rest[starts] // left[starts], rest[starts] % left[starts]
     row = np.repeat(np.arange(len(starts)), left[starts])
     read[cut] = level[row].astype(np.int64)
     by_place = np.lexsort((cut, row))

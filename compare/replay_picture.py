@@ -58,9 +58,9 @@ def _over_time(axes: Any, replayed: Replay) -> None:
     axes.set_ylabel("messages between the most and the least loaded member")
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    locator = AutoDateLocator()
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, show_offset=False))  # type: ignore[no-untyped-call]
     axes.set_xlabel("UTC; ticks above the axis: rebalances of the best strategy", fontsize=9)
     axes.margins(x=0.01)
     axes.grid(axis="y", color="#eeeeee")

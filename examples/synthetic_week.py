@@ -4,9 +4,9 @@
     evenlag replay --offsets out/week/offsets.csv --members out/week/members.csv
 
 Two topics of 12 partitions, six to eight members under Kafka's range assignor, a snapshot every ten minutes of which
-some are missing. Rates follow the day and drift; on the third day a hot tenant fills one partition for 30 hours; members
-restart, leave and join. How fast members read wavers from minute to minute, so that a replay has to estimate it. None
-of evenlag's own code is used: what a replay says of this week can be held against what made it.
+some are missing. Rates follow the day and drift; on the third day a hot tenant fills one partition for 30 hours;
+members restart, leave and join. How fast members read wavers from minute to minute, so that a replay has to estimate
+it. None of evenlag's own code is used: what a replay says of this week can be held against what made it.
 """
 
 from __future__ import annotations
