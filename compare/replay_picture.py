@@ -10,6 +10,7 @@ from typing import Any
 from evenlag.compare.picture import BEST, LINE, TODAY, blank_figure, save
 from evenlag.compare.replay import EVENLAG, RECORDED, START, Replay, ReplayStep, ReplaySummary
 from evenlag.compare.replay_report import duration
+from evenlag.compare.report import number
 from evenlag.model.rates import SECOND, time_micros
 
 OWN, GREY = "#2ca02c", "#777777"
@@ -30,7 +31,7 @@ def draw_replay(replayed: Replay, path: Path) -> None:
     SourceError
         matplotlib is missing, or the file cannot be written.
     """
-    figure = blank_figure(13, 5.2)
+    figure = blank_figure(13.5, 5.2)
     left, right = figure.subplots(1, 2, width_ratios=[1.7, 1])
     _over_time(left, replayed)
     _by_strategy(right, replayed)
@@ -105,12 +106,12 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
     axes.set_yticks(range(len(rows)), [row.strategy for row in rows])
     axes.xaxis.set_major_locator(_few_ticks())
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    above = "" if replayed.lag_limit is None else f"; time above {replayed.lag_limit:,.0f}"
+    above = "" if replayed.lag_limit is None else f" · time above {replayed.lag_limit:,.0f}"
     axes.annotate(
-        f"moves{above}", (1, len(rows) - 0.3), xycoords=("axes fraction", "data"), xytext=(6, 0),
+        f"mean · moves{above}", (1, len(rows) - 0.3), xycoords=("axes fraction", "data"), xytext=(6, 0),
         textcoords="offset points", va="bottom", fontsize=8, color=GREY, annotation_clip=False,
     )  # fmt: skip
-    axes.set_title("mean spread; | what it kept below in 99 % of the time", loc="left", fontsize=11, pad=24)
+    axes.set_title("mean spread, and what it kept below 99 % of the time ( | )", loc="left", fontsize=11, pad=24)
     axes.set_xlabel("messages", fontsize=9)
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
@@ -118,8 +119,8 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
 
 
 def _remark(row: ReplaySummary) -> str:
-    above = "" if row.seconds_above is None else f"; {duration(row.seconds_above)}"
-    return f"{row.moves:,} moves{above}"
+    above = "" if row.seconds_above is None else f" · {duration(row.seconds_above)}"
+    return f"{number(row.mean_spread)} · {row.moves:,} moves{above}"
 
 
 def _few_ticks() -> Any:

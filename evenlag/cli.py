@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from evenlag import __version__
 from evenlag.compare import audit as audit_group
 from evenlag.compare import frontier as frontier_curve
-from evenlag.compare import replay as replay_group
-from evenlag.compare.replay import CLOSE, STRATEGIES
+from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
+from evenlag.compare.replay import run as run_replay
 from evenlag.compare.replay_report import replay_report
 from evenlag.compare.report import audit_report, frontier_report, phases_report, plan_report
 from evenlag.errors import EvenlagError
@@ -372,6 +372,8 @@ def replay(
     from evenlag.replaying import replay_fleet, summary_document, write_replay
 
     parameters["strategies"] = STRATEGIES if strategies is None else strategies
+    options = ReplayOptions(time_limit=group_time_limit, **parameters)
+    options.check()
     with working("reading"):
         many = group is None and holds_many_groups(offsets)
     if many:
@@ -387,7 +389,7 @@ def replay(
     with working("reading"):
         history = read_history(offsets, members, group, auto_offset_reset)
     with counting("strategies replayed") as progress:
-        replayed = replay_group(history, time_limit=group_time_limit, progress=progress, **parameters)
+        replayed = run_replay(history, options, progress)
     written = [] if out_folder is None else write_replay(replayed, out_folder, form, overwrite)
     if plot is not None:
         from evenlag.compare.replay_picture import draw_replay
