@@ -23,11 +23,13 @@ from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, move_price
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, horizon_micros, predicted_lag
+from evenlag.model.result import Result
 from evenlag.solve import solve
 
 RECORDED, EVENLAG = "recorded", "evenlag"
 STRATEGIES = (*HEURISTICS, EVENLAG)
 CLOSE = 1e-4  # of the mean load: closer is not worth the time of every rebalance
+NET = 5  # with work limits the clock is a safety net: how many times the limit it allows
 START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
 
 
@@ -196,14 +198,15 @@ class ReplayOptions:
             raise InvalidProblemError(f"capacity must be messages per second > 0, not {self.capacity!r}")
         self._solve(Problem.from_lags({"topic": [1]}, {"member": ["topic"]}))
 
-    def assign(self, strategy: str, problem: Problem) -> Index:
-        """Let a strategy assign a group; owners are those it had before."""
+    def assign(self, strategy: str, problem: Problem) -> tuple[Index, bool]:
+        """Let a strategy assign a group, owners being those it had; also say whether only the clock stopped it."""
         if not problem.active.any():
-            return np.full_like(problem.owner, NOBODY)
-        plan = self._solve(problem) if strategy == EVENLAG else HEURISTICS[strategy](problem)
+            return np.full_like(problem.owner, NOBODY), False
+        result = self._solve(problem) if strategy == EVENLAG else None
+        plan = HEURISTICS[strategy](problem) if result is None else result.plan
         if (broken := plan_violation(plan)) is not None:
             raise InvalidPlanError(broken)
-        return plan.member_of
+        return plan.member_of, result is not None and result.stopped_by == "time"
 
     def price(self, problem: Problem) -> Number:
         """Return what a move costs, in messages; 0 with "fewest-moves"."""
@@ -211,11 +214,12 @@ class ReplayOptions:
             return 0
         return move_price(self.stickiness, problem.mean_load)
 
-    def _solve(self, problem: Problem) -> Plan:
+    def _solve(self, problem: Problem) -> Result:
+        wall = NET * self.time_limit if self.deterministic else self.time_limit
         return solve(
-            problem, balance=self.balance, stickiness=self.stickiness, time_limit=self.time_limit, gap=self.gap,
-            seed=self.seed, deterministic=self.deterministic, threads=self.threads,
-        ).plan  # fmt: skip
+            problem, balance=self.balance, stickiness=self.stickiness, time_limit=wall, gap=self.gap, seed=self.seed,
+            deterministic=self.deterministic, threads=self.threads, work=self.time_limit,
+        )  # fmt: skip
 
 
 def replay(
@@ -285,11 +289,13 @@ def run(
     names = [RECORDED, *dict.fromkeys(options.strategies)]
     steps: list[ReplayStep] = []
     summary: list[ReplaySummary] = []
+    stopped = 0
     for done, name in enumerate(names):
         if progress is not None:
             progress(done, len(names))
         runner = _Runner(name, course, capacity.rate, options)
         error = runner.run()
+        stopped += runner.stopped
         steps += runner.steps
         summary.append(runner.summary() if error is None else ReplaySummary(name, error=error))
     if progress is not None:
@@ -304,7 +310,7 @@ def run(
         steps=steps,
         summary=_ranked(summary, options),
         recorded_lag=plain(_mean([(step.micros, sum(step.recorded.tolist())) for step in course])),
-        notes=_notes(course),
+        notes=_notes(course, stopped if options.deterministic else 0),
     )
 
 
@@ -316,6 +322,7 @@ class _Runner:
         self.horizon = horizon_micros(options.horizon)
         self.steps: list[ReplayStep] = []
         self.prices: list[Number] = []
+        self.stopped = 0
         first = course[0].before
         self.start = first.micros
         self.lags: Messages = first.problem.lags.astype(np.int64)
@@ -373,7 +380,9 @@ class _Runner:
             reason = THRESHOLD if current_plan(seen).spread > limit * seen.mean_load else None
         if reason is None:
             return None, current_plan(problem)
-        return reason, Plan(problem, self.options.assign(self.strategy, seen).copy())
+        member_of, stopped = self.options.assign(self.strategy, seen)
+        self.stopped += stopped
+        return reason, Plan(problem, member_of.copy())
 
     def _predicted(self, problem: Problem, previous: Interval) -> Problem:
         pairs = zip(self.lags.tolist(), previous.grown, strict=True)
@@ -384,7 +393,8 @@ class _Runner:
         """Let messages come in and members read; return the lags at the end, and what flowed."""
         problem = interval.before.problem
         since, until = (snapshot.micros - self.start for snapshot in (interval.before, interval.after))
-        budgets = [budget(self.capacity, weight, since, until) for weight in problem.weights]
+        by_weight = {weight: budget(self.capacity, weight, since, until) for weight in set(problem.weights)}
+        budgets = [by_weight[weight] for weight in problem.weights]
         work = np.where(interval.restated, 0, self.lags + interval.produced)
         read = share_out(work, self.member_of, np.array(budgets, dtype=np.int64))
         kept = np.minimum(work - read, interval.room)
@@ -461,11 +471,12 @@ def _tells_what_came_in(course: Sequence[Interval]) -> None:
         )
 
 
-def _notes(course: Sequence[Interval]) -> tuple[str, ...]:
+def _notes(course: Sequence[Interval], stopped: int) -> tuple[str, ...]:
     restated = sum(int(interval.restated.sum()) for interval in course)
     idle = sum(not interval.before.problem.active.any() for interval in course)
     said = {
         f"{restated} lags taken from the record: a log end unknown or gone back, or a commit set back": restated,
         f"{idle} intervals without an active member: left out of means": idle,
+        f"{stopped} rebalances stopped by the wall clock before their work limit: another run may differ": stopped,
     }
     return tuple(note for note, applies in said.items() if applies)

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from evenlag.compare.replay import Replay, ReplayOptions, ReplaySummary, run
-from evenlag.model.plan import plain
 from evenlag.pipeline.arrow import Counter, group_rows
 from evenlag.pipeline.group import GroupRows
 from evenlag.pipeline.history import snapshots
+from evenlag.pipeline.schemas import REPLAY_STEP_FIELDS, REPLAY_SUMMARY_FIELDS, columns
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ def replay_group(group: str, rows: Sequence[GroupRows], options: ReplayOptions) 
 
 def document(replayed: Replay) -> dict[str, Any]:
     """Return a replay as plain values, as `schemas.REPLAYS` says."""
-    numbers = ("spread", "makespan", "mean_load")
     return {
         "group": replayed.group,
         "since": replayed.since,
@@ -54,8 +53,15 @@ def document(replayed: Replay) -> dict[str, Any]:
         "snapshots": replayed.snapshots,
         "capacity": float(replayed.capacity.rate),
         "capacity_source": replayed.capacity.source,
-        "recorded_lag": replayed.recorded_lag,
+        "recorded_lag": float(replayed.recorded_lag),
         "notes": list(replayed.notes),
-        "summary": [asdict(row) for row in replayed.summary],
-        "steps": [asdict(row) | {name: plain(getattr(row, name)) for name in numbers} for row in replayed.steps],
+        "summary": [_doubles(asdict(row), REPLAY_SUMMARY_FIELDS) for row in replayed.summary],
+        "steps": [_doubles(asdict(row), REPLAY_STEP_FIELDS) for row in replayed.steps],
     }
+
+
+def _doubles(row: dict[str, Any], ddl: str) -> dict[str, Any]:
+    """Make figures in messages doubles: Arrow refuses whole numbers that a double cannot tell apart."""
+    kinds = zip(columns(ddl), (field.split()[1] for field in ddl.split(", ")), strict=True)
+    doubles = [name for name, kind in kinds if kind == "DOUBLE" and row[name] is not None]
+    return row | {name: float(row[name]) for name in doubles}

@@ -381,3 +381,16 @@ def test_loads_by_weight_are_those_of_the_model() -> None:
         Fraction(9, 2),
         9,
     ]
+
+
+def test_figures_beyond_what_a_double_can_tell_apart_are_written(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from evenlag.replaying import write_replay
+
+    end = 2**61 + 1
+    history = [Taken(n, {("t", p): (0, end, n, "ab"[p]) for p in range(2)}, {"a": 1, "b": 1}) for n in range(3)]
+    found = replay(made(history), strategies=["range"], lag_limit=2.0**60)
+    assert found.steps[0].lag == 2 * end - 2
+    steps = parquet.read_table(write_replay(found, tmp_path, "parquet", overwrite=False)[1]).to_pylist()
+    assert [row["lag"] for row in steps] == [float(step.lag) for step in found.steps]
+    assert [row["seconds_above"] for row in map(vars, found.summary)] == [2, 2]
