@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from evenlag.compare.picture import BEST, LINE, TODAY, blank_figure, save
-from evenlag.compare.replay import EVENLAG, RECORDED, START, Replay, ReplayStep, ReplaySummary
+from evenlag.compare.replay import EVENLAG, START
 from evenlag.compare.replay_report import duration
+from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.compare.report import number
 from evenlag.model.rates import SECOND, time_micros
 

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenlag.compare.replay import RECORDED, Replay
+from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.compare.report import number, percent
 
 _SOURCES = {

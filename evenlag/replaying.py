@@ -10,8 +10,8 @@ from typing import Any, Literal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evenlag.compare.replay import Replay
 from evenlag.compare.replay_report import fleet_table
+from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
 from evenlag.pipeline.replaying import document
 from evenlag.pipeline.schemas import REPLAY_STEPS, REPLAY_SUMMARY, columns

@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from evenlag.compare.replay import Replay, ReplayOptions, ReplaySummary, run
+from evenlag.compare.replay import ReplayOptions, run
+from evenlag.compare.replay_result import Replay, ReplaySummary
 from evenlag.pipeline.arrow import Counter, group_rows
 from evenlag.pipeline.group import GroupRows
 from evenlag.pipeline.history import snapshots

@@ -65,7 +65,7 @@ REPLAY_SUMMARY = f"{REPLAY_KEY}, {REPLAY_SUMMARY_FIELDS}"
 """A row per group and strategy; a group that could not be replayed is one row without strategy, with its error."""
 
 REPLAY_STEPS = f"`group` STRING, {REPLAY_STEP_FIELDS}"
-"""A row per group, strategy and interval; see `evenlag.compare.replay.ReplayStep`."""
+"""A row per group, strategy and interval; see `evenlag.compare.replay_result.ReplayStep`."""
 
 REPLAYS = (
     f"{REPLAY_KEY}, notes ARRAY<STRING>, summary ARRAY<STRUCT<{REPLAY_SUMMARY_FIELDS}>>, "

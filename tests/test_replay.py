@@ -15,7 +15,8 @@ from replays import Taken, by_weight, simulate
 from evenlag.compare import replay
 from evenlag.compare.consumption import budget, share_out
 from evenlag.compare.history import estimate_capacity, intervals
-from evenlag.compare.replay import RECORDED, STRATEGIES, Replay
+from evenlag.compare.replay import STRATEGIES
+from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import Problem
