@@ -43,14 +43,39 @@ def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[st
     SourceError
         matplotlib is missing, or the file cannot be written.
     """
+    figure = blank_figure(11, 4.6)
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
+    _members(left, loads)
+    _excess(right, list(rows), mean_loads)
+    save(figure, path)
+
+
+def blank_figure(width: float, height: float) -> Any:
+    """Return an empty figure of this size in inches.
+
+    Raises
+    ------
+    SourceError
+        matplotlib is missing.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise SourceError("pictures need matplotlib: pip install 'evenlag[plot]'") from error
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[1, 1.15])
-    _members(left, loads)
-    _excess(right, list(rows), mean_loads)
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure; the suffix decides the format.
+
+    Raises
+    ------
+    SourceError
+        The format is unknown, or the file cannot be written.
+    """
+    known = figure.canvas.get_supported_filetypes()
+    if path.suffix.lower().lstrip(".") not in known:
+        raise SourceError(f"{path}: unknown kind of picture; name it .png, .svg or .pdf")
     with written_aside(path) as part:
         figure.savefig(part, dpi=130)
 

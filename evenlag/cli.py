@@ -18,9 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from evenlag import __version__
 from evenlag.compare import audit as audit_group
 from evenlag.compare import frontier as frontier_curve
+from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
+from evenlag.compare.replay import run as run_replay
+from evenlag.compare.replay_report import replay_report
 from evenlag.compare.report import audit_report, frontier_report, phases_report, plan_report
 from evenlag.errors import EvenlagError
-from evenlag.inputs import AUTO_OFFSET_RESETS, read_group
+from evenlag.inputs import AUTO_OFFSET_RESETS, holds_many_groups, read_group, read_history
 from evenlag.model.backends.pulp_models import write as write_mip
 from evenlag.model.balance import BALANCES, count_rule
 from evenlag.model.files import write_json, written_aside
@@ -85,18 +88,30 @@ def _stickiness(_: click.Context, __: click.Parameter, value: str) -> str | floa
         return value
 
 
+def _names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+
+
+auto_offset_reset_option = click.option(
+    "--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default="latest", show_default=True,
+    help="What the lag of a partition without a commit is.",
+)  # fmt: skip
+horizon_option = click.option("--horizon", default="0", show_default=True, metavar="TIME",
+                              help="Balance the lag predicted for then (10m, 1h), by the rate since the snapshot "
+                              "before.")  # fmt: skip
+stickiness_option = click.option("--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
+                                 help="Messages one move must save, a share of the mean load, or "
+                                 "fewest-moves.")  # fmt: skip
 reading = _options(
     click.argument("input", type=FILE),
     click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
     click.option("--group", help="The group to take from a table of several."),
-    click.option("--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default="latest", show_default=True,
-                 help="What the lag of a partition without a commit is."),
+    auto_offset_reset_option,
 )  # fmt: skip
 balancing = click.option("--balance", type=click.Choice(BALANCES), default="both", show_default=True)
 modelling = _options(
     balancing,
-    click.option("--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
-                 help="Messages one move must save, a share of the mean load, or fewest-moves."),
+    stickiness_option,
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
     click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
                  help="Partitions by which a count may leave its range."),
@@ -128,6 +143,7 @@ gap_option = click.option("--gap", type=click.FloatRange(0), default=0.0, show_d
 @modelling
 @click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True, metavar="METHOD",
               help=f"One of {', '.join(METHODS)}.")  # fmt: skip
+@horizon_option
 @limiting(10.0)
 @gap_option
 @click.option("--cooperative", is_flag=True, help="Also the phases of a cooperative rebalance, and the way back.")
@@ -135,11 +151,11 @@ gap_option = click.option("--gap", type=click.FloatRange(0), default=0.0, show_d
 @click.option("--out", "out_file", type=FILE, help="Write the result file here.")
 def plan(
     input: Path, members: Path | None, group: str | None, auto_offset_reset: str, json_wanted: bool,  # noqa: A002
-    out_file: Path | None, cooperative: bool, **parameters: Any,
+    horizon: str, out_file: Path | None, cooperative: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
     with working("reading"):
-        problem, notes = read_group(input, members, group, auto_offset_reset)
+        problem, notes = read_group(input, members, group, auto_offset_reset, horizon)
     with working(f"solving {problem.group}"):
         result = solve(problem, **parameters)
     document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
@@ -221,7 +237,8 @@ def _mip_text(mip: Mip, form: str) -> str:
 @click.option("--out", "out_folder", type=FILE, help="Folder for the tables plans, audit and rejects (with --offsets).")
 @click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
 @balancing
-@click.option("--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default="latest", show_default=True)
+@auto_offset_reset_option
+@horizon_option
 @click.option("--group-time-limit", type=POSITIVE, default=2.0, show_default=True, help="Seconds for one group.")
 @limiting(None, "Seconds for the whole call; default: as many as the groups need.")
 @click.option("--gap", type=click.FloatRange(0), help="Stop within this fraction of the mean load of the bound; "
@@ -229,8 +246,8 @@ def _mip_text(mip: Mip, form: str) -> str:
 @as_json
 def audit(
     inputs: tuple[Path, ...], offsets: Path | None, members: Path | None, out_folder: Path | None, overwrite: bool,
-    balance: str, auto_offset_reset: str, group_time_limit: float, time_limit: float | None, gap: float | None,
-    threads: int | None, json_wanted: bool, **parameters: Any,
+    balance: str, auto_offset_reset: str, horizon: str, group_time_limit: float, time_limit: float | None,
+    gap: float | None, threads: int | None, json_wanted: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
     if bool(inputs) == (offsets is not None):
@@ -245,14 +262,14 @@ def audit(
         with counting("groups audited") as progress:
             summary = audit_fleet(
                 offsets, members, out_folder, overwrite=overwrite, balance=balance,
-                auto_offset_reset=auto_offset_reset, group_time_limit=group_time_limit, time_limit=time_limit,
-                gap=FLEET_GAP if gap is None else gap, progress=progress, **parameters,
+                auto_offset_reset=auto_offset_reset, horizon=horizon, group_time_limit=group_time_limit,
+                time_limit=time_limit, gap=FLEET_GAP if gap is None else gap, progress=progress, **parameters,
             )  # fmt: skip
         click.echo(json.dumps(summary.to_dict())) if json_wanted else out.print(summary.report())
         return
     documents = []
     for path in inputs:
-        problem, notes = read_group(path, members, None, auto_offset_reset)
+        problem, notes = read_group(path, members, None, auto_offset_reset, horizon)
         with working(f"auditing {problem.group}"):
             audited = audit_group(
                 problem, time_limit=group_time_limit, gap=gap or 0.0, threads=threads, **parameters
@@ -311,6 +328,80 @@ def demo(out_folder: Path, group_time_limit: float) -> None:
     with counting("groups audited") as progress:
         summary = run_demo(out_folder, group_time_limit=group_time_limit, progress=progress)
     out.print(summary.report())
+
+
+@commands.command()
+@click.option("--offsets", type=FILE, required=True, help="Offsets table with snapshots of several times.")
+@click.option("--members", type=FILE, help="Members table that goes with it.")
+@click.option("--group", help="The group to replay; without it all groups, on Spark where there are several.")
+@auto_offset_reset_option
+@click.option("--strategies", callback=_names, help=f"Joined by commas; default all: {', '.join(STRATEGIES)}.")
+@horizon_option
+@click.option("--lag-limit", type=click.FloatRange(0), help="Messages: count the time a member has more to read.")
+@click.option(
+    "--rebalance-above",
+    type=click.FloatRange(0),
+    help="Assign anew where the spread is above this fraction of the mean load.",
+)
+@click.option("--capacity", type=POSITIVE, help="Messages per second of a member of weight 1; default: estimated.")
+@balancing
+@stickiness_option
+@click.option(
+    "--group-time-limit", type=POSITIVE, default=1.0, show_default=True, help="Seconds for one rebalance by evenlag."
+)
+@click.option(
+    "--gap",
+    type=click.FloatRange(0),
+    default=CLOSE,
+    show_default=True,
+    help="Stop a rebalance by evenlag within this fraction of the mean load of the bound.",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock.")
+@click.option("--out", "out_folder", type=FILE, help="Folder for the tables summary and steps.")
+@click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
+@click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
+@click.option("--plot", type=FILE, help="Picture of one group's replay to write (.png, .svg, .pdf).")
+@as_json
+def replay(
+    offsets: Path, members: Path | None, group: str | None, auto_offset_reset: str, strategies: list[str] | None,
+    group_time_limit: float, out_folder: Path | None, form: Any, overwrite: bool, plot: Path | None, json_wanted: bool,
+    **parameters: Any,
+) -> None:  # fmt: skip
+    """Run every strategy over the recorded history of a group: which one would have served it best?"""
+    from evenlag.replaying import replay_fleet, summary_document, write_replay
+
+    parameters["strategies"] = STRATEGIES if strategies is None else strategies
+    options = ReplayOptions(time_limit=group_time_limit, **parameters)
+    options.check()
+    with working("reading"):
+        many = group is None and holds_many_groups(offsets)
+    if many:
+        if plot is not None:
+            raise click.UsageError(f"--plot shows one group, and {offsets} holds several: choose one with --group")
+        with counting("groups replayed") as progress:
+            fleet = replay_fleet(
+                offsets, members, out=out_folder, form=form, overwrite=overwrite, progress=progress,
+                auto_offset_reset=auto_offset_reset, group_time_limit=group_time_limit, **parameters,
+            )  # fmt: skip
+        click.echo(json.dumps(vars(fleet))) if json_wanted else out.print(fleet.report())
+        return
+    with working("reading"):
+        history = read_history(offsets, members, group, auto_offset_reset)
+    with counting("strategies replayed") as progress:
+        replayed = run_replay(history, options, progress)
+    written = [] if out_folder is None else write_replay(replayed, out_folder, form, overwrite)
+    if plot is not None:
+        from evenlag.compare.replay_picture import draw_replay
+
+        draw_replay(replayed, plot)
+        written.append(plot)
+    if json_wanted:
+        click.echo(json.dumps(summary_document(replayed) | {"written": [str(path) for path in written]}))
+        return
+    out.print(replay_report(replayed))
+    if written:
+        out.print(f"written: {', '.join(str(path) for path in written)}")
 
 
 # ---- progress ----------------------------------------------------------------------------------------------------

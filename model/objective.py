@@ -78,11 +78,18 @@ def resolve_objective(
                 f"allow {needed}, or relax the balance"
             )
         max_moves = needed if fewest else max_moves
-    price = 0 if fewest else _price(stickiness, rule.problem.mean_load)
+    price = 0 if fewest else move_price(stickiness, rule.problem.mean_load)
     return Objective(kind, price, max_moves, fewest)
 
 
-def _price(stickiness: float | str, mean_load: Fraction) -> Number:
+def move_price(stickiness: float | str, mean_load: Fraction) -> Number:
+    """Return what a move costs: the messages given, or the share of the mean load, rounded up to whole messages.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is neither.
+    """
     text = str(stickiness).strip()
     percent = text.endswith("%")
     try:

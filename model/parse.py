@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem
+from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem, summable
 
 MAX_LAG = 2**62
 MAX_PARTITION = 2**31 - 1
@@ -138,10 +138,7 @@ def _lags(topics: tuple[str, ...], lags: Mapping[str, Any]) -> tuple[Index, NDAr
         values.append(column)
     sizes = [len(column) for column in values]
     topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), sizes)
-    lag_values = np.concatenate(values)
-    if len(lag_values) * int(lag_values.max()) >= 2**62 and sum(lag_values.tolist()) >= 2**62:
-        lag_values = lag_values.astype(object)
-    return topic_of, np.concatenate(ids), lag_values
+    return topic_of, np.concatenate(ids), summable(np.concatenate(values))
 
 
 def _partition_numbers(topic: str, entry: Mapping[Any, Any]) -> dict[int, Any]:

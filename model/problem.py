@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
@@ -18,6 +18,17 @@ NOBODY = -1
 Ints = NDArray[Any]  # int64, or Python integers (dtype object) where sums could pass int64
 Index = NDArray[np.int32]
 Bools = NDArray[np.bool_]
+
+_OF_STRUCTURE = (
+    "partitions", "topic_starts", "topic_sizes", "assignable", "allowed", "active", "equal_subscriptions",
+    "equal_weights", "relative_weights", "load_unit",
+)  # fmt: skip
+
+
+def summable(values: NDArray[np.int64]) -> Ints:
+    """Return values >= 0 so that they can be added up: as Python integers (dtype object) if the sum needs it."""
+    large = len(values) > 0 and len(values) * int(values.max()) >= 2**62
+    return values.astype(object) if large and sum(values.tolist()) >= 2**62 else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +129,23 @@ class Problem:
         from evenlag.model.parse import parse
 
         return parse(group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins)
+
+    def at(self, lags: NDArray[np.int64], owner: Index) -> Problem:
+        """Return the same group with other lags (messages, 0 … 2**62) and owners; both of shape (P,).
+
+        What follows from topics, members and subscriptions alone is not worked out again.
+        """
+        other = replace(self, lags=summable(lags), owner=owner, warnings=(), lost_claims=np.empty((0, 2), np.int32))
+        other.__dict__.update({name: self.__dict__[name] for name in _OF_STRUCTURE if name in self.__dict__})
+        return other
+
+    def same_structure(self, other: Problem) -> bool:
+        """Whether both have the same partitions and the same members, with the same rules for them."""
+        named = (self.topics, self.members, self.weights) == (other.topics, other.members, other.weights)
+        return named and all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            for name in ("topic_of", "partition_ids", "subscribed", "caps", "pins")
+        )
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Problem:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from evenlag.pipeline.jobs import audit, plans, rejects
     from evenlag.pipeline.lags import with_lags
     from evenlag.pipeline.packing import OffsetRange, Packing, Task, pack_offset_ranges
+    from evenlag.pipeline.rates import with_rates
     from evenlag.pipeline.reading import read_packing
+    from evenlag.pipeline.replays import Replays, replay
     from evenlag.pipeline.session import local_session
     from evenlag.pipeline.sources import read_table
     from evenlag.pipeline.validate import check_members, check_offsets
@@ -20,6 +22,7 @@ _HOMES = {
     "Note": "batch",
     "OffsetRange": "packing",
     "Packing": "packing",
+    "Replays": "replays",
     "Summary": "batch",
     "Task": "packing",
     "audit": "jobs",
@@ -31,14 +34,17 @@ _HOMES = {
     "read_packing": "reading",
     "read_table": "sources",
     "rejects": "jobs",
+    "replay": "replays",
     "run": "batch",
     "with_lags": "lags",
+    "with_rates": "rates",
 }
 
 __all__ = [
     "Note",
     "OffsetRange",
     "Packing",
+    "Replays",
     "Summary",
     "Task",
     "audit",
@@ -50,8 +56,10 @@ __all__ = [
     "read_packing",
     "read_table",
     "rejects",
+    "replay",
     "run",
     "with_lags",
+    "with_rates",
 ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from evenlag.pipeline.budget import Budget
-from evenlag.pipeline.group import GroupRows, Member
+from evenlag.pipeline.group import OFFSETS, UNKNOWN, GroupRows, Member
 from evenlag.pipeline.solving import GroupResult, Options, PlanColumns, Want, solve_group
 
 
@@ -73,11 +73,21 @@ def group_rows(batch: Any, index: int) -> GroupRows:
         rows.field("partition").to_numpy().astype(np.int64),
         rows.field("lag").to_numpy(),
         rows.field("consumer_id").to_pylist(),
+        offsets=_offsets(rows),
         members=None if members is None else tuple(Member(**each) for each in members),
         beyond_end=scalar("beyond_end"),
         before_start=scalar("before_start"),
         rejected_rows=scalar("rejected_rows"),
+        predicted=scalar("predicted"),
+        unrated=scalar("unrated"),
     )
+
+
+def _offsets(rows: Any) -> Any:
+    """Read the offsets, where they were asked for; see `GroupRows.offsets`."""
+    if rows.type.get_field_index(OFFSETS[0]) < 0:
+        return None
+    return np.stack([rows.field(name).fill_null(UNKNOWN).to_numpy() for name in OFFSETS])
 
 
 def result_batch(result: GroupResult, schema: Any) -> Any:

@@ -85,6 +85,7 @@ def run(
     seed: int = 0,
     deterministic: bool = False,
     auto_offset_reset: str = "latest",
+    horizon: float | str = 0,
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> Summary:
@@ -100,7 +101,7 @@ def run(
     overwrite : bool
         Replace what an earlier job wrote there.
     balance, stickiness, max_moves, slack, objective, method, time_limit, group_time_limit, gap, seed, deterministic,
-    auto_offset_reset, tasks, progress
+    auto_offset_reset, horizon, tasks, progress
         As in `plans`; a group's plan and audit share its time.
 
     Raises
@@ -116,7 +117,7 @@ def run(
     offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
     members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")
     with written_whole(spark, out, OUTPUT, overwrite) as folder, blamed("the job"):
-        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
+        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 
+OFFSETS = ("log_start_offset", "log_end_offset", "current_offset")
+UNKNOWN = -1  # an offset that is null
+
 
 @dataclass(frozen=True)
 class Member:
@@ -45,6 +48,10 @@ class GroupRows:
         Commits outside the log; see `evenlag.model.lag.Lag`.
     rejected_rows : int
         Rows of the group that could not be used.
+    predicted, unrated : int
+        With a horizon: partitions whose lag is the predicted one, and those without a produce rate to predict it by.
+    offsets : int64 array (3, P), optional
+        The `OFFSETS` of each partition, `UNKNOWN` where null; only where they were asked for.
     """
 
     snapshot_ts: str | None
@@ -58,6 +65,9 @@ class GroupRows:
     beyond_end: int = 0
     before_start: int = 0
     rejected_rows: int = 0
+    predicted: int = 0
+    unrated: int = 0
+    offsets: NDArray[np.int64] | None = None
 
     @classmethod
     def sort(
@@ -68,6 +78,7 @@ class GroupRows:
         partition_ids: NDArray[Any],
         lags: NDArray[np.int64],
         owners: Sequence[str | None],
+        offsets: NDArray[np.int64] | None = None,
         **others: Any,
     ) -> GroupRows:
         """Put rows that came in any order, with topics numbered in any order, in the order of `Problem`."""
@@ -82,6 +93,7 @@ class GroupRows:
             partition_ids[order],
             lags[order],
             [owners[p] for p in order.tolist()],
+            offsets=None if offsets is None else offsets[:, order],
             **others,
         )
 
@@ -92,6 +104,8 @@ class GroupRows:
             f"{self.beyond_end} commits beyond the log end: their lag is taken as 0": self.beyond_end,
             f"{self.before_start} commits before the log start: lag counted from there": self.before_start,
             f"{self.rejected_rows} rows rejected": self.rejected_rows,
+            f"{self.predicted} lags are predicted: today's + produce rate × horizon, rounded up": self.predicted,
+            f"{self.unrated} partitions without a produce rate: their lag is today's": self.unrated,
             "no members table: members are the owners seen, each subscribed to all topics": self.members is None,
         }
         return tuple(note for note, applies in said.items() if applies)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
@@ -13,10 +13,12 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.rates import horizon_micros
 from evenlag.pipeline import validate
 from evenlag.pipeline.arrow import Solver
 from evenlag.pipeline.budget import RESERVE, Budget
 from evenlag.pipeline.progress import Progress, reporting
+from evenlag.pipeline.rates import with_predicted_lags
 from evenlag.pipeline.schemas import AUDIT, GROUPS, MEMBERS, PLANS, columns
 from evenlag.pipeline.session import use_own_python
 from evenlag.pipeline.solving import Options, Want
@@ -46,6 +48,7 @@ def plans(
     seed: int = 0,
     deterministic: bool = False,
     auto_offset_reset: str = "latest",
+    horizon: float | str = 0,
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:
@@ -68,6 +71,9 @@ def plans(
         Seconds, the most that one group gets.
     auto_offset_reset : str
         What a group that never committed will read, where a row does not say: `latest`, nothing; else the whole log.
+    horizon : float or str
+        Seconds, or text such as "10m": balance the lag predicted for then, lag + produce rate · horizon, rounded up.
+        The rate is that since the partition's snapshot before; without one today's lag is taken. 0: today's lag.
     tasks : int, optional
         Spark tasks to spread the groups over; by default from the number of groups and of cores.
     progress : callable, optional
@@ -87,7 +93,7 @@ def plans(
     """
     options = Options(balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic)
     call = Call(options, "plan", time_limit, group_time_limit, progress)
-    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
     return call.run(fleet, lambda solved: _kept(fleet.dated(plan_rows(solved))))
 
 
@@ -101,6 +107,7 @@ def audit(
     seed: int = 0,
     deterministic: bool = False,
     auto_offset_reset: str = "latest",
+    horizon: float | str = 0,
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:
@@ -118,7 +125,7 @@ def audit(
     """
     options = Options(gap=gap, seed=seed, deterministic=deterministic)
     call = Call(options, "audit", time_limit, group_time_limit, progress)
-    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
     return call.run(fleet, lambda solved: _kept(fleet.dated(audit_rows(solved))))
 
 
@@ -172,19 +179,25 @@ class Fleet:
 
 
 def check_tables(
-    offsets_df: DataFrame, members_df: DataFrame | None, auto_offset_reset: str, tasks: int | None
+    offsets_df: DataFrame,
+    members_df: DataFrame | None,
+    auto_offset_reset: str,
+    tasks: int | None,
+    horizon: float | str = 0,
 ) -> Fleet:
-    """Check both tables, and say how many tasks are to solve their groups."""
+    """Check both tables, predict lags where a horizon is given, and say how many tasks are to solve their groups."""
+    ahead = horizon_micros(horizon)
     validate.require_columns(offsets_df, "offsets")
     if members_df is not None:
         validate.require_columns(members_df, "members")
         _same_times(offsets_df, members_df)
     context = offsets_df.sparkSession.sparkContext
-    slots = max(context.defaultParallelism // _task_cpus(context), 1)
+    slots = max(context.defaultParallelism // task_cpus(context), 1)
     groups = validate.count_groups(offsets_df)
     least, most = (slots * each for each in TASKS_PER_SLOT)
+    offsets = validate.check_offsets(offsets_df, auto_offset_reset)
     return Fleet(
-        offsets=validate.check_offsets(offsets_df, auto_offset_reset),
+        offsets=with_predicted_lags(offsets, horizon) if ahead else offsets,
         members=None if members_df is None else validate.check_members(members_df),
         groups=groups,
         tasks=tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most),
@@ -219,7 +232,7 @@ class Call:
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == "both" else RESERVE,
         )
-        options = replace(self._options, threads=_task_cpus(context))
+        options = replace(self._options, threads=task_cpus(context))
         done = context.accumulator(0) if self._progress is not None else None
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(GROUPS)))
         solver = Solver(options, budget, self._want, schema, done)
@@ -227,10 +240,13 @@ class Call:
             return finish(solve_groups(gather_groups(fleet.offsets, fleet.members), solver))
 
 
-def gather_groups(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:
-    """Gather the checked rows of each group and snapshot into one row; see `arrow.group_rows`."""
+def gather_groups(
+    checked_offsets: DataFrame, checked_members: DataFrame | None = None, *, more: Sequence[str] = ()
+) -> DataFrame:
+    """Gather the checked rows of each group and snapshot into one row, with `more` columns; see `arrow.group_rows`."""
     usable = sf.col("reason").isNull()
-    row = sf.struct("topic", "partition", "lag", "consumer_id")
+    row = sf.struct("topic", "partition", "lag", "consumer_id", *more)
+    predicted = sf.col("predicted") if "predicted" in checked_offsets.columns else sf.lit(None).cast("boolean")
     groups = (
         checked_offsets.filter("snapshot_ts is not null and `group` is not null")
         .groupBy(*KEY)
@@ -239,6 +255,8 @@ def gather_groups(checked_offsets: DataFrame, checked_members: DataFrame | None 
             sf.count_if(usable & (sf.col("clamped") == "beyond_end")).alias("beyond_end"),
             sf.count_if(usable & (sf.col("clamped") == "before_start")).alias("before_start"),
             sf.count_if(~usable).alias("rejected_rows"),
+            sf.count_if(usable & predicted).alias("predicted"),
+            sf.count_if(usable & ~predicted).alias("unrated"),
         )
     )
     if checked_members is None:
@@ -265,7 +283,8 @@ def audit_rows(solved: DataFrame) -> DataFrame:
     return solved.select(*KEY, sf.inline("audit")).select(*columns(AUDIT))
 
 
-def _task_cpus(context: SparkContext) -> int:
+def task_cpus(context: SparkContext) -> int:
+    """Return the processors that Spark gives a task."""
     return int(context.getConf().get("spark.task.cpus", "1") or 1)
 
 

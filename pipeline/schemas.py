@@ -45,6 +45,35 @@ GROUPS = (
 """A row per group as the executors give it: what became of it, its plan and its audit."""
 
 
+REPLAY_SUMMARY_FIELDS = (
+    "strategy STRING, best BOOLEAN, rebalances BIGINT, moves BIGINT, forced_moves BIGINT, mean_spread DOUBLE, "
+    "p99_spread DOUBLE, mean_makespan DOUBLE, cost DOUBLE, mean_lag DOUBLE, seconds_above DOUBLE, error STRING"
+)
+
+REPLAY_STEP_FIELDS = (
+    "strategy STRING, since STRING, snapshot_ts STRING, seconds DOUBLE, rebalance STRING, moves BIGINT, "
+    "forced_moves BIGINT, members BIGINT, spread DOUBLE, makespan DOUBLE, mean_load DOUBLE, lag_before DOUBLE, "
+    "produced DOUBLE, consumed DOUBLE, expired DOUBLE, restated DOUBLE, lag DOUBLE"
+)
+
+REPLAY_KEY = (
+    "`group` STRING, since STRING, until STRING, snapshots BIGINT, capacity DOUBLE, capacity_source STRING, "
+    "recorded_lag DOUBLE"
+)
+
+REPLAY_SUMMARY = f"{REPLAY_KEY}, {REPLAY_SUMMARY_FIELDS}"
+"""A row per group and strategy; a group that could not be replayed is one row without strategy, with its error."""
+
+REPLAY_STEPS = f"`group` STRING, {REPLAY_STEP_FIELDS}"
+"""A row per group, strategy and interval; see `evenlag.compare.replay_result.ReplayStep`."""
+
+REPLAYS = (
+    f"{REPLAY_KEY}, notes ARRAY<STRING>, summary ARRAY<STRUCT<{REPLAY_SUMMARY_FIELDS}>>, "
+    f"steps ARRAY<STRUCT<{REPLAY_STEP_FIELDS}>>"
+)
+"""A row per group as the executors give it."""
+
+
 def columns(ddl: str) -> list[str]:
     """Return the column names of one of the tables above."""
     return [field.split()[0].strip("`") for field in ddl.split(", ")]

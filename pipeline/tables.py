@@ -23,7 +23,7 @@ class Column(NamedTuple):
     """A column of a table; a row without a value in a `required` one says nothing."""
 
     name: str
-    kind: Literal["string", "integer", "number", "strings"]
+    kind: Literal["string", "integer", "number", "boolean", "strings"]
     required: bool = False
 
 
@@ -220,7 +220,7 @@ def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns
     elif path.suffix == ".parquet":
         arrow, parquet = pyarrow_modules(path)
         types = {"string": arrow.string(), "integer": arrow.int64(), "number": arrow.float64()}
-        types["strings"] = arrow.list_(arrow.string())
+        types |= {"boolean": arrow.bool_(), "strings": arrow.list_(arrow.string())}
         schema = arrow.schema([(column.name, types[column.kind]) for column in columns])
         table = arrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=schema)
         parquet.write_table(table, part)
@@ -231,4 +231,4 @@ def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns
 def _csv_field(value: object) -> object:
     if isinstance(value, list | tuple):
         return ";".join(map(str, value)) or ";"  # an empty field would be null: all topics
-    return value
+    return str(value).lower() if isinstance(value, bool) else value

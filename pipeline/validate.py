@@ -7,12 +7,11 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.model.parse import LARGEST_WEIGHT, MAX_PARTITION
+from evenlag.pipeline.group import OFFSETS
 from evenlag.pipeline.lags import first_reason, with_lags
 from evenlag.pipeline.schemas import REJECTS, columns
 from evenlag.pipeline.tables import TABLES, TableKind
 from evenlag.pipeline.typed import Typed
-
-_OFFSETS = ("log_start_offset", "log_end_offset", "current_offset", "lag")
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
@@ -54,8 +53,9 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame
     Returns
     -------
     DataFrame
-        One row per row of `df`: `snapshot_ts, group` (text)`, topic, partition, consumer_id, lag` (messages)`,
-        clamped, reason, row` (as it came, as JSON text, where there is a reason).
+        One row per row of `df`: `snapshot_ts, group` (text)`, topic, partition, consumer_id, log_start_offset,
+        log_end_offset, current_offset, lag` (messages)`, clamped, reason, row` (as it came, as JSON text, where there
+        is a reason).
 
     Raises
     ------
@@ -64,7 +64,7 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame
     """
     require_columns(df, "offsets")
     read = Typed(df)
-    numbers = {name: read.whole(name) for name in ("partition", *_OFFSETS)}
+    numbers = {name: read.whole(name) for name in ("partition", *OFFSETS, "lag")}
     names = {name: read.text(name) for name in ("snapshot_ts", "group", "topic", "consumer_id", "auto_offset_reset")}
     unread = first_reason(
         [
@@ -78,7 +78,7 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame
     )
     typed = read.select(names | numbers | {"unread": unread})
     checked = with_lags(typed, auto_offset_reset).select(
-        *("snapshot_ts", "group", "topic", "consumer_id", "row"),
+        *("snapshot_ts", "group", "topic", "consumer_id", *OFFSETS, "row"),
         sf.col("partition").try_cast("int").alias("partition"),
         *(sf.when(sf.col("unread").isNull(), sf.col(name)).alias(name) for name in ("lag", "clamped")),
         sf.coalesce("unread", "reason").alias("reason"),

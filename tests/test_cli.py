@@ -264,3 +264,45 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects"]
     refused(evenlag(*words), str(out))
     assert evenlag(*words, "--threads", 2).returncode == 2
+
+
+def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
+    week = Path(__file__).parent.parent / "examples" / "synthetic_week.py"
+    subprocess.run([sys.executable, week, tmp_path, "--days", "0.6"], check=True)
+    words = (
+        *("replay", "--offsets", tmp_path / "offsets.csv", "--members", tmp_path / "members.csv"),
+        *("--strategies", "range,swap-balance", "--horizon", "1h", "--rebalance-above", 0.5, "--lag-limit", 10_000),
+    )
+    said = evenlag(*words, "--out", tmp_path / "out", "--format", "csv", "--plot", tmp_path / "replay.svg")
+    assert said.returncode == 0, said.stderr
+    assert "best: swap-balance" in said.stdout
+    assert "above 10,000" in said.stdout
+    assert "<svg" in (tmp_path / "replay.svg").read_text()
+    steps = (tmp_path / "out" / "steps.csv").read_text().splitlines()
+    document = json.loads(evenlag(*words, "--json").stdout)
+    assert document["best"] == "swap-balance"
+    assert [row["strategy"] for row in document["summary"]] == ["recorded", "range", "swap-balance"]
+    assert len(steps) == 1 + 3 * (document["snapshots"] - 1)
+    # What members read in the generator is known: 300 messages a second, give or take.
+    assert document["capacity"] == pytest.approx(300, rel=0.05)
+
+    again = evenlag(*words, "--out", tmp_path / "out", "--format", "csv")
+    assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+    assert "exists already" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--group", "pay"), "snapshot_ts is missing"),
+        (("--group", "play"), "holds no group 'play'; it has pay"),
+        (("--strategies", "best"), "strategies must be some of range, "),
+        (("--capacity", "0"), "Invalid value for '--capacity'"),
+    ],
+)
+def test_what_cannot_be_replayed(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    path = tmp_path / "groups.txt"
+    path.write_text(DESCRIBE)
+    said = evenlag("replay", "--offsets", path, *words)
+    assert said.returncode in (1, 2)
+    assert message in said.stderr

@@ -215,3 +215,12 @@ def test_importing_the_package_needs_no_spark() -> None:
     code = "import sys, evenlag.pipeline, evenlag.pipeline.solving; print('pyspark' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
+
+
+def test_figures_beyond_what_a_double_can_tell_apart_are_no_failure() -> None:
+    pa = pytest.importorskip("pyarrow")
+    lags = np.array([2**60 + 1, 2**61, 5], dtype=np.int64)
+    rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(3, dtype=np.int64), np.arange(3), lags, ["a", "b", None])
+    audited = solve_group(rows, Options(), "audit", time_limit=0.5).audit
+    column = pa.array([row["spread"] for row in audited], pa.float64())  # as the table has it
+    assert max(column.to_pylist()) > 2**60

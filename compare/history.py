@@ -1,0 +1,224 @@
+"""What the record of one group says: snapshots in order of time, and what happened between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.lag import MAX_LAG
+from evenlag.model.problem import NOBODY, Bools, Index, Problem
+from evenlag.model.rates import SECOND, Growth, Offsets, growth
+
+Messages = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A group at one time.
+
+    Attributes
+    ----------
+    ts : str
+        The time as the record writes it.
+    micros : int
+        The same in microseconds since the epoch.
+    problem : Problem
+        Partitions and members; lags and owners are the recorded ones.
+    offsets : list of Offsets (P,)
+        Of each partition; their `micros` are earlier than those of the snapshot where it lacks the partition's row.
+    log_starts : int64 array (P,)
+        First offset that each log still holds; 0 where unknown.
+    """
+
+    ts: str
+    micros: int
+    problem: Problem
+    offsets: Sequence[Offsets]
+    log_starts: Messages
+
+
+class Interval:
+    """What happened to the partitions of a snapshot until the next one, whoever read them.
+
+    Attributes
+    ----------
+    before, after : Snapshot
+    micros : int
+        Microseconds between them.
+    produced : int64 array (P,)
+        Messages that came in; 0 for restated partitions.
+    consumed : list of int or None (P,)
+        Messages that the group read, as recorded; None where its commits do not tell.
+    restated : bool array (P,)
+        Partitions whose lag at the end is the recorded one under every strategy, because the record does not lead there
+        by producing and reading: a log end is unknown or went back (the topic was made again), or the commit was set
+        back or vanished.
+    recorded : int64 array (P,)
+        Recorded lag at the end; that of `before` where the partition is gone.
+    room : int64 array (P,)
+        Messages that the log still holds at the end: no lag is larger, older ones were deleted by retention.
+    grown : list of Growth or None (P of `after`,)
+        By how much the offsets of each partition grew since they were last seen; None where that is unknown.
+    source : int64 array (P of `after`,)
+        Which partition of `before` each one of `after` is, or `NOBODY`.
+    target : int32 array (M of `before`,)
+        Which member of `after` each one of `before` is, or `NOBODY`.
+    """
+
+    def __init__(self, before: Snapshot, after: Snapshot) -> None:
+        self.before, self.after = before, after
+        self.micros = after.micros - before.micros
+        self.same = before.problem.same_structure(after.problem)
+        size = len(before.problem.lags)
+        self.source, self.target = self._renamed()
+        here = np.flatnonzero(self.source != NOBODY)
+        self.produced = np.zeros(size, dtype=np.int64)
+        self.consumed: list[int | None] = [None] * size
+        self.restated = np.zeros(size, dtype=bool)
+        self.recorded = before.problem.lags.astype(np.int64)
+        self.recorded[self.source[here]] = after.problem.lags[here]
+        self.room = np.full(size, MAX_LAG, dtype=np.int64)
+        self.grown: list[Growth | None] = [None] * len(after.problem.lags)
+        for there, p in zip(here.tolist(), self.source[here].tolist(), strict=True):
+            then, now = before.offsets[p], after.offsets[there]
+            grown = growth(then, now)
+            self.grown[there] = grown if grown.micros > 0 else None
+            if grown.produced is None or _lost(then.current_offset, now.current_offset):
+                self.restated[p] = True
+                continue
+            self.produced[p] = min(grown.produced, MAX_LAG - 1)
+            self.consumed[p] = grown.consumed if grown.micros == self.micros else None
+            self.room[p] = min((now.log_end_offset or 0) - int(after.log_starts[there]), MAX_LAG)
+
+    def _renamed(self) -> tuple[Messages, Index]:
+        before, after = self.before.problem, self.after.problem
+        if self.same:
+            return np.arange(len(before.lags)), np.arange(len(before.members), dtype=np.int32)
+        partitions = {name: p for p, name in enumerate(before.partitions)}
+        members = {name: m for m, name in enumerate(after.members)}
+        source = np.array([partitions.get(name, NOBODY) for name in after.partitions], dtype=np.int64)
+        return source, np.array([members.get(name, NOBODY) for name in before.members], dtype=np.int32)
+
+    @cached_property
+    def steady(self) -> Bools:
+        """Which partitions have the same recorded owner, somebody, at both ends; shape (P,)."""
+        before, after = self.before.problem, self.after.problem
+        stays = np.zeros(len(before.lags), dtype=bool)
+        here = np.flatnonzero(self.source != NOBODY)
+        then, now = before.owner[self.source[here]], after.owner[here]
+        stays[self.source[here]] = (then != NOBODY) & (self.target[then] == now) & (now != NOBODY)
+        return stays
+
+    def carry(self, lags: Messages, member_of: Index) -> tuple[Messages, Index]:
+        """Take lags and an assignment over to the partitions and members of `after`.
+
+        A partition that is new has its recorded lag and no owner; a member that left, or no longer subscribes, keeps
+        nothing.
+        """
+        if self.same:
+            return lags, member_of
+        problem, known = self.after.problem, self.source != NOBODY
+        new_lags = np.where(known, lags[self.source], problem.lags).astype(np.int64)
+        held = np.append(self.target, np.int32(NOBODY))[member_of]  # NOBODY, -1, is the last
+        owner = np.where(known, held[self.source], NOBODY).astype(np.int32)
+        lost = np.flatnonzero(owner != NOBODY)
+        owner[lost[~problem.subscribed[problem.topic_of[lost], owner[lost]]]] = NOBODY
+        return new_lags, owner
+
+
+def intervals(history: Sequence[Snapshot]) -> Iterator[Interval]:
+    """Check that a history can be replayed, and go through it.
+
+    Raises
+    ------
+    InvalidProblemError
+        Fewer than two snapshots, times that do not increase, or snapshots of several groups.
+    """
+    if len(history) < 2:
+        raise InvalidProblemError(f"a replay needs at least two snapshots of the group; there {_are(len(history))}")
+    for before, after in pairwise(history):
+        if before.problem.group != after.problem.group:
+            raise InvalidProblemError(
+                f"a history is one group's: {before.problem.group!r} and {after.problem.group!r} are two"
+            )
+        if after.micros <= before.micros:
+            raise InvalidProblemError(
+                f"snapshot_ts must increase, but {after.ts} follows {before.ts}: keep one of the two"
+            )
+    return map(Interval, history[:-1], history[1:])
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How fast members read.
+
+    Attributes
+    ----------
+    rate : Fraction
+        Messages per second of a member of weight 1; others take theirs by weight.
+    source : str
+        "given", "backlog" or "highest": see `estimate_capacity`.
+    cases : int
+        How many times a member was observed for it.
+    """
+
+    rate: Fraction
+    source: str
+    cases: int = 0
+
+
+def estimate_capacity(steps: Sequence[Interval]) -> Capacity:
+    """Estimate from the record how many messages per second a member of weight 1 can read.
+
+    A member is observed over an interval in which it kept all its partitions and its commits tell what it read. If it
+    read something, but less than was waiting when the interval began, it never ran dry: the median of these rates is
+    the capacity ("backlog"). If no member ever had such a backlog, the capacity is the highest rate seen ("highest"):
+    more cannot be known.
+
+    Raises
+    ------
+    InvalidProblemError
+        Nobody is seen to read anything.
+    """
+    busy: list[Fraction] = []
+    highest, cases = Fraction(0), 0
+    for step in steps:
+        problem = step.before.problem
+        waiting: dict[int, int] = {}
+        read: dict[int, int | None] = {}
+        for p, m in enumerate(problem.owner.tolist()):
+            if m == NOBODY:
+                continue
+            waiting[m] = waiting.get(m, 0) + int(problem.lags[p])
+            so_far, here = read.get(m, 0), step.consumed[p] if step.steady[p] else None
+            read[m] = None if so_far is None or here is None else so_far + here
+        for m, consumed in read.items():
+            if not consumed:
+                continue
+            rate = Fraction(consumed * SECOND, step.micros) / problem.weights[m]
+            highest, cases = max(highest, rate), cases + 1
+            if consumed < waiting[m]:
+                busy.append(rate)
+    if busy:
+        return Capacity(Fraction(median(busy)), "backlog", len(busy))
+    if cases:
+        return Capacity(highest, "highest", cases)
+    raise InvalidProblemError(
+        "no member is seen to read anything in this record, so nobody knows how fast they are: give capacity"
+    )
+
+
+def _lost(before: int | None, after: int | None) -> bool:
+    return before is not None and (after is None or after < before)
+
+
+def _are(count: int) -> str:
+    return "is none" if count == 0 else "is one" if count == 1 else f"are {count}"

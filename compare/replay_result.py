@@ -1,0 +1,138 @@
+"""What comes of a replay: what every strategy did in every interval, and what that comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evenlag.compare.history import Capacity
+from evenlag.model.plan import Number
+
+RECORDED = "recorded"  # the strategy that follows the recorded assignment
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStep:
+    """What one strategy did in one interval; figures in messages.
+
+    Attributes
+    ----------
+    strategy, since, snapshot_ts : str
+        The interval from one snapshot to the next.
+    seconds : float
+    rebalance : str or None
+        Why the group was assigned anew when the interval began: `start`, `membership` (members or partitions changed),
+        `threshold`; in the recorded history `recorded`.
+    moves, forced_moves : int
+        Partitions that left their owner then, and those that had none.
+    members : int
+        Active members.
+    spread, makespan, mean_load : number
+        At the end of the interval, under the assignment that was in force; spread and makespan by weight.
+    lag_before, lag : int
+        Of all partitions, when it began and at its end: lag = lag_before + produced − consumed − expired + restated.
+    produced, consumed : int
+    expired : int
+        Deleted by retention before they were read.
+    restated : int
+        By how much lags were set to what the record says; see `Interval.restated`.
+    """
+
+    strategy: str
+    since: str
+    snapshot_ts: str
+    seconds: float
+    rebalance: str | None
+    moves: int
+    forced_moves: int
+    members: int
+    spread: Number
+    makespan: Number
+    mean_load: Number
+    lag_before: int
+    produced: int
+    consumed: int
+    expired: int
+    restated: int
+    lag: int
+
+
+@dataclass(frozen=True)
+class ReplaySummary:
+    """One strategy over the whole history; None where it failed, or there is no such figure.
+
+    Means and `p99_spread` are over the time in which there were active members: a value counts for as long as the
+    interval at whose end it was taken.
+
+    Attributes
+    ----------
+    strategy : str
+    best : bool
+        The strategy that would have served the group best: the shortest time above the lag limit, then the lowest
+        cost, then the fewest moves. The recorded history does not compete.
+    rebalances, moves, forced_moves : int
+    mean_spread, p99_spread, mean_makespan : number
+        Messages. `p99_spread`: the spread was no larger in 99 % of the time.
+    cost : number
+        Mean of spread + stickiness · moves, what `solve` minimises; with "fewest-moves" the mean spread, and moves
+        come first.
+    mean_lag : number
+        Messages still to be read in the whole group.
+    seconds_above : float or None
+        Time in which a member had more than `lag_limit` to read (by weight); None without a limit.
+    error : str or None
+        Why the strategy could not be run to the end.
+    """
+
+    strategy: str
+    best: bool = False
+    rebalances: int | None = None
+    moves: int | None = None
+    forced_moves: int | None = None
+    mean_spread: float | int | None = None
+    p99_spread: float | int | None = None
+    mean_makespan: float | int | None = None
+    cost: float | int | None = None
+    mean_lag: float | int | None = None
+    seconds_above: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of a replay.
+
+    Attributes
+    ----------
+    group : str
+    since, until : str
+        The first and the last snapshot.
+    snapshots : int
+    capacity : Capacity
+        How fast members read.
+    lag_limit : float or None
+    steps : list of ReplayStep
+        Strategy by strategy, in order of time; of a strategy that failed up to there.
+    summary : list of ReplaySummary
+        The recorded history first, then the strategies asked for.
+    recorded_lag : number
+        Mean lag of the group as recorded, beside which stands the one that the model gives for the recorded
+        assignment (`mean_lag` of "recorded"): how far the model can be trusted.
+    notes : tuple of str
+        What the reader should know of the record.
+    """
+
+    group: str
+    since: str
+    until: str
+    snapshots: int
+    capacity: Capacity
+    lag_limit: float | None
+    steps: list[ReplayStep]
+    summary: list[ReplaySummary]
+    recorded_lag: float | int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> str | None:
+        """The strategy that would have served the group best, None if all failed."""
+        return next((row.strategy for row in self.summary if row.best), None)

@@ -1,0 +1,106 @@
+"""Rates and predicted lags in native Spark columns: `evenlag.model.rates`, which a test holds them to."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window, types
+from pyspark.sql import functions as sf
+
+from evenlag.model.lag import MAX_LAG
+from evenlag.model.rates import SECOND, TIME, horizon_micros
+
+_EXACT = "decimal(19,0)"  # a product of two of these fits Spark's 38 digits
+_ELAPSED = "_elapsed"
+
+
+def with_rates(df: DataFrame) -> DataFrame:
+    """Compare every row with the latest earlier one of its group, topic and partition.
+
+    Parameters
+    ----------
+    df : DataFrame
+        With `snapshot_ts` (a time, or text that says one), `group`, `topic`, `partition`, and `log_end_offset` and
+        `current_offset` as BIGINT, null where unknown. Rows that have a `reason`, where there is such a column, are
+        passed over.
+
+    Returns
+    -------
+    DataFrame
+        The same rows with `elapsed` (seconds since the row compared with; null if there is none), `produced` and
+        `consumed` (messages; null where unknown, or the offset went back), `produce_rate` and `consume_rate`
+        (messages per second).
+    """
+    rates = {f"{verb}_rate": sf.col(f"{verb}d") * sf.lit(1e6) / sf.col(_ELAPSED) for verb in ("produce", "consume")}
+    return _compared(df).withColumns({"elapsed": sf.col(_ELAPSED) / SECOND} | rates).drop(_ELAPSED)
+
+
+def with_predicted_lags(df: DataFrame, horizon: float | str) -> DataFrame:
+    """Take every partition's lag for what it will be after `horizon` if nothing is read.
+
+    Parameters
+    ----------
+    df : DataFrame
+        As `with_rates` needs it, with `lag` as BIGINT.
+    horizon : float or str
+        Seconds, or text such as "10m".
+
+    Returns
+    -------
+    DataFrame
+        The same rows with `lag` + produce rate · horizon, rounded up, at most 2**62, in place of `lag`; and
+        `predicted`, false where no rate is known and the lag is as it was.
+
+    Raises
+    ------
+    InvalidProblemError
+        The horizon is no such time.
+    """
+    ahead = sf.lit(horizon_micros(horizon)).cast(_EXACT)
+    grown = sf.col("produced").cast(_EXACT) * ahead
+    elapsed, most = sf.col(_ELAPSED).cast(_EXACT), sf.lit(MAX_LAG)
+    up = sf.call_function("div", grown + elapsed - sf.lit(1).cast(_EXACT), elapsed)
+    room = most - sf.col("lag")
+    lag = sf.when(grown > room.cast(_EXACT) * elapsed, most).otherwise(sf.col("lag") + up)
+    known = sf.col("produced").isNotNull()
+    predicted = _compared(df).withColumns({"lag": sf.when(known, lag).otherwise(sf.col("lag")), "predicted": known})
+    return predicted.drop(_ELAPSED, "produced", "consumed")
+
+
+def _compared(df: DataFrame) -> DataFrame:
+    """Add `_elapsed` (microseconds, null or > 0), `produced` and `consumed`."""
+    usable = sf.col("reason").isNull() if "reason" in df.columns else sf.lit(True)
+    micros = _micros(df)
+    timed = df.withColumn(
+        "_now", sf.when(usable, sf.struct(micros.alias("micros"), "log_end_offset", "current_offset"))
+    )
+    partition = Window.partitionBy("group", "topic", "partition").orderBy(sf.col("_now.micros"))
+    earlier = sf.max("_now").over(partition.rangeBetween(Window.unboundedPreceding, -1))
+    elapsed = sf.col("_now.micros") - sf.col("_before.micros")
+    end_before, commit_before = sf.col("_before.log_end_offset"), sf.col("_before.current_offset")
+    made_again = sf.coalesce(sf.col("log_end_offset") < end_before, sf.lit(False))
+    produced = _grown(end_before, sf.col("log_end_offset"))
+    consumed = sf.when(~made_again, _grown(commit_before, sf.col("current_offset")))
+    compared = timed.withColumn("_before", earlier).withColumns(
+        {
+            _ELAPSED: elapsed,
+            "produced": sf.when(elapsed > 0, produced),
+            "consumed": sf.when(elapsed > 0, consumed),
+        }
+    )
+    return compared.drop("_now", "_before")
+
+
+def _micros(df: DataFrame) -> Column:
+    """Return `model.rates.time_micros` of `snapshot_ts`, whatever the time zone of the session."""
+    if isinstance(df.schema["snapshot_ts"].dataType, types.TimestampType):
+        return sf.unix_micros("snapshot_ts")
+    text = sf.col("snapshot_ts").cast("string")
+    date, *parts = (sf.regexp_extract(text, TIME, n) for n in range(1, 5))
+    others = (
+        sf.when(part == "", other).otherwise(part) for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True)
+    )
+    whole = sf.concat(date, sf.lit("T"), *others)
+    return sf.unix_micros(sf.when(date != "", whole).try_cast("timestamp"))
+
+
+def _grown(before: Column, now: Column) -> Column:
+    return sf.when(now >= before, now - before)

@@ -1,0 +1,103 @@
+"""A replay in plain Python: dictionaries and loops, message by message, sharing nothing with evenlag's own.
+
+It knows groups whose members all subscribe to every topic and have weight 1 or 2, and gives, for each interval, lag per
+partition and who reads it.
+"""
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+Partition = tuple[str, int]
+
+
+class Taken:
+    """A snapshot: time in seconds; per partition (log start, log end, commit, owner); members with their weights."""
+
+    def __init__(self, second: int, rows: dict[Partition, Any], members: dict[str, int]) -> None:
+        self.second, self.rows, self.members = second, rows, members
+
+    def lag(self, partition: Partition) -> int:
+        start, end, commit, _ = self.rows[partition]
+        return end - max(start, commit) if commit <= end else 0
+
+
+def simulate(history: list[Taken], assign: Any, capacity: Fraction, horizon: int, above: Fraction | None) -> list[Any]:
+    """`assign(lags, owners, members)` -> owners by partition; None follows the record. A dictionary per interval."""
+    first = history[0]
+    lag = {p: first.lag(p) for p in first.rows}
+    owner = {p: first.rows[p][3] for p in first.rows if first.rows[p][3] in first.members}
+    done = []
+    for n, (now, then) in enumerate(pairwise(history)):
+        before = dict(owner)
+        seen = dict(lag)
+        for p in lag if horizon and n > 0 else ():
+            earlier = [h for h in history[:n] if p in h.rows and h is history[n - 1]]
+            if earlier and now.rows[p][1] >= earlier[-1].rows[p][1]:
+                produced = now.rows[p][1] - earlier[-1].rows[p][1]
+                ahead = Fraction(produced * horizon, now.second - earlier[-1].second)
+                seen[p] += -(-ahead.numerator // ahead.denominator)
+        last = history[n - 1]
+        reason = None
+        if n == 0:
+            reason = "start"
+        elif last.members != now.members or last.rows.keys() != now.rows.keys():
+            reason = "membership"
+        elif above is not None:
+            loads = by_weight(seen, owner, now.members)
+            total = Fraction(sum(seen.values()), len(now.members))
+            if max(loads) - min(loads) > above * total:
+                reason = "threshold"
+        if assign is None:
+            owner = {p: row[3] for p, row in now.rows.items() if row[3] in now.members}
+            reason = "recorded" if owner != before else None
+        elif reason is not None:
+            owner = assign(seen, before, now.members)
+        step = {
+            "rebalance": reason,
+            "moves": sum(owner.get(p) != m for p, m in before.items()),
+            "forced_moves": sum(p not in before for p in owner) if reason else 0,
+            "lag_before": sum(lag.values()),
+            "produced": 0, "consumed": 0, "expired": 0, "restated": 0,
+        }  # fmt: skip
+        steady: dict[Partition, int] = {}
+        for p in list(lag):
+            if p not in then.rows:
+                steady[p] = 0
+            elif then.rows[p][1] >= now.rows[p][1] and then.rows[p][2] >= now.rows[p][2]:
+                steady[p] = then.rows[p][1] - now.rows[p][1]
+            else:
+                step["restated"] += then.lag(p) - lag[p]
+                lag[p] = then.lag(p)
+        for p, produced in steady.items():
+            lag[p] += produced
+            step["produced"] += produced
+        for m, weight in now.members.items():
+            since, until = (capacity * weight * (h.second - first.second) for h in (now, then))
+            polls = until.__floor__() - since.__floor__()
+            mine = sorted(p for p in steady if owner.get(p) == m)
+            while polls and any(lag[p] for p in mine):
+                for p in mine:
+                    if polls and lag[p]:
+                        lag[p] -= 1
+                        polls -= 1
+                        step["consumed"] += 1
+        for p in steady:
+            if p in then.rows:
+                kept = min(lag[p], then.rows[p][1] - then.rows[p][0])
+                step["expired"] += lag[p] - kept
+                lag[p] = kept
+        loads = by_weight(lag, owner, now.members)
+        step |= {"lag": sum(lag.values()), "spread": max(loads) - min(loads), "makespan": max(loads)}
+        step["seconds"] = then.second - now.second
+        done.append(step)
+        lag = {p: lag[p] if p in lag else then.lag(p) for p in then.rows}
+        owner = {p: m for p, m in owner.items() if p in then.rows and m in then.members}
+    return done
+
+
+def by_weight(lag: dict[Partition, int], owner: dict[Partition, str], members: dict[str, int]) -> list[Fraction]:
+    """Messages per member over its weight, weights being 1 on average."""
+    mean = Fraction(sum(members.values()), len(members))
+    held = {m: sum(lag[p] for p in lag if owner.get(p) == m) for m in members}
+    return [held[m] * mean / weight for m, weight in members.items()]
