@@ -102,6 +102,19 @@ horizon_option = click.option("--horizon", default="0", show_default=True, metav
 stickiness_option = click.option("--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
                                  help="Messages one move must save, a share of the mean load, or "
                                  "fewest-moves.")  # fmt: skip
+def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    for name, equals, _value in pairs:
+        if not name or not equals:
+            raise click.BadParameter(f"{name!r} is no NAME=VALUE")
+    return {name: value for name, _equals, value in pairs}
+
+
+def _place(text: str) -> str | Path:
+    """Return a topic as the text it is, and anything else as a path."""
+    return text if text.startswith("kafka:") else Path(text)
+
+
 reading = _options(
     click.argument("input", type=FILE),
     click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
@@ -232,8 +245,9 @@ def _mip_text(mip: Mip, form: str) -> str:
 
 @commands.command()
 @click.argument("inputs", nargs=-1, type=FILE)
-@click.option("--offsets", type=FILE, help="Offsets table of many groups: audited on Spark.")
-@click.option("--members", type=FILE, help="Members table that goes with --offsets.")
+@click.option("--offsets", type=_place, metavar="PATH", help="Offsets table of many groups, a file, a folder or "
+              "kafka://HOST:PORT/TOPIC: audited on Spark.")
+@click.option("--members", type=_place, metavar="PATH", help="Members table that goes with --offsets.")
 @click.option("--out", "out_folder", type=FILE, help="Folder for the tables plans, audit and rejects (with --offsets).")
 @click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
 @balancing
@@ -316,6 +330,34 @@ def snapshot(
         click.echo(f"  {path}")
     for warning in taken.warnings:
         click.echo(f"note: {warning}", err=True)
+
+
+@commands.command()
+@click.argument("topic", metavar="kafka://HOST:PORT/TOPIC")
+@click.option("--out", "out_folder", type=FILE, required=True, help="Folder for the tables plans, audit and rejects.")
+@click.option("--checkpoint", type=FILE, help="Folder for Spark's notes of what was read; default: in --out.")
+@click.option("--once", is_flag=True, help="Read what is there, take every snapshot for whole then, and end.")
+@click.option("--interval", type=POSITIVE, default=10.0, show_default=True, help="Seconds between looks at the topic.")
+@click.option("--settle", type=click.FloatRange(0), default=300.0, show_default=True,
+              help="Seconds without further rows after which a snapshot is taken for whole.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", callback=_settings,
+              help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given again.")
+@modelling
+@auto_offset_reset_option
+@click.option("--group-time-limit", type=POSITIVE, default=2.0, show_default=True, help="Seconds for one group.")
+@click.option("--gap", type=click.FloatRange(0), default=FLEET_GAP, show_default=True,
+              help="Stop within this fraction of the mean load of the bound.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock.")
+@click.option("--json", "json_wanted", is_flag=True, help="Print a JSON object for each batch.")
+def stream(topic: str, out_folder: Path, json_wanted: bool, **parameters: Any) -> None:
+    """Plan and audit snapshots as they come through a topic, each once, on Spark; go on after an interruption."""
+    from evenlag.fleet import batch_line, stream_fleet
+
+    def show(batch: Any) -> None:
+        click.echo(json.dumps(vars(batch)) if json_wanted else batch_line(batch))
+
+    stream_fleet(topic, out_folder, progress=show, **parameters)
 
 
 @commands.command()

@@ -21,7 +21,9 @@ from evenlag.compare.picture import Loads, draw
 from evenlag.compare.report import number, percent
 from evenlag.errors import SourceError
 from evenlag.pipeline.batch import Summary, run
+from evenlag.pipeline.kafka import add_connector, is_topic
 from evenlag.pipeline.session import local_session
+from evenlag.pipeline.streaming import Batch, stream
 
 MOST_GROUPS = 15  # in the table of groups
 PICTURE = "picture.png"
@@ -107,8 +109,8 @@ class FleetReport:
 
 
 def audit_fleet(
-    offsets: Path,
-    members: Path | None,
+    offsets: str | Path,
+    members: str | Path | None,
     out: Path,
     *,
     balance: str = "both",
@@ -117,9 +119,31 @@ def audit_fleet(
 ) -> FleetReport:
     """Plan and audit a fleet on local Spark; parameters are those of `evenlag.pipeline.run`."""
     spark = local_session()
+    if is_topic(offsets) or is_topic(members or ""):
+        add_connector(spark)
     summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
     plans, audit = spark.read.parquet(str(out / "plans")), spark.read.parquet(str(out / "audit"))
     return FleetReport(summary, out, _worst_groups(plans, audit, balance), _strategies(plans, audit))
+
+
+def stream_fleet(topic: str, out: Path, **parameters: Any) -> None:
+    """Plan and audit a stream of snapshots on local Spark; parameters are those of `evenlag.pipeline.stream`."""
+    spark = local_session()
+    add_connector(spark)
+    stream(spark, topic, out=out, **parameters)
+
+
+def batch_line(batch: Batch) -> str:
+    """Say in a line what became of a batch."""
+    parts = [
+        f"batch {batch.number}: {batch.rows:,} rows came, {batch.snapshots:,} snapshots of a group audited",
+        f"{batch.plans:,} rows planned",
+        f"{batch.rejects:,} rejected",
+        f"{batch.waiting:,} waiting",
+    ]
+    parts += [f"{batch.short:,} snapshots short of rows"] if batch.short else []
+    parts += [f"{batch.failed:,} failed"] if batch.failed else []
+    return ", ".join(parts) + f"; {batch.seconds:.1f} s"
 
 
 def run_demo(

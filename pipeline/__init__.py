@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evenlag.pipeline.batch import Note, Summary, run
     from evenlag.pipeline.jobs import audit, plans, rejects
+    from evenlag.pipeline.kafka import add_connector
     from evenlag.pipeline.lags import with_lags
     from evenlag.pipeline.packing import OffsetRange, Packing, Task, pack_offset_ranges
     from evenlag.pipeline.rates import with_rates
@@ -16,15 +17,18 @@ if TYPE_CHECKING:
     from evenlag.pipeline.replays import Replays, replay
     from evenlag.pipeline.session import local_session
     from evenlag.pipeline.sources import read_table
+    from evenlag.pipeline.streaming import Batch, stream
     from evenlag.pipeline.validate import check_members, check_offsets
 
 _HOMES = {
+    "Batch": "streaming",
     "Note": "batch",
     "OffsetRange": "packing",
     "Packing": "packing",
     "Replays": "replays",
     "Summary": "batch",
     "Task": "packing",
+    "add_connector": "kafka",
     "audit": "jobs",
     "check_members": "validate",
     "check_offsets": "validate",
@@ -36,17 +40,20 @@ _HOMES = {
     "rejects": "jobs",
     "replay": "replays",
     "run": "batch",
+    "stream": "streaming",
     "with_lags": "lags",
     "with_rates": "rates",
 }
 
 __all__ = [
+    "Batch",
     "Note",
     "OffsetRange",
     "Packing",
     "Replays",
     "Summary",
     "Task",
+    "add_connector",
     "audit",
     "check_members",
     "check_offsets",
@@ -58,6 +65,7 @@ __all__ = [
     "rejects",
     "replay",
     "run",
+    "stream",
     "with_lags",
     "with_rates",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from pyspark.errors import AnalysisException
@@ -9,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.kafka import connected, is_topic, record_text, topic_options
 from evenlag.pipeline.storage import Storage, blamed
 from evenlag.pipeline.tables import TABLES, TableKind
 from evenlag.pipeline.typed import LINE, MALFORMED
@@ -17,7 +19,9 @@ FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", 
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
 
 
-def read_table(spark: SparkSession, path: str | Path, kind: TableKind) -> DataFrame:
+def read_table(
+    spark: SparkSession, path: str | Path, kind: TableKind, options: Mapping[str, str] | None = None
+) -> DataFrame:
     """Read a snapshot table for `check_offsets` or `check_members`.
 
     CSV (with a header; an empty field is null) and JSON Lines come as text, column by column, Parquet in its own
@@ -27,14 +31,22 @@ def read_table(spark: SparkSession, path: str | Path, kind: TableKind) -> DataFr
     ----------
     spark : SparkSession
     path : str or Path
-        A file, or a folder of files of one format, known by their suffix.
+        A file, or a folder of files of one format, known by their suffix. Or the text `kafka://HOST:PORT/TOPIC`: a
+        topic whose values are rows as JSON, read from its beginning to where it ends now.
     kind : {"offsets", "members"}
+    options : mapping of str to str, optional
+        Of Spark's Kafka source: security, `startingOffsets`, …
 
     Raises
     ------
     SourceError
         There is no such file, or it is of no known format.
     """
+    if is_topic(path):
+        url = str(path)
+        with connected(url):
+            records = spark.read.format("kafka").options(**topic_options(url, options)).load()
+            return json_table(records.select(record_text().alias(LINE)), kind)
     storage = Storage(spark, path)
     with blamed(path):
         form = _format(path, storage.files())
@@ -70,13 +82,19 @@ def _read_csv(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _read_json(spark: SparkSession, path: str, kind: TableKind) -> DataFrame:
+    lines = spark.read.text(path).filter(sf.trim("value") != "")
+    return json_table(lines.select(sf.col("value").alias(LINE)), kind)
+
+
+def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
+    """Take lines of JSON (`typed.LINE`; other columns stay) apart into the columns of a table, all of them text."""
     names = (*(column.name for column in TABLES[kind]), MALFORMED)
     schema = types.StructType([types.StructField(name, types.StringType()) for name in names])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
-    lines = spark.read.text(path).filter(sf.trim("value") != "")
-    return lines.select(sf.col("value").alias(LINE), sf.from_json("value", schema, options).alias("row")).select(
-        LINE, "row.*"
-    )
+    read = lines.select("*", sf.from_json(LINE, schema, options).alias("row"))
+    nothing = sf.when(sf.col("row").isNull(), sf.col(LINE))  # an empty line, or the word null
+    fields = [sf.col("row").getField(name).alias(name) for name in names if name != MALFORMED]
+    return read.select(*lines.columns, *fields, sf.coalesce(f"row.{MALFORMED}", nothing).alias(MALFORMED))
 
 
 def _read_parquet(spark: SparkSession, path: str) -> DataFrame:
