@@ -163,10 +163,18 @@ auto_offset_reset
 
 
 def _belong_together(commits: Commits, checkpoint: Storage) -> None:
-    """Refuse a checkpoint that is not the one by which the folder was written."""
+    """Refuse a checkpoint that is not the one by which the folder was written.
+
+    Spark notes the offsets of a batch before it is taken in, and that it was taken in afterwards.
+    """
+
+    def last(folder: str) -> int:
+        names = checkpoint.names(f"{checkpoint.path}/{folder}") or ()
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
     with blamed(checkpoint.path):
-        planned = max((int(name) for name in checkpoint.names(f"{checkpoint.path}/offsets") or () if name.isdigit()), default=-1)
-    if commits.position not in (planned, planned - 1):
+        planned, taken = last("offsets"), last("commits")
+    if not max(planned - 1, taken) <= commits.position <= planned:
         raise SourceError(
             f"{commits.path}: has what came up to batch {commits.position} of its stream, but the checkpoint "
             f"{checkpoint.path} is at {planned}; name the one that belongs to it, or a new folder"

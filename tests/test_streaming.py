@@ -1,0 +1,259 @@
+"""Snapshots from a topic: each audited once and whole, however the stream ends."""
+
+import json
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fleet import OFFSET_NAMES, fleet, write_csv
+
+from evenlag import pipeline
+from evenlag.errors import InvalidProblemError, SourceError
+
+if TYPE_CHECKING:
+    from broker import Broker
+    from pyspark.sql import SparkSession
+
+SIZE = os.environ.get("EVENLAG_STREAM", "20x10")  # snapshots x groups; the benchmark is 200x50
+
+
+def tables(out: Path, name: str) -> list[dict[str, Any]]:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(out / name).to_pylist() if (out / name).exists() else []
+
+
+def covered(out: Path, taken: list[list[dict[str, Any]]], broken: int) -> None:
+    """Each group and snapshot is audited once, in one batch, and every row that was written is in one place."""
+    optima = [
+        (row["snapshot_ts"], row["group"])
+        for row in tables(out, "audit")
+        if (row["strategy"], row["balance"]) == ("optimal", "both")
+    ]
+    batches = {(row["snapshot_ts"], row["group"], row["batch"]) for row in tables(out, "audit")}
+    written = [row for rows in taken for row in rows]
+    assert Counter(optima) == Counter({(row["snapshot_ts"], row["group"]) for row in written})
+    assert len(batches) == len(optima)
+    key = ("snapshot_ts", "group", "topic", "partition")
+    planned = Counter((*(row[name] for name in key), row["lag"]) for row in tables(out, "plans"))
+    lags = Counter((*(row[name] for name in key), row["log_end_offset"] - row["current_offset"]) for row in written)
+    assert planned == lags
+    from streams import BROKEN
+
+    rejects = tables(out, "rejects")
+    assert Counter((row["reason"], row["row"]) for row in rejects) == Counter(
+        {("the line could not be read", BROKEN): broken} if broken else {}
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+def test_a_stream_killed_twice_audits_every_snapshot_once(broker: "Broker", tmp_path: Path) -> None:
+    from streams import stream_with_kills
+
+    count, groups = map(int, SIZE.split("x"))
+    out = tmp_path / "out"
+    taken, last = stream_with_kills(broker.bootstrap, out, count, groups, seconds=max(15, count / 2))
+    covered(out, taken, broken=count)
+    assert last[-1]["waiting"] == 0
+    assert sorted(path.name for path in out.iterdir()) == ["_checkpoint", "_state", "audit", "plans", "rejects"]
+    assert len(list((out / "_state").iterdir())) == 1
+
+
+# ---- commits ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+def test_a_commit_stands_whole_or_not_at_all_wherever_it_is_killed(spark: "SparkSession", tmp_path: Path) -> None:
+    from evenlag.pipeline.commits import STATE, Commits
+    from evenlag.pipeline.storage import Storage
+
+    class Killed(BaseException):
+        pass
+
+    def write(folder: str, text: str) -> None:
+        for name in ("one", "two", STATE):
+            path = Path(folder.removeprefix("file://")) / name
+            path.mkdir()
+            (path / "file").write_text(text)
+
+    for steps in range(20):
+        out = tmp_path / str(steps)
+        commits = Commits(spark, out, ("one", "two", "three"))
+        write(commits.begin(), "first")
+        commits.commit(4)
+        left = [steps]
+
+        def dying(act: Any, left: list[int] = left) -> Any:
+            def call(*arguments: Any) -> Any:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+                return act(*arguments)
+
+            return call
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("rename", "remove", "make"):
+                patch.setattr(Storage, name, dying(getattr(Storage, name)))
+            try:
+                write(commits.begin(), "second")
+                commits.commit(5)
+                killed = False
+            except Killed:
+                killed = True
+        again = Commits(spark, out, ("one", "two", "three"))
+        stands = (again.number, again.position) == (1, 5)
+        assert stands or (again.number, again.position) == (0, 4)
+        expected = {"batch=0": "first"} | ({"batch=1": "second"} if stands else {})
+        for table in ("one", "two"):
+            assert {path.name: (path / "file").read_text() for path in (out / table).iterdir()} == expected
+        assert again.state is not None
+        assert (Path(again.state.removeprefix("file://")) / "file").read_text() == ("second" if stands else "first")
+        if not killed:
+            assert stands
+            break
+    else:
+        pytest.fail("more steps than expected")
+
+
+# ---- which snapshots are whole ------------------------------------------------------------------------------------
+
+
+class Model:
+    """The rule in plain Python: what comes of rows (group, time, number, told, at) batch by batch."""
+
+    def __init__(self, settle: int) -> None:
+        self.settle = settle
+        self.waiting: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        self.audited: dict[str, list[int]] = {}
+
+    def take(self, rows: list[dict[str, Any]], flush: bool = False) -> tuple[set[str], set[str]]:
+        from evenlag.pipeline.snapshots import REMEMBERED
+
+        latest = {group: max(times) for group, times in self.audited.items() if times}
+        for group, time in self.waiting:
+            latest[group] = max(latest.get(group, 0), time)
+        late, newest = [], max((row["at"] for row in rows), default=0)
+        old = set(self.waiting)
+        for row in rows:
+            key, done = (row["group"], row["time"]), self.audited.get(row["group"], [])
+            full = len(done) >= REMEMBERED
+            if key not in old and (row["time"] in done or (full and row["time"] < min(done))):
+                late.append(row["id"])
+            else:
+                self.waiting.setdefault(key, []).append(row)
+        due = []
+        for (group, time), mine in list(self.waiting.items()):
+            told = max((row["told"] for row in mine if row["told"]), default=None)
+            if told is not None:
+                whole = len({row["id"] for row in mine}) >= told
+            else:
+                whole = time < latest.get(group, -1)
+            quiet = bool(rows) and max(row["at"] for row in mine) < newest - self.settle
+            if whole or quiet or flush:
+                due += [row["id"] for row in self.waiting.pop((group, time))]
+                self.audited[group] = sorted({*self.audited.get(group, []), time})[-REMEMBERED:]
+        return set(due), set(late)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(2))
+def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession", seed: int) -> None:
+    from pyspark.sql import functions as sf
+
+    from evenlag.pipeline import snapshots as found
+
+    rng = random.Random(seed)
+    model = Model(settle=40)
+    waiting, audited = spark.createDataFrame([], found.ROWS), spark.createDataFrame([], found.AUDITED)
+    fates: Counter[str] = Counter()
+    for step in range(7):
+        rows = []
+        for n in range(60):
+            time = max(0, step * 6 + rng.choice([-30, -4, -1, 0, 1, 2, 3]))
+            group = rng.choice("abc") if step < 4 else rng.choice("ab")
+            told = 3 if group == "b" else None
+            text = {"group": group, "snapshot_ts": time, "id": f"{step}-{n}"}
+            row = {"group": group, "time": time, "told": told, "at": step * 20 + rng.randrange(20)}
+            line = json.dumps(text | ({"snapshot_rows": told} if told else {}))
+            rows.append(row | {"id": line})
+        flush = step == 6
+        rows = [] if flush else rows
+        due, late = model.take(rows, flush)
+        df = spark.createDataFrame([(row["id"], row["at"] * 10**6) for row in rows], found.ROWS)
+        newest = max((row["at"] for row in rows), default=None)
+        said = found.with_fates(
+            df, waiting, audited, newest=None if newest is None else newest * 10**6, settle=40, flush=flush
+        ).localCheckpoint()
+        by_fate = {fate: {row[0] for row in said.filter(sf.col("fate") == fate).select(found.LINE).collect()}
+                   for fate in (found.DUE, found.LATE, found.WAITS)}  # fmt: skip
+        assert (by_fate[found.DUE], by_fate[found.LATE]) == (due, late), step
+        assert by_fate[found.WAITS] == {row["id"] for mine in model.waiting.values() for row in mine}
+        fates.update({fate: len(lines) for fate, lines in by_fate.items()})
+        waiting = said.filter(sf.col("fate") == found.WAITS).select(found.LINE, "at").localCheckpoint()
+        keys = said.filter(sf.col("fate") == found.DUE).select("snapshot_ts", "group").distinct()
+        audited = found.latest(audited.unionByName(keys)).localCheckpoint()
+    assert min(fates.values()) > 5, "each fate was met"
+
+
+# ---- the topic ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path) -> None:
+    from streams import send
+    from traffic import create_topics
+
+    create_topics(broker.bootstrap, {"batch-rows": 2})
+    offsets, _ = fleet(3)
+    broken: list[str | bytes | None] = ["[1]", "null", "", None, b"\xff{", '{"a": 1', '{"group": "g"}']
+    send(broker.bootstrap, "batch-rows", [*(json.dumps(row) for row in offsets), *broken])
+    topic = f"kafka://{broker.bootstrap}/batch-rows"
+    quick: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.2}
+    pipeline.run(kafka_spark, topic, out=tmp_path / "topic", **quick)
+    pipeline.run(kafka_spark, write_csv(tmp_path / "o.csv", offsets, OFFSET_NAMES), out=tmp_path / "file", **quick)
+    one, two = (kafka_spark.read.parquet(f"{tmp_path}/{each}/plans") for each in ("topic", "file"))
+    assert sorted(map(tuple, one.collect()), key=repr) == sorted(map(tuple, two.collect()), key=repr)
+    rejects = kafka_spark.read.parquet(f"{tmp_path}/topic/rejects").select("reason", "row").collect()
+    unread = "the line could not be read"
+    assert Counter(map(tuple, rejects)) == Counter(
+        [(unread, text) for text in ("[1]", "null", "", "", "\ufffd{", '{"a": 1')]
+        + [("snapshot_ts is missing", '{"group": "g"}')]
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.broker
+def test_places_that_are_none_and_folders_of_others(
+    kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
+) -> None:
+    from streams import send, snapshots
+    from traffic import create_topics
+
+    for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t"):
+        with pytest.raises(SourceError, match="is no topic; write kafka://HOST:PORT/TOPIC"):
+            pipeline.read_table(kafka_spark, place, "offsets")
+    topic = f"kafka://{broker.bootstrap}/places"
+    with pytest.raises(InvalidProblemError, match="interval"):
+        pipeline.stream(kafka_spark, topic, out=tmp_path / "out", interval=-1)
+    with pytest.raises(SourceError, match=r"places.*(UnknownTopic|does not host)"):
+        pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True)
+    create_topics(broker.bootstrap, {"places": 1})
+    for rows in snapshots(1, 2):
+        send(broker.bootstrap, "places", [json.dumps(row | {"snapshot_rows": 6}) for row in rows])
+    done = pipeline.stream(
+        kafka_spark, topic, out=tmp_path / "out", checkpoint=tmp_path / "notes", once=True, method="lag-aware"
+    )
+    assert [(batch.rows, batch.snapshots, batch.plans, batch.waiting) for batch in done] == [(12, 2, 12, 0)]
+    with pytest.raises(SourceError, match="name the one that belongs to it"):
+        pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True)
+    with pytest.raises(SourceError, match="name the one that belongs to it"):
+        pipeline.stream(kafka_spark, topic, out=tmp_path / "other", checkpoint=tmp_path / "notes", once=True)
+    (tmp_path / "full" / "plans").mkdir(parents=True)
+    with pytest.raises(SourceError, match="holds 'plans', which is not a stream's"):
+        pipeline.stream(kafka_spark, topic, out=tmp_path / "full", once=True)
