@@ -49,7 +49,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     front = size // 2
     if comb(count, size - front) > MOST_HALVES:
         raise TooManyError
-    first, second = _subsets(count, front), _subsets(count, size - front)
+    first, second = subsets(count, front), subsets(count, size - front)
     sums = lags[second].sum(axis=1)
     order = np.argsort(sums, kind="stable")
     ascending = sums[order]
@@ -71,7 +71,8 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
 
 
 @lru_cache(maxsize=64)
-def _subsets(count: int, size: int) -> Whole:
+def subsets(count: int, size: int) -> Whole:
+    """List the subsets of `size` of the numbers below `count`, in order; shape (N, size), each row ascending."""
     flat = np.fromiter((i for subset in combinations(range(count), size) for i in subset), dtype=np.int64)
     return flat.reshape(-1, size) if size else np.zeros((1, 0), dtype=np.int64)
 
