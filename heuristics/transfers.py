@@ -39,7 +39,9 @@ MOST_LISTED = 500_000  # sets of one member
 MOST_STATES = 1_500_000  # of one group
 AT_ONCE = 1 << 18  # pairs compared, or combinations looked up, in one step of the clock
 NOTHING = np.zeros(0, dtype=np.int64)
-STEPS = 8  # objectives asked for, each excess over the bound a third of the next
+FIRST = 1e-4  # of the way from the bound to the best objective known, where the one asked for begins
+GROWTH = 4.0  # of that way, from one to the next; where that is too much, its root
+LEAST_GROWTH = 1.2
 
 
 def applies(rule: CountRule, goal: Objective) -> bool:
@@ -88,19 +90,25 @@ def best_transfers(
     if max(value, problem.total_lag) >= LARGEST_SUM // MOST_PARTITIONS:
         return None, bound
     members = [_Member(rule, m, size) for m in np.flatnonzero(problem.active).tolist()]
-    excess = value - 1 - bound
-    for target in sorted({bound + excess // 3**step for step in range(STEPS)}):
+    least, excess, growth = bound, (value - 1 - bound) * FIRST, GROWTH
+    while bound < value:
+        target = max(bound, min(least + int(excess), value - 1))
         quest = _quest(rule, goal, window, target)
         try:
             found = _Fitting(members, quest, stop, size).best() if quest.most >= 0 else None
         except TooManyError:
-            break
+            excess, growth = excess / growth, growth**0.5
+            if stop() or growth < LEAST_GROWTH or target == bound:
+                break
+            excess *= growth
+            continue
         if found is not None:
             objective, member_of = found
             chosen = np.full(len(problem.lags), NOBODY, dtype=np.int32)
             chosen[problem.assignable] = member_of
             return Plan(problem, chosen), objective
         bound = target + 1
+        excess *= growth
     return None, bound
 
 
@@ -451,7 +459,7 @@ class _Fitting:
         """Return all states of two groups together."""
         if len(one) < len(two):
             one, two = two, one
-        inside = one.inside | two.inside
+        inside, rest = one.inside | two.inside, len(self.members) - len(one.members) - len(two.members)
         found = [(NOTHING, NOTHING)]
         states = 0
         # Moves made or called for: what is taken from the other group is counted there.
@@ -469,6 +477,9 @@ class _Fitting:
                     i, j = self._fitting(bits, one.inside, two.open[:, some], two.inside)
                     i, j = mine[i], some[j]
                     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
+                    if rest:
+                        load = self.total - one.load[i] - two.load[j]
+                        low, high = np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
                     kept = self._cost(low, high, moves + more) <= self.quest.target
                     found.append((i[kept], j[kept]))
                     states += int(kept.sum())
