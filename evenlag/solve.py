@@ -45,8 +45,7 @@ LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be ba
 MOVE_BOUND_SHARE = 0.1  # of the time left
 RELOCATION_SHARE = 0.3  # of the time left
 MOST_RELOCATIONS = 1_000
-TRANSFER_SHARE = 0.6  # of the time left
-FULL_TRANSFERS = 4.0  # seconds left from which on as many transfers may be listed as there may ever be
+FULL_TRANSFERS = 1.0  # seconds from which on as many transfers may be listed as there may ever be
 NOISE = 0.5  # how far, as a share, later relocations misjudge an exchange
 GREEDS = (1.0, 0.6, 0.3, 0.0)  # how much relocation looks at what a move brings
 MOST_IDLE = 100  # times that evening out again may bring nothing before it is given up
@@ -169,10 +168,11 @@ class _Search:
                 if self._has_owners:
                     self._polish()
                     self._unless_settled(self._relocate_first)
-                self._unless_settled(self._fit_transfers)
+                self._unless_settled(partial(self._fit_transfers, 0.2))
                 self._unless_settled(self._even_out)
                 self._unless_settled(self._prove)
                 self._unless_settled(self._mip_where_it_helps)
+                self._unless_settled(partial(self._fit_transfers, 0.9))
                 self._unless_settled(self._even_out_again)
                 self._polish()
             else:
@@ -260,11 +260,11 @@ class _Search:
                 self._improve(best, share=0.02)
         self._improve(self.plan, share=0.1, from_current=self.from_current)
 
-    def _fit_transfers(self) -> None:
+    def _fit_transfers(self, share: float) -> None:
         """List what members may give and take in a better plan, and see what of that fits together."""
         if self._spread_alone or not transfers_apply(self.rule, self.goal):
             return
-        stop, size = self.clock.stop(TRANSFER_SHARE), min(self.clock.worth() / FULL_TRANSFERS, 1.0)
+        stop, size = self.clock.stop(share), min(share * self.clock.worth() / FULL_TRANSFERS, 1.0)
         window = (int(self._wanted[0] // 1), -int(-self._wanted[1] // 1))
         plan, bound = best_transfers(
             self.rule, self.goal, window, -int(-self.bound // 1), int(self.value), stop, size
@@ -323,7 +323,7 @@ class _Search:
         if booleans > LARGEST[AUTO_BACKEND]:
             return
         if not self._spread_alone:
-            self._mip(AUTO_BACKEND, share=0.7 if self._has_owners else 1.0)
+            self._mip(AUTO_BACKEND, share=0.6 if self._has_owners else 1.0)
         elif booleans <= SMALL_MIP:
             self._mip(AUTO_BACKEND, share=0.9)
         elif not pools.applies(self.rule, self.plan):

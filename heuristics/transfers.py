@@ -191,7 +191,7 @@ class _Member:
         whoever took that, which saves a move.
         """
         given, found, taken = (
-            self._subsets(kind, size) for kind, size in zip(("held", "orphans", "foreign"), shape, strict=True)
+            self._subsets(kind, size, stop) for kind, size in zip(("held", "orphans", "foreign"), shape, strict=True)
         )
         if len(given.sums) * len(found.sums) > self.size * MOST_LOOKED_UP:
             raise TooManyError
@@ -213,7 +213,7 @@ class _Member:
             left, right, give, orphans = left[kept], right[kept], give[kept], orphans[kept]
         return given.bits[:, give] | found.bits[:, orphans] | taken.bits[:, right], base[left] + taken.sums[right]
 
-    def _subsets(self, kind: str, size: int) -> _Subsets:
+    def _subsets(self, kind: str, size: int, stop: Callable[[], bool]) -> _Subsets:
         """Return the subsets of one size; of those that are alike only one.
 
         Partitions of one owner with one lag may change places: the first ones leave, and each member takes
@@ -221,7 +221,7 @@ class _Member:
         """
         if (kind, size) not in self._known:
             of: Whole = getattr(self, kind)
-            if comb(len(of), size) > self.size * MOST_SUBSETS:
+            if comb(len(of), size) > self.size * MOST_SUBSETS or stop():
                 raise TooManyError
             chosen = subsets(len(of), size)
             if self.twins:
@@ -253,9 +253,13 @@ class _Member:
 
 def _bits(rows: Whole, words: int) -> Bits:
     """Write sets of partitions, given as rows, as bits."""
+    numbers = np.arange(64 * words)
+    table = np.where(
+        numbers // 64 == np.arange(words)[:, None], np.uint64(1) << (numbers % 64).astype(np.uint64), np.uint64(0)
+    )
     bits = np.zeros((words, len(rows)), dtype=np.uint64)
     for column in rows.T:
-        bits[column // 64, np.arange(len(rows))] |= np.uint64(1) << (column % 64).astype(np.uint64)
+        bits |= table[:, column]
     return bits
 
 
