@@ -323,7 +323,7 @@ class _Search:
         if booleans > LARGEST[AUTO_BACKEND]:
             return
         if not self._spread_alone:
-            self._mip(AUTO_BACKEND, share=0.6 if self._has_owners else 1.0)
+            self._mip(AUTO_BACKEND, share=0.7 if self._has_owners else 1.0)
         elif booleans <= SMALL_MIP:
             self._mip(AUTO_BACKEND, share=0.9)
         elif not pools.applies(self.rule, self.plan):

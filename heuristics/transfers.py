@@ -288,7 +288,7 @@ class _Group:
     gives : int64 array (N,)
         How many partitions leave their owner.
     low, high, load : int64 arrays (N,)
-        The smallest and the largest load, and their sum.
+        The smallest load, or `floor` if that is less; the largest, or `ceiling` if that is more; the sum of loads.
     parts : two groups, or None
         What the group was made of, and which of their states.
     """
@@ -415,7 +415,8 @@ class _Fitting:
         bits = np.concatenate([me.none, *(bits for _, bits, _ in found)], axis=1)
         loads = np.concatenate([NOTHING, *(loads for _, _, loads in found)])
         gives = np.concatenate([NOTHING, *(np.full(len(loads), give) for give, _, loads in found)])
-        return self._pruned(_Group([i], me.inside, bits, gives, loads, loads, loads))
+        low, high = np.minimum(loads, self.quest.floor), np.maximum(loads, self.quest.ceiling)
+        return self._pruned(_Group([i], me.inside, bits, gives, low, high, loads))
 
     # ---- what fits together ------------------------------------------------------------------------------------
 
@@ -455,8 +456,7 @@ class _Fitting:
         return kept
 
     def _cost(self, low: Whole, high: Whole, moves: Whole | int) -> Whole:
-        spread = np.maximum(high, self.quest.ceiling) - np.minimum(low, self.quest.floor)
-        cost: Whole = spread + self.quest.price * moves
+        cost: Whole = high - low + self.quest.price * moves
         return cost
 
     def _join(self, one: _Group, two: _Group) -> _Group:

@@ -113,7 +113,8 @@ def test_more_partitions_than_one_word_has_bits(seed: int) -> None:
     goal = resolve_objective(rule, **parameters)
     best = int(by_cp_sat(problem, Goal(**parameters)).objective)
     plan, bound = ask(rule, goal, 0, best + 500)
-    assert plan is not None and violation(plan, rule, goal) is None
+    assert plan is not None
+    assert violation(plan, rule, goal) is None
     assert goal.value(plan) == bound == best
 
 
