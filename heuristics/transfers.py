@@ -305,8 +305,8 @@ class _Group:
     def take(self, kept: NDArray[np.generic]) -> _Group:
         """Return only these states, in this order."""
         parts = self.parts and (self.parts[0], self.parts[1][kept], self.parts[2], self.parts[3][kept])
-        columns = (column[kept] for column in (self.gives, self.low, self.high, self.load))
-        return _Group(self.members, self.inside, self.open[:, kept], *columns, parts)
+        gives, low, high, load = (column[kept] for column in (self.gives, self.low, self.high, self.load))
+        return _Group(self.members, self.inside, self.open[:, kept], gives, low, high, load, parts)
 
     def __len__(self) -> int:
         return len(self.gives)
