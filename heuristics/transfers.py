@@ -463,9 +463,8 @@ class _Fitting:
         """Return all states of two groups together."""
         if len(one) < len(two):
             one, two = two, one
-        inside, rest = one.inside | two.inside, len(self.members) - len(one.members) - len(two.members)
-        found = [(NOTHING, NOTHING)]
-        states = 0
+        rest, most = len(self.members) - len(one.members) - len(two.members), self.size * MOST_STATES
+        found, states = [(NOTHING, NOTHING)], 0
         # Moves made or called for: what is taken from the other group is counted there.
         of_one, of_two = (self._by_moves(a, b) for a, b in ((one, two), (two, one)))
         for moves, mine in of_one:
@@ -487,21 +486,23 @@ class _Fitting:
                     kept = self._cost(low, high, moves + more) <= self.quest.target
                     found.append((i[kept], j[kept]))
                     states += int(kept.sum())
-                    if states > self.size * MOST_STATES:
-                        raise TooManyError
-        i, j = (np.concatenate(columns) for columns in zip(*found, strict=True))
-        return self._pruned(
-            _Group(
-                one.members + two.members,
-                inside,
-                one.open[:, i] ^ two.open[:, j],
-                one.gives[i] + two.gives[j],
-                np.minimum(one.low[i], two.low[j]),
-                np.maximum(one.high[i], two.high[j]),
-                one.load[i] + two.load[j],
-                (one, i, two, j),
-            )
-        )
+                    if states > most:
+                        found = [self._together(one, two, found)[1]]
+                        if (states := len(found[0][0])) > most / 2:
+                            raise TooManyError
+        return self._together(one, two, found)[0]
+
+    def _together(
+        self, one: _Group, two: _Group, pairs: list[tuple[Whole, Whole]]
+    ) -> tuple[_Group, tuple[Whole, Whole]]:
+        """Return the states worth keeping of such pairs, and which pairs they are."""
+        i, j = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+        low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
+        opened, gives, load = one.open[:, i] ^ two.open[:, j], one.gives[i] + two.gives[j], one.load[i] + two.load[j]
+        members, inside = one.members + two.members, one.inside | two.inside
+        group = self._pruned(_Group(members, inside, opened, gives, low, high, load, (one, i, two, j)))
+        assert group.parts is not None
+        return group, (group.parts[1], group.parts[3])
 
     def _by_moves(self, group: _Group, other: _Group) -> list[tuple[int, Whole]]:
         """Return which states have how many moves, made or called for outside of both groups, fewest first."""
