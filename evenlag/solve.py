@@ -20,6 +20,8 @@ from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.improve import improve
 from evenlag.heuristics.patterns import TooManyError, best_cover, provable
 from evenlag.heuristics.relocate import relocate
+from evenlag.heuristics.transfers import applies as transfers_apply
+from evenlag.heuristics.transfers import best_transfers
 from evenlag.model.backends import BACKENDS, LARGEST, Limits
 from evenlag.model.backends.runner import run
 from evenlag.model.balance import CountRule, count_rule
@@ -43,6 +45,8 @@ LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be ba
 MOVE_BOUND_SHARE = 0.1  # of the time left
 RELOCATION_SHARE = 0.3  # of the time left
 MOST_RELOCATIONS = 1_000
+LEAST_FOR_TRANSFERS = 0.02  # seconds
+FULL_TRANSFERS = 2.0  # seconds from which on as many transfers may be listed as there may ever be
 NOISE = 0.5  # how far, as a share, later relocations misjudge an exchange
 GREEDS = (1.0, 0.6, 0.3, 0.0)  # how much relocation looks at what a move brings
 MOST_IDLE = 100  # times that evening out again may bring nothing before it is given up
@@ -165,9 +169,11 @@ class _Search:
                 if self._has_owners:
                     self._polish()
                     self._unless_settled(self._relocate_first)
+                self._unless_settled(partial(self._fit_transfers, 0.3))
                 self._unless_settled(self._even_out)
                 self._unless_settled(self._prove)
                 self._unless_settled(self._mip_where_it_helps)
+                self._unless_settled(partial(self._fit_transfers, 0.8))
                 self._unless_settled(self._even_out_again)
                 self._polish()
             else:
@@ -254,6 +260,21 @@ class _Search:
                 self.offer(best, "relocation")
                 self._improve(best, share=0.02)
         self._improve(self.plan, share=0.1, from_current=self.from_current)
+
+    def _fit_transfers(self, share: float) -> None:
+        """List what members may give and take in a better plan, and see what of that fits together."""
+        if self._spread_alone or not transfers_apply(self.rule, self.goal):
+            return
+        if share * self.clock.worth() < LEAST_FOR_TRANSFERS:
+            return
+        stop, size = self.clock.stop(share), min(share * self.clock.worth() / FULL_TRANSFERS, 1.0)
+        window = (int(self._wanted[0] // 1), -int(-self._wanted[1] // 1))
+        plan, bound = best_transfers(
+            self.rule, self.goal, window, -int(-self.bound // 1), int(self.value), stop, size
+        )  # fmt: skip
+        if plan is not None:
+            self.offer(plan, "transfers")
+        self._take_bound(bound, "transfers")
 
     @property
     def _moves_worth(self) -> int | None:
