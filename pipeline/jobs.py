@@ -16,6 +16,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.pipeline import validate
 from evenlag.pipeline.arrow import Solver
 from evenlag.pipeline.budget import RESERVE, Budget
+from evenlag.pipeline.placing import MOST_PACKED, TASK, Placing
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.schemas import AUDIT, GROUPS, MEMBERS, PLANS, columns
 from evenlag.pipeline.session import use_own_python
@@ -181,13 +182,18 @@ def check_tables(
         _same_times(offsets_df, members_df)
     context = offsets_df.sparkSession.sparkContext
     slots = max(context.defaultParallelism // _task_cpus(context), 1)
-    groups = validate.count_groups(offsets_df)
+    sizes = validate.group_sizes(offsets_df)
+    largest = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
+    groups = len(largest) if len(largest) <= MOST_PACKED else sizes.count()
     least, most = (slots * each for each in TASKS_PER_SLOT)
+    tasks = tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most)
+    rows = [((row["snapshot_ts"], row["group"]), row["rows"]) for row in largest[:MOST_PACKED]]
+    placing = Placing.pack(rows, tasks)
     return Fleet(
-        offsets=validate.check_offsets(offsets_df, auto_offset_reset),
-        members=None if members_df is None else validate.check_members(members_df),
+        offsets=validate.check_offsets(offsets_df, auto_offset_reset, placing),
+        members=None if members_df is None else validate.check_members(members_df, placing),
         groups=groups,
-        tasks=tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most),
+        tasks=tasks,
         slots=slots,
         snapshot_type=_snapshot_type(offsets_df),
     )
@@ -233,7 +239,7 @@ def gather_groups(checked_offsets: DataFrame, checked_members: DataFrame | None 
     row = sf.struct("topic", "partition", "lag", "consumer_id")
     groups = (
         checked_offsets.filter("snapshot_ts is not null and `group` is not null")
-        .groupBy(*KEY)
+        .groupBy(TASK, *KEY)
         .agg(
             sf.collect_list(sf.when(usable, row)).alias("rows"),
             sf.count_if(usable & (sf.col("clamped") == "beyond_end")).alias("beyond_end"),
@@ -244,15 +250,16 @@ def gather_groups(checked_offsets: DataFrame, checked_members: DataFrame | None 
     if checked_members is None:
         return groups.withColumn("members", sf.lit(None).cast(MEMBERS))
     member_row = sf.struct("consumer_id", "topics", "weight", "max_partitions", "generation")
-    members = checked_members.filter("reason is null").groupBy(*KEY).agg(sf.collect_list(member_row).alias("members"))
-    joined = groups.join(members, on=list(KEY), how="left")
+    members = (
+        checked_members.filter("reason is null").groupBy(TASK, *KEY).agg(sf.collect_list(member_row).alias("members"))
+    )
+    joined = groups.join(members, on=[TASK, *KEY], how="left")
     return joined.withColumn("members", sf.coalesce("members", sf.array().cast(MEMBERS)))
 
 
 def solve_groups(groups: DataFrame, solver: Solver) -> DataFrame:
-    """Solve gathered groups on the executors, one row each (`schemas.GROUPS`)."""
-    spread = groups.repartition(solver.budget.tasks)  # in turn: every task gets as many
-    return spread.withColumn("task", sf.spark_partition_id()).mapInArrow(solver, GROUPS)
+    """Solve gathered groups where they lie, one row each (`schemas.GROUPS`)."""
+    return groups.withColumn(TASK, sf.spark_partition_id()).mapInArrow(solver, GROUPS)
 
 
 def plan_rows(solved: DataFrame) -> DataFrame:
