@@ -1,10 +1,5 @@
 """A fleet on Spark beside the same work in a plain Python loop on one core."""
 
-import os
-import resource
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.instances import lags
-from evenlag import pipeline
 from evenlag.pipeline.group import GroupRows, Member
-from evenlag.pipeline.solving import Options, Want, solve_group
 
 GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10
 MONSTER = (100_000, 1_000)

@@ -13,7 +13,7 @@ from zipimport import zipimporter
 import numpy as np
 import pyarrow as pa
 
-from evenlag.pipeline.budget import Budget
+from evenlag.pipeline.budget import Budget, least_effort, recoverable
 from evenlag.pipeline.group import GroupRows, Member
 from evenlag.pipeline.solving import GroupResult, Options, Want, solve_group
 
@@ -29,7 +29,11 @@ class Counter(Protocol):
 
 @dataclass(frozen=True)
 class Solver:
-    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.GROUPS`)."""
+    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.GROUPS`).
+
+    Groups from which most spread may be recovered come first and get up to the limit of a group; what the others need
+    for the plan of least effort is kept back for them.
+    """
 
     options: Options
     budget: Budget
@@ -38,19 +42,21 @@ class Solver:
     done: Counter | None = None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Solve the groups of one task: small ones first, so that the large get what these leave of the time."""
-        rows = [(batch, index) for batch in batches for index in range(batch.num_rows)]
+        """Solve the groups of one task."""
+        rows = [_Waiting.of(batch, index) for batch in batches for index in range(batch.num_rows)]
         if not rows:
             return
-        rows.sort(key=_size)
-        first, index = rows[0]
-        end = self.budget.task_end(first.column("task")[index].as_py())
+        rows.sort(key=lambda waiting: (-waiting.gain, waiting.key))
+        end = self.budget.task_end(rows[0].batch.column("task")[rows[0].index].as_py())
+        reserved = sum(least_effort(waiting.size) for waiting in rows)
         over = 0.0
         solved: list[GroupResult] = []
-        for position, (batch, index) in enumerate(rows):
-            limit, late = self.budget.group(end, len(rows) - position, over / max(position, 1))
+        for position, waiting in enumerate(rows):
+            reserved -= least_effort(waiting.size)
+            late_over = over / max(position, 1) * (len(rows) - position)
+            limit, late = self.budget.group(end, reserved + late_over)
             started = time.monotonic()
-            group = group_rows(batch, index)
+            group = group_rows(waiting.batch, waiting.index)
             solved.append(solve_group(group, self.options, self.want, time_limit=limit, late=late))
             over += max(time.monotonic() - started - limit, 0)
             if self.done is not None:
@@ -63,9 +69,26 @@ class Solver:
         _forget_archives()
 
 
-def _size(row: tuple[Any, int]) -> tuple[int, str, str]:
-    batch, index = row
-    return len(batch.column("rows")[index]), *(batch.column(name)[index].as_py() for name in ("group", "snapshot_ts"))
+@dataclass(frozen=True)
+class _Waiting:
+    """A group still to be solved: where it is, its rows, and what spread may be recovered from it."""
+
+    batch: Any
+    index: int
+    key: tuple[str, str]
+    size: int
+    gain: float
+
+    @classmethod
+    def of(cls, batch: Any, index: int) -> _Waiting:
+        rows = batch.column("rows")[index].values
+        owners = rows.field("consumer_id").dictionary_encode()
+        holders = owners.indices.fill_null(-1).to_numpy().astype(np.int64)
+        members = batch.column("members")[index]
+        count = len(members) if members.is_valid else 0
+        gain = recoverable(rows.field("lag").to_numpy(), holders, max(count, len(owners.dictionary)))
+        key = (batch.column("group")[index].as_py(), batch.column("snapshot_ts")[index].as_py())
+        return cls(batch, index, key, len(rows), gain)
 
 
 def group_rows(batch: Any, index: int) -> GroupRows:
