@@ -8,6 +8,7 @@ from typing import Any
 import numberpartitioning
 
 from benchmarks.assignors import assignors
+from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.models import MODELS
 from evenlag import Problem, Result, compare, solve
@@ -153,4 +154,4 @@ def without_counts(seed: int) -> Iterator[str]:
             yield f"| {kind} | {partitions} × {members} | {theirs} | {result.gap:.1e} | {result.status} |"
 
 
-TABLES = (grid, heuristics, scale, rules, frontiers, without_counts, assignors)
+TABLES = (grid, heuristics, scale, rules, frontiers, without_counts, assignors, fleet)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenlag.pipeline.batch import Note, Summary, run
+    from evenlag.pipeline.digest import Digest, summary
     from evenlag.pipeline.jobs import audit, plans, rejects
     from evenlag.pipeline.lags import with_lags
     from evenlag.pipeline.session import local_session
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from evenlag.pipeline.validate import check_members, check_offsets
 
 _HOMES = {
+    "Digest": "digest",
     "Note": "batch",
     "Summary": "batch",
     "audit": "jobs",
@@ -25,10 +27,12 @@ _HOMES = {
     "read_table": "sources",
     "rejects": "jobs",
     "run": "batch",
+    "summary": "digest",
     "with_lags": "lags",
 }
 
 __all__ = [
+    "Digest",
     "Note",
     "Summary",
     "audit",
@@ -39,6 +43,7 @@ __all__ = [
     "read_table",
     "rejects",
     "run",
+    "summary",
     "with_lags",
 ]
 

@@ -1,10 +1,12 @@
 """Tables in, tables out, on a real local Spark."""
 
 import json
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from fleet import BROKEN, MEMBER_NAMES, OFFSET_NAMES, TS, break_rows, fleet, write_csv, write_jsonl
 from hypothesis import given, settings
@@ -306,6 +308,44 @@ def test_audit_alone(spark: "SparkSession") -> None:
     assert audited.filter("strategy = 'optimal'").count() == 2 * 4
 
 
+def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = tables(spark, 9)
+    out = tmp_path / "out"
+    pipeline.run(spark, offsets, members, out=out, group_time_limit=0.2)
+    audited = [row.asDict() for row in spark.read.parquet(f"{out}/audit").collect()]
+    best = {(row["group"], row["balance"]): row for row in audited if row["strategy"] == "optimal"}
+    for row in spark.read.parquet(f"{out}/summary/strategies").collect():
+        mine = [each for each in audited if each["strategy"] == row["strategy"]]
+        excess = sorted(each["excess"] for each in mine if each["excess"] is not None)
+        shares = [
+            each["excess"] / max(best[each["group"], each["balance"]]["makespan"], 1)
+            for each in mine
+            if each["excess"] is not None
+        ]
+        assert (row["groups"], row["broken"]) == (len(mine), len(mine) - len(excess))
+        assert row["optimal"] == sum(each <= 0 for each in excess) == row["optimal_share"] * len(mine)
+        if excess:
+            assert row["excess_median"] == statistics.median(excess)
+            assert row["excess_max"] == excess[-1]
+            assert row["share_p90"] == pytest.approx(np.quantile(shares, 0.9))
+            assert row["share_p99"] == pytest.approx(np.quantile(shares, 0.99))
+    today = {row["group"]: row for row in audited if row["strategy"] == "current"}
+    groups = spark.read.parquet(f"{out}/summary/groups").collect()
+    assert len(groups) == 9
+    for row in groups:
+        optimum = best[row["group"], "both"]
+        assert row["recoverable"] == today[row["group"]]["spread"] - optimum["spread"]
+        assert row["drain_saved"] == today[row["group"]]["makespan"] - optimum["makespan"]
+        assert row["binding"] == optimum["binding"]
+    gains = [row["recoverable"] for row in groups]
+    assert gains == sorted(gains, reverse=True)
+    held = Counter(
+        (row["balance"], each) for row in best.values() for each in (row["binding"] or "").split(";") if each
+    )
+    binding = spark.read.parquet(f"{out}/summary/binding").collect()
+    assert {(row["balance"], row["binding"]): row["groups"] for row in binding} == held
+
+
 def test_wrong_options_are_said_at_once(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 1)
     wrong: dict[str, Any] = {"balance": "odd", "time_limit": 0, "group_time_limit": -1.0, "stickiness": "much"}
@@ -322,7 +362,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     out = tmp_path / "out"
     out.mkdir()
     pipeline.run(spark, offsets, members, out=out, **QUICK)  # an empty folder will do
-    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects"]
+    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects", "summary"]
     assert spark.read.parquet(f"{out}/rejects").count() == 0
     with pytest.raises(SourceError, match="exists already"):
         pipeline.run(spark, offsets, members, out=out, **QUICK)
@@ -331,7 +371,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is none of plans, audit, rejects"):
+    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is none of plans, audit, rejects, summary"):
         pipeline.run(spark, offsets, members, out=out, overwrite=True, **QUICK)
     assert (out / "notes.txt").read_text() == "mine"
 
