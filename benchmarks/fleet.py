@@ -92,9 +92,9 @@ def fleet(seed: int) -> Iterator[str]:
     """Groups a second on local Spark and in a plain loop; memory; what one huge group adds."""
     yield f"## A fleet on Spark: {GROUPS:,} groups × {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
     yield (
-        f"`pipeline.audit` from Parquet on local[{CORES}] after the session has started, every strategy and the optimum "
-        f"under every balance, gap {GAP:g}, at most {LIMIT:g} s a group; the loop is the same work on {LOOP} of the "
-        "groups, already in memory, on one core, once before Spark and once after.\n"
+        f"`pipeline.audit` from Parquet on local[{CORES}] after the session has started, every strategy and the "
+        f"optimum under every balance, gap {GAP:g}, at most {LIMIT:g} s a group; the loop is the same work on "
+        f"{LOOP} of the groups, already in memory, on one core, once before Spark and once after.\n"
     )
     drawn = {f"g{i:05}": (draw(PARTITIONS, MEMBERS, (seed, i)), MEMBERS) for i in range(GROUPS)}
     sample = [group_of(name, *drawn[name]) for name in list(drawn)[:LOOP]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from evenlag import __version__
 from evenlag.compare import audit as audit_group
@@ -27,6 +27,7 @@ from evenlag.model.files import write_json, written_aside
 from evenlag.model.formulation import Mip, formulate
 from evenlag.model.objective import DEFAULT_STICKINESS, KINDS, resolve_objective
 from evenlag.model.plan import plain
+from evenlag.pipeline.progress import progress_bar
 from evenlag.solve import METHODS, solve
 
 FLEET_GAP = 1e-4  # of the mean load: closer is not worth a fleet's time
@@ -168,7 +169,7 @@ def frontier(
 ) -> None:  # fmt: skip
     """Show how much spread each further move buys."""
     problem, _ = read_group(input, members, group, auto_offset_reset)
-    with counting("budgets of moves solved") as progress:
+    with progress_bar("budgets of moves solved", err) as progress:
         curve = frontier_curve(problem, progress=progress, **parameters)
     if not json_wanted:
         out.print(frontier_report(curve))
@@ -242,7 +243,7 @@ def audit(
             raise click.UsageError("--threads goes with single groups; on Spark every task has one")
         from evenlag.fleet import audit_fleet
 
-        with counting("groups audited") as progress:
+        with progress_bar("groups audited", err) as progress:
             summary = audit_fleet(
                 offsets, members, out_folder, overwrite=overwrite, balance=balance,
                 auto_offset_reset=auto_offset_reset, group_time_limit=group_time_limit, time_limit=time_limit,
@@ -308,7 +309,7 @@ def demo(out_folder: Path, group_time_limit: float) -> None:
     """Run the main job on a snapshot recorded from a real cluster, on local Spark."""
     from evenlag.fleet import run_demo
 
-    with counting("groups audited") as progress:
+    with progress_bar("groups audited", err) as progress:
         summary = run_demo(out_folder, group_time_limit=group_time_limit, progress=progress)
     out.print(summary.report())
 
@@ -325,14 +326,3 @@ def working(what: str) -> Iterator[None]:
     ) as progress:  # fmt: skip
         progress.add_task(what)
         yield
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of how many are done, on a terminal only."""
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=err, transient=True, disable=not err.is_terminal,
-    ) as progress:  # fmt: skip
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

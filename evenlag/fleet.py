@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -21,6 +20,7 @@ from evenlag.compare.picture import Loads, draw
 from evenlag.compare.report import number, percent
 from evenlag.errors import SourceError
 from evenlag.pipeline.batch import OUTPUT, SUMMARY, Summary, run
+from evenlag.pipeline.progress import Progress
 from evenlag.pipeline.session import local_session
 
 MOST_GROUPS = 15  # in the table of groups
@@ -114,7 +114,7 @@ def audit_fleet(
     out: Path,
     *,
     balance: str = "both",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     **parameters: Any,
 ) -> FleetReport:
     """Plan and audit a fleet on local Spark; parameters are those of `evenlag.pipeline.run`."""
@@ -126,7 +126,7 @@ def audit_fleet(
 
 
 def run_demo(
-    out: Path, *, group_time_limit: float, progress: Callable[[int, int], None] | None = None
+    out: Path, *, group_time_limit: float, progress: Progress | None = None
 ) -> FleetReport:  # fmt: skip
     """Run the job on the recorded snapshot that comes with evenlag, and draw a picture of it."""
     with as_file(files("evenlag.examples")) as folder:

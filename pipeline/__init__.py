@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from evenlag.pipeline.digest import Digest, summary
     from evenlag.pipeline.jobs import audit, plans, rejects
     from evenlag.pipeline.lags import with_lags
+    from evenlag.pipeline.progress import progress_bar
     from evenlag.pipeline.session import local_session
     from evenlag.pipeline.sources import read_table
     from evenlag.pipeline.validate import check_members, check_offsets
@@ -24,6 +25,7 @@ _HOMES = {
     "check_offsets": "validate",
     "local_session": "session",
     "plans": "jobs",
+    "progress_bar": "progress",
     "read_table": "sources",
     "rejects": "jobs",
     "run": "batch",
@@ -40,6 +42,7 @@ __all__ = [
     "check_offsets",
     "local_session",
     "plans",
+    "progress_bar",
     "read_table",
     "rejects",
     "run",

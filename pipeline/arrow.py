@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any, Protocol
 from zipimport import zipimporter
@@ -15,7 +16,8 @@ import pyarrow as pa
 
 from evenlag.pipeline.budget import Budget, least_effort, recoverable
 from evenlag.pipeline.group import GroupRows, Member
-from evenlag.pipeline.solving import GroupResult, Options, Want, solve_group
+from evenlag.pipeline.guarded import ProcessDiedError, in_own_process
+from evenlag.pipeline.solving import GroupResult, Options, Want, failed, solve_group
 
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
@@ -32,7 +34,8 @@ class Solver:
     """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.GROUPS`).
 
     Groups from which most spread may be recovered come first and get up to the limit of a group; what the others need
-    for the plan of least effort is kept back for them.
+    for the plan of least effort is kept back for them. Where `retried` says that an earlier attempt at the task died,
+    each group is solved in a process of its own, so that the one that kills it costs nobody else anything.
     """
 
     options: Options
@@ -40,6 +43,9 @@ class Solver:
     want: Want
     schema: Any
     done: Counter | None = None
+    failed: Counter | None = None
+    retried: Callable[[], bool] | None = None
+    solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Solve the groups of one task."""
@@ -51,22 +57,32 @@ class Solver:
         reserved = sum(least_effort(waiting.size) for waiting in rows)
         over = 0.0
         solved: list[GroupResult] = []
+        careful = self.retried is not None and self.retried()
         for position, waiting in enumerate(rows):
             reserved -= least_effort(waiting.size)
             late_over = over / max(position, 1) * (len(rows) - position)
             limit, late = self.budget.group(end, reserved + late_over)
             started = time.monotonic()
             group = group_rows(waiting.batch, waiting.index)
-            solved.append(solve_group(group, self.options, self.want, time_limit=limit, late=late))
+            solve = partial(self.solve, group, self.options, self.want, time_limit=limit, late=late)
+            solved.append(self._guarded(group, solve) if careful else solve())
             over += max(time.monotonic() - started - limit, 0)
             if self.done is not None:
                 self.done.add(1)
+            if self.failed is not None and solved[-1].error is not None:
+                self.failed.add(1)
             if sum(len(result.rows.lags) for result in solved) >= ROWS_PER_BATCH:
                 yield result_batch(solved, self.schema)
                 solved = []
         if solved:
             yield result_batch(solved, self.schema)
         _forget_archives()
+
+    def _guarded(self, group: GroupRows, solve: Callable[[], GroupResult]) -> GroupResult:
+        try:
+            return in_own_process(solve)
+        except ProcessDiedError as error:
+            return failed(group, self.options, self.want, str(error))
 
 
 @dataclass(frozen=True)

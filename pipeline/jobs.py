@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from pyspark import SparkContext
+from pyspark import SparkContext, TaskContext
 from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -72,7 +72,8 @@ def plans(
     tasks : int, optional
         Spark tasks to spread the groups over; by default from the number of groups and of cores.
     progress : callable, optional
-        Called from a thread of the driver with the groups done and their total.
+        Called from a thread of the driver with the groups done, their total and how many failed; `progress_bar`
+        gives one.
 
     Returns
     -------
@@ -226,11 +227,18 @@ class Call:
             reserve=WRITING if self._want == "both" else RESERVE,
         )
         options = replace(self._options, threads=_task_cpus(context))
-        done = context.accumulator(0) if self._progress is not None else None
+        watched = self._progress is not None
+        done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(GROUPS)))
-        solver = Solver(options, budget, self._want, schema, done)
-        with reporting(self._progress, done, fleet.groups):
+        solver = Solver(options, budget, self._want, schema, done, failed, retried)
+        with reporting(self._progress, done, failed, fleet.groups):
             return finish(solve_groups(gather_groups(fleet.offsets, fleet.members), solver))
+
+
+def retried() -> bool:
+    """Whether an earlier attempt at this executor's task failed."""
+    context = TaskContext.get()
+    return context is not None and context.attemptNumber() > 0
 
 
 def gather_groups(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:

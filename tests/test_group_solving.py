@@ -171,9 +171,7 @@ def task_of(groups: dict[str, list[tuple[int, str | None]]]) -> pa.RecordBatch:
     )
 
 
-def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(
-    clock: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(clock: list[float]) -> None:
     granted: list[tuple[str, float]] = []
 
     def solve(rows: GroupRows, *_: Any, time_limit: float, late: bool) -> Any:
@@ -182,7 +180,6 @@ def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(
         clock[0] += time_limit
         return solve_group(rows, Options(method="range"), "plan", time_limit=1.0)
 
-    monkeypatch.setattr(arrow, "solve_group", solve)
     even, uneven, hot = (
         [(10, "a"), (10, "b")],
         [(500, "a"), (500, "a"), (0, "b"), (0, "b")],
@@ -190,7 +187,7 @@ def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(
     )
     schema = pa.schema([("group", pa.string()), ("status", pa.string())])
     budget = Budget(group_limit=2.0, deadline=1002.5, tasks=1, slots=1)
-    solver = arrow.Solver(Options(), budget, "plan", schema)
+    solver = arrow.Solver(Options(), budget, "plan", schema, solve=solve)
     batches = list(solver([task_of({"even": even, "hot": hot}), task_of({"uneven": uneven, "more": uneven * 20})]))
     assert [name for name, _ in granted] == ["more", "uneven", "even", "hot"]
     seconds = dict(granted)
