@@ -219,7 +219,7 @@ def _mip_text(mip: Mip, form: str) -> str:
 @click.argument("inputs", nargs=-1, type=FILE)
 @click.option("--offsets", type=FILE, help="Offsets table of many groups: audited on Spark.")
 @click.option("--members", type=FILE, help="Members table that goes with --offsets.")
-@click.option("--out", "out_folder", type=FILE, help="Folder for the tables plans, audit and rejects (with --offsets).")
+@click.option("--out", "out_folder", type=FILE, help="Folder for the tables plans, audit, rejects and summary.")
 @click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
 @balancing
 @click.option("--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default="latest", show_default=True)

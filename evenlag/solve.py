@@ -182,7 +182,7 @@ class _Search:
             if self.until is None:
                 self._bounds()
             if method == AUTO:
-                if self._has_owners and not self._spread_alone:
+                if self._has_owners and not self._near_will_do:
                     self._polish()
                     self._unless_settled(self._relocate_first)
                 self._unless_settled(self._even_out)
@@ -290,7 +290,7 @@ class _Search:
         most = self._moves_worth
         if most is not None and most < int((self.problem.owner != NOBODY).sum()) // 2:
             return  # it moves more than that
-        if self._has_owners and self._spread_alone and self.gap_wanted == 0:  # fewer moves
+        if self._has_owners and self._spread_alone and not self._near_will_do:  # fewer moves, if it comes as far
             plan = even_out(self.plan, self.rule, self._wanted, self.clock.stop(0.2), self.seed)
             self.offer(plan, "evening out")
             if self._settled():
@@ -344,6 +344,11 @@ class _Search:
         """Whether only the spread counts: nothing to move, or moves cost nothing."""
         free = not self._has_owners or (self.goal.stickiness == 0 and self.goal.max_moves is None)
         return free and self.goal.kind == "spread"
+
+    @property
+    def _near_will_do(self) -> bool:
+        """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
+        return self._spread_alone and (self.gap_wanted > 0 or self.until is not None)
 
     def _prove(self) -> None:
         """List what a member may hold in a better plan, and cover the partitions with that."""

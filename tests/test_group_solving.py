@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenlag.errors import SourceError
@@ -198,6 +198,7 @@ def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(cl
     assert sum(batch.num_rows for batch in batches) == 4
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 2)), min_size=1, max_size=5), st.integers(3, 4))
 def test_what_may_be_recovered_is_no_less_than_what_any_plan_recovers(
     partitions: list[tuple[int, int]], members: int
