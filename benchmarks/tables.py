@@ -9,6 +9,7 @@ from typing import Any
 import numberpartitioning
 
 from benchmarks.assignors import assignors
+from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
@@ -176,4 +177,4 @@ def without_counts(seed: int) -> Iterator[str]:
             yield f"| {kind} | {partitions} × {members} | {theirs} | {result.gap:.1e} | {result.status} |"
 
 
-TABLES = (grid, heuristics, scale, rules, frontiers, budgets, without_counts, assignors, packing)
+TABLES = (grid, heuristics, scale, rules, frontiers, budgets, without_counts, assignors, packing, fleet)
