@@ -3,15 +3,18 @@
 import time
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numberpartitioning
 
 from benchmarks.assignors import assignors
+from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
 from evenlag import Problem, Result, compare, solve
+from evenlag.errors import InfeasibleError
 from evenlag.heuristics import HEURISTICS
 
 GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
@@ -141,6 +144,26 @@ def frontiers(seed: int) -> Iterator[str]:
                 yield f"| {partitions} × {members}, {kind}, {event} | " + " | ".join(cells) + " |"
 
 
+def budgets(seed: int) -> Iterator[str]:
+    """Budgets and prices of moves: how many plans are proven best, and the widest gap."""
+    yield "## Budgets of 0 … 50 moves and prices of 0.1 % and 1 %: proven in 5 s, one topic, balance `group`\n"
+    yield from header("group", *(f"{kind}: proven" for kind in LAGS), "widest gap")
+    wanted: list[dict[str, Any]] = [{"max_moves": most, "stickiness": 0} for most in (0, 1, 2, 5, 10, 20, 50)]
+    wanted += [{"stickiness": price} for price in ("0.1%", "1%")]
+    for partitions, members in ((20, 5), (24, 8), (30, 6), (50, 5), (60, 10)):
+        for event in ("leave", "join", "drift"):
+            cells, widest = [], 0.0
+            for kind in LAGS:
+                problem = after(event, kind, partitions, members, seed)
+                results = []
+                for parameters in wanted:
+                    with suppress(InfeasibleError):  # the counts alone take more moves
+                        results.append(solve(problem, balance="group", time_limit=5.0, **parameters))
+                cells.append(f"{sum(result.status == 'OPTIMAL' for result in results)} of {len(results)}")
+                widest = max(widest, *(result.gap or 0.0 for result in results))
+            yield f"| {partitions} × {members}, {event} | " + " | ".join([*cells, f"{widest:.1e}"]) + " |"
+
+
 def without_counts(seed: int) -> Iterator[str]:
     """Balance `none`, beside Karmarkar and Karp's differencing, which knows no counts."""
     yield "## No count rule: spread over the bound, as a share of the mean load\n"
@@ -154,4 +177,4 @@ def without_counts(seed: int) -> Iterator[str]:
             yield f"| {kind} | {partitions} × {members} | {theirs} | {result.gap:.1e} | {result.status} |"
 
 
-TABLES = (grid, heuristics, scale, rules, frontiers, without_counts, assignors, packing)
+TABLES = (grid, heuristics, scale, rules, frontiers, budgets, without_counts, assignors, packing, fleet)

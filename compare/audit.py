@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenlag.errors import EvenlagError
-from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
-from evenlag.model.balance import count_rule
-from evenlag.model.check import plan_violation, violation
+from evenlag.heuristics import PROMISED_BALANCE
+from evenlag.heuristics.known import Known
+from evenlag.model.check import plan_violation
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 from evenlag.model.result import Result
@@ -107,6 +107,7 @@ def audit(
         Rows for today's assignment, every published heuristic, and the optimum under each balance.
     """
     started = time.monotonic()
+    known = Known(problem)
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
     for number, balance in enumerate(BALANCES):
@@ -119,12 +120,12 @@ def audit(
             optima[balance] = solve(
                 problem, balance=balance, stickiness=0, time_limit=share, gap=gap, seed=seed,
                 deterministic=deterministic, threads=threads, start=_narrower(optima),
-                work=(time_limit if work is None else work) / len(BALANCES),
+                work=(time_limit if work is None else work) / len(BALANCES), known=known, ties=False,
             )  # fmt: skip
         except EvenlagError as error:
             errors[balance] = str(error)
-    rows = [_strategy_row(problem, CURRENT, "none", optima)] if (problem.owner != NOBODY).any() else []
-    rows += [_strategy_row(problem, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
+    rows = [_strategy_row(known, CURRENT, "none", optima)] if (problem.owner != NOBODY).any() else []
+    rows += [_strategy_row(known, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
     for balance in BALANCES:
         if balance in optima:
             rows.append(_optimum_row(balance, optima[balance]))
@@ -145,20 +146,19 @@ def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Res
     return optima.get("both") if balance in ("topic", "group") and plain_topic and not side_rules else None
 
 
-def _strategy_row(problem: Problem, strategy: str, balance: str, optima: dict[str, Result]) -> AuditRow:
-    started = time.monotonic()
+def _strategy_row(known: Known, strategy: str, balance: str, optima: dict[str, Result]) -> AuditRow:
     try:
-        plan = current_plan(problem) if strategy == CURRENT else HEURISTICS[strategy](problem)
+        plan = current_plan(known.problem) if strategy == CURRENT else known.plan(strategy)
     except EvenlagError as error:
         return AuditRow(strategy, balance, "HEURISTIC", strategy, violation=str(error))
-    seconds = time.monotonic() - started
+    seconds = known.seconds.get(strategy, 0.0)
     optimum = optima.get(balance)
     if optimum is not None and optimum.status == "EMPTY":
         return AuditRow(strategy, balance, "EMPTY", strategy, **_figures(plan, 0), seconds=seconds)
     broken = plan_violation(plan)
     valid = broken is None
     if broken is None and optimum is not None:
-        broken = violation(plan, count_rule(problem, balance))
+        broken = known.rule(balance).violation(plan.topic_counts)
     kept = broken is None and optimum is not None
     return AuditRow(
         strategy, balance, "HEURISTIC", strategy, **_figures(plan, plan.spread),

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from evenlag import __version__
 from evenlag.compare import audit as audit_group
@@ -30,6 +30,7 @@ from evenlag.model.files import write_json, written_aside
 from evenlag.model.formulation import Mip, formulate
 from evenlag.model.objective import DEFAULT_STICKINESS, KINDS, resolve_objective
 from evenlag.model.plan import plain
+from evenlag.pipeline.progress import progress_bar
 from evenlag.solve import METHODS, solve
 
 FLEET_GAP = 1e-4  # of the mean load: closer is not worth a fleet's time
@@ -102,6 +103,8 @@ horizon_option = click.option("--horizon", default="0", show_default=True, metav
 stickiness_option = click.option("--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
                                  help="Messages one move must save, a share of the mean load, or "
                                  "fewest-moves.")  # fmt: skip
+
+
 def _settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
     for name, equals, _value in pairs:
@@ -197,7 +200,7 @@ def frontier(
 ) -> None:  # fmt: skip
     """Show how much spread each further move buys."""
     problem, _ = read_group(input, members, group, auto_offset_reset)
-    with counting("budgets of moves solved") as progress:
+    with progress_bar("budgets of moves solved", err) as progress:
         curve = frontier_curve(problem, progress=progress, **parameters)
     if not json_wanted:
         out.print(frontier_report(curve))
@@ -245,10 +248,14 @@ def _mip_text(mip: Mip, form: str) -> str:
 
 @commands.command()
 @click.argument("inputs", nargs=-1, type=FILE)
-@click.option("--offsets", type=_place, metavar="PATH", help="Offsets table of many groups, a file, a folder or "
-              "kafka://HOST:PORT/TOPIC: audited on Spark.")
+@click.option(
+    "--offsets",
+    type=_place,
+    metavar="PATH",
+    help="Offsets table of many groups, a file, a folder or kafka://HOST:PORT/TOPIC: audited on Spark.",
+)
 @click.option("--members", type=_place, metavar="PATH", help="Members table that goes with --offsets.")
-@click.option("--out", "out_folder", type=FILE, help="Folder for the tables plans, audit and rejects (with --offsets).")
+@click.option("--out", "out_folder", type=FILE, help="Folder for the tables plans, audit, rejects and summary.")
 @click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
 @balancing
 @auto_offset_reset_option
@@ -273,7 +280,7 @@ def audit(
             raise click.UsageError("--threads goes with single groups; on Spark every task has one")
         from evenlag.fleet import audit_fleet
 
-        with counting("groups audited") as progress:
+        with progress_bar("groups audited", err) as progress:
             summary = audit_fleet(
                 offsets, members, out_folder, overwrite=overwrite, balance=balance,
                 auto_offset_reset=auto_offset_reset, horizon=horizon, group_time_limit=group_time_limit,
@@ -338,15 +345,31 @@ def snapshot(
 @click.option("--checkpoint", type=FILE, help="Folder for Spark's notes of what was read; default: in --out.")
 @click.option("--once", is_flag=True, help="Read what is there, take every snapshot for whole then, and end.")
 @click.option("--interval", type=POSITIVE, default=10.0, show_default=True, help="Seconds between looks at the topic.")
-@click.option("--settle", type=click.FloatRange(0), default=300.0, show_default=True,
-              help="Seconds without further rows after which a snapshot is taken for whole.")
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", callback=_settings,
-              help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given again.")
+@click.option(
+    "--settle",
+    type=click.FloatRange(0),
+    default=300.0,
+    show_default=True,
+    help="Seconds without further rows after which a snapshot is taken for whole.",
+)
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_settings,
+    help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given again.",
+)
 @modelling
 @auto_offset_reset_option
 @click.option("--group-time-limit", type=POSITIVE, default=2.0, show_default=True, help="Seconds for one group.")
-@click.option("--gap", type=click.FloatRange(0), default=FLEET_GAP, show_default=True,
-              help="Stop within this fraction of the mean load of the bound.")
+@click.option(
+    "--gap",
+    type=click.FloatRange(0),
+    default=FLEET_GAP,
+    show_default=True,
+    help="Stop within this fraction of the mean load of the bound.",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock.")
 @click.option("--json", "json_wanted", is_flag=True, help="Print a JSON object for each batch.")
@@ -367,7 +390,7 @@ def demo(out_folder: Path, group_time_limit: float) -> None:
     """Run the main job on a snapshot recorded from a real cluster, on local Spark."""
     from evenlag.fleet import run_demo
 
-    with counting("groups audited") as progress:
+    with progress_bar("groups audited", err) as progress:
         summary = run_demo(out_folder, group_time_limit=group_time_limit, progress=progress)
     out.print(summary.report())
 
@@ -421,7 +444,7 @@ def replay(
     if many:
         if plot is not None:
             raise click.UsageError(f"--plot shows one group, and {offsets} holds several: choose one with --group")
-        with counting("groups replayed") as progress:
+        with progress_bar("groups replayed", err) as progress:
             fleet = replay_fleet(
                 offsets, members, out=out_folder, form=form, overwrite=overwrite, progress=progress,
                 auto_offset_reset=auto_offset_reset, group_time_limit=group_time_limit, **parameters,
@@ -430,7 +453,7 @@ def replay(
         return
     with working("reading"):
         history = read_history(offsets, members, group, auto_offset_reset)
-    with counting("strategies replayed") as progress:
+    with progress_bar("strategies replayed", err) as progress:
         replayed = run_replay(history, options, progress)
     written = [] if out_folder is None else write_replay(replayed, out_folder, form, overwrite)
     if plot is not None:
@@ -458,14 +481,3 @@ def working(what: str) -> Iterator[None]:
     ) as progress:  # fmt: skip
         progress.add_task(what)
         yield
-
-
-@contextmanager
-def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of how many are done, on a terminal only."""
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=err, transient=True, disable=not err.is_terminal,
-    ) as progress:  # fmt: skip
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -20,8 +19,9 @@ from evenlag.compare.audit import CURRENT, OPTIMAL
 from evenlag.compare.picture import Loads, draw
 from evenlag.compare.report import number, percent
 from evenlag.errors import SourceError
-from evenlag.pipeline.batch import Summary, run
+from evenlag.pipeline.batch import OUTPUT, SUMMARY, Summary, run
 from evenlag.pipeline.kafka import add_connector, is_topic
+from evenlag.pipeline.progress import Progress
 from evenlag.pipeline.session import local_session
 from evenlag.pipeline.streaming import Batch, stream
 
@@ -41,14 +41,15 @@ class FleetReport:
     groups : list of Row
         The groups whose spread the plan cuts most: figures in messages.
     strategies : dict of strategy to figures
-        `groups`, `best` (at the optimum), `median` and `worst` excess as a share of the mean load, `broken`.
+        `groups`, `best` (at the optimum), `median`, `p90`, `p99` and `worst` excess as a share of the optimum's
+        largest load, `broken`.
     """
 
     summary: Summary
     out: Path
     groups: list[Row]
     strategies: dict[str, dict[str, Any]]
-    written: list[str] = field(default_factory=lambda: ["plans", "audit", "rejects"])
+    written: list[str] = field(default_factory=lambda: list(OUTPUT))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a document for JSON."""
@@ -82,28 +83,29 @@ class FleetReport:
         table.add_column("group")
         for name in ("partitions", "members", "spread today", "best spread", "proven bound", "planned moves"):
             table.add_column(name, justify="right")
+        table.add_column("held up by")
         table.add_column("")
         for row in self.groups:
             style = "green" if row["status"] == "OPTIMAL" else "yellow"
             table.add_row(
                 row["group"], f"{row['partitions']:,}", f"{row['members']:,}", number(row["today"]),
                 number(row["best"]), number(row["bound"]), f"{row['moves']:,}",
-                Text(row["status"], style=style),
+                (row["binding"] or "").replace(";", ", "), Text(row["status"], style=style),
             )  # fmt: skip
         return table
 
     def _strategies(self) -> Table:
         table = Table(
             box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold",
-            title="spread above the best under the same balance, as a share of the group's mean load",
+            title="spread above the best under the same balance, as a share of the best plan's largest load",
         )  # fmt: skip
         table.add_column("strategy")
-        for name in ("groups", "at the best", "median", "worst", "breaks its balance"):
+        for name in ("groups", "at the best", "median", "p90", "p99", "worst", "breaks its balance"):
             table.add_column(name, justify="right")
         for strategy, row in self.strategies.items():
             table.add_row(
-                strategy, f"{row['groups']:,}", f"{row['best']:,}", percent(row["median"]), percent(row["worst"]),
-                f"{row['broken']:,}",
+                strategy, f"{row['groups']:,}", f"{row['best']:,}",
+                *(percent(row[name]) for name in ("median", "p90", "p99", "worst")), f"{row['broken']:,}",
             )  # fmt: skip
         return table
 
@@ -114,7 +116,7 @@ def audit_fleet(
     out: Path,
     *,
     balance: str = "both",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     **parameters: Any,
 ) -> FleetReport:
     """Plan and audit a fleet on local Spark; parameters are those of `evenlag.pipeline.run`."""
@@ -123,7 +125,8 @@ def audit_fleet(
         add_connector(spark)
     summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
     plans, audit = spark.read.parquet(str(out / "plans")), spark.read.parquet(str(out / "audit"))
-    return FleetReport(summary, out, _worst_groups(plans, audit, balance), _strategies(plans, audit))
+    strategies = spark.read.parquet(str(out / SUMMARY / "strategies"))
+    return FleetReport(summary, out, _worst_groups(plans, audit, balance), _strategies(strategies))
 
 
 def stream_fleet(topic: str, out: Path, **parameters: Any) -> None:
@@ -147,7 +150,7 @@ def batch_line(batch: Batch) -> str:
 
 
 def run_demo(
-    out: Path, *, group_time_limit: float, progress: Callable[[int, int], None] | None = None
+    out: Path, *, group_time_limit: float, progress: Progress | None = None
 ) -> FleetReport:  # fmt: skip
     """Run the job on the recorded snapshot that comes with evenlag, and draw a picture of it."""
     with as_file(files("evenlag.examples")) as folder:
@@ -181,7 +184,7 @@ def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]
     """Return the groups with the largest difference between today's spread and the optimum's."""
     today = audit.filter(sf.col("strategy") == CURRENT).select("snapshot_ts", "group", sf.col("spread").alias("today"))
     best = audit.filter((sf.col("strategy") == OPTIMAL) & (sf.col("balance") == balance)).select(
-        "snapshot_ts", "group", "status", "bound", sf.col("spread").alias("best")
+        "snapshot_ts", "group", "status", "bound", "binding", sf.col("spread").alias("best")
     )
     rows = best.join(today, ["snapshot_ts", "group"], "left").join(_mean_loads(plans), ["snapshot_ts", "group"], "left")
     gain = sf.coalesce(sf.col("today") - sf.col("best"), sf.lit(0))
@@ -192,23 +195,14 @@ def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]
     )
 
 
-def _strategies(plans: DataFrame, audit: DataFrame) -> dict[str, dict[str, Any]]:
+def _strategies(table: DataFrame) -> dict[str, dict[str, Any]]:
     """Return how far each strategy is from the optimum over all groups."""
-    rows = (
-        audit.filter((sf.col("strategy") != OPTIMAL) & sf.col("status").isin("HEURISTIC"))
-        .join(_mean_loads(plans), ["snapshot_ts", "group"], "left")
-        .withColumn("share", sf.col("excess") / sf.greatest("mean", sf.lit(1.0)))
-        .groupBy("strategy")
-        .agg(
-            sf.count("*").alias("groups"),
-            sf.count_if(sf.col("excess") <= 0).alias("best"),
-            sf.median("share").alias("median"),
-            sf.max("share").alias("worst"),
-            sf.count_if(sf.col("excess").isNull()).alias("broken"),
-        )
-        .orderBy("median")
-    )
-    return {row["strategy"]: {name: row[name] for name in row.__fields__[1:]} for row in rows.collect()}
+    names = {
+        "groups": "groups", "best": "optimal", "median": "share_median", "p90": "share_p90", "p99": "share_p99",
+        "worst": "share_max", "broken": "broken",
+    }  # fmt: skip
+    rows = table.orderBy("share_median", "share_max", "strategy").collect()
+    return {row["strategy"]: {name: row[column] for name, column in names.items()} for row in rows}
 
 
 def _member_loads(plans: DataFrame, group: str, mean: float) -> Loads:

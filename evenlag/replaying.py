@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from rich.text import Text
 from evenlag.compare.replay_report import fleet_table
 from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
+from evenlag.pipeline.progress import Progress
 from evenlag.pipeline.replaying import document
 from evenlag.pipeline.schemas import REPLAY_STEPS, REPLAY_SUMMARY, columns
 from evenlag.pipeline.tables import Column, write_tables
@@ -91,7 +91,7 @@ def replay_fleet(
     form: Form = "parquet",
     overwrite: bool = False,
     auto_offset_reset: str = "latest",
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     **parameters: Any,
 ) -> FleetReplay:
     """Replay all groups of a table on local Spark; parameters are those of `evenlag.pipeline.replay`."""

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, partial
+from math import ceil, floor
 
 import numpy as np
 
@@ -18,12 +19,16 @@ from evenlag.heuristics import HEURISTICS, differencing, pools
 from evenlag.heuristics.construct import deal, keep_and_deal, lightest_first
 from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.improve import improve
+from evenlag.heuristics.known import Known
 from evenlag.heuristics.patterns import TooManyError, best_cover, provable
 from evenlag.heuristics.relocate import relocate
+from evenlag.heuristics.rename import keep_owners
+from evenlag.heuristics.transfers import applies as transfers_apply
+from evenlag.heuristics.transfers import best_transfers
 from evenlag.model.backends import BACKENDS, LARGEST, Limits
 from evenlag.model.backends.runner import run
-from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import Window, load_window, lower_bound
+from evenlag.model.balance import CountRule
+from evenlag.model.bounds import Window, lower_bound
 from evenlag.model.check import plan_violation, violation
 from evenlag.model.clock import Clock
 from evenlag.model.formulation import boolean_count, formulate
@@ -43,6 +48,8 @@ LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be ba
 MOVE_BOUND_SHARE = 0.1  # of the time left
 RELOCATION_SHARE = 0.3  # of the time left
 MOST_RELOCATIONS = 1_000
+LEAST_FOR_TRANSFERS = 0.02  # seconds
+FULL_TRANSFERS = 2.0  # seconds from which on as many transfers may be listed as there may ever be
 NOISE = 0.5  # how far, as a share, later relocations misjudge an exchange
 GREEDS = (1.0, 0.6, 0.3, 0.0)  # how much relocation looks at what a move brings
 MOST_IDLE = 100  # times that evening out again may bring nothing before it is given up
@@ -69,6 +76,8 @@ def solve(
     threads: int | None = None,
     start: Plan | None = None,
     work: float | None = None,
+    known: Known | None = None,
+    ties: bool = True,
 ) -> Result:
     """Find the best assignment within a time limit, with a proven bound on how good any can be.
 
@@ -100,6 +109,11 @@ def solve(
         A plan of the same problem to do no worse than, such as the result under a narrower balance.
     work : float, optional
         With `deterministic`: how much work, as the seconds of a time limit; default `time_limit`.
+    known : Known, optional
+        What other calls on the same problem have worked out.
+    ties : bool
+        Whether a plan whose objective settles the matter is still evened out by the tie rule; without, only the
+        figures of the result are what they should be.
 
     Returns
     -------
@@ -123,9 +137,11 @@ def solve(
     if not (isinstance(gap, int | float) and gap >= 0):
         raise InvalidProblemError(f"gap must be a fraction of the mean load >= 0, not {gap!r}")
     clock = Clock(float(time_limit), deterministic, work)
-    rule = count_rule(problem, balance, slack)
+    known = known or Known(problem)
+    rule = known.rule(balance, slack)
     goal = resolve_objective(rule, objective, stickiness, max_moves)
-    search = _Search(rule, goal, clock, float(gap), seed, threads or min(os.cpu_count() or 1, 8))
+    search = _Search(rule, goal, clock, float(gap), seed, threads or min(os.cpu_count() or 1, 8), known)
+    search.ties = ties
     if not problem.active.any():
         search.incumbent = Plan(problem, np.full_like(problem.owner, NOBODY))
         return search.result("EMPTY", ())
@@ -140,9 +156,12 @@ def solve(
 class _Search:
     """One call of `solve`: the incumbent, the best bound so far, and the stages that better them."""
 
-    def __init__(self, rule: CountRule, goal: Objective, clock: Clock, gap: float, seed: int, threads: int) -> None:
+    def __init__(
+        self, rule: CountRule, goal: Objective, clock: Clock, gap: float, seed: int, threads: int, known: Known
+    ) -> None:
         self.rule, self.goal, self.clock, self.gap_wanted = rule, goal, clock, gap
-        self.problem, self.seed, self.threads = rule.problem, seed, threads
+        self.problem, self.seed, self.threads, self.known = rule.problem, seed, threads, known
+        self.ties = True
         self.incumbent: Plan | None = None
         self.method, self.fallback, self.from_current = "none", False, False
         self.moves_bound = 0
@@ -156,20 +175,28 @@ class _Search:
 
     def run(self, method: str) -> None:
         """Run the stages in order until one settles the matter."""
+        if self.until is not None and self._spread_alone:
+            self.offer(self._fresh(), "start")
+            if self._settled():
+                return
         self._baselines()
         if self.incumbent is None:
             self._deal()
         if not self.clock.passed():
-            self._bounds()
+            if self.until is None:
+                self._bounds()
             if method == AUTO:
-                if self._has_owners:
+                if self._has_owners and not self._near_will_do:
                     self._polish()
                     self._unless_settled(self._relocate_first)
+                self._unless_settled(partial(self._fit_transfers, 0.3))
                 self._unless_settled(self._even_out)
                 self._unless_settled(self._prove)
                 self._unless_settled(self._mip_where_it_helps)
+                self._unless_settled(partial(self._fit_transfers, 0.8))
                 self._unless_settled(self._even_out_again)
-                self._polish()
+                if self.ties or not self._settled():
+                    self._polish()
             else:
                 self._unless_settled(partial(self._mip, method))
         if not self._settled():
@@ -183,20 +210,20 @@ class _Search:
         """Today's assignment and the published heuristics, as they are, where they keep the rule."""
         if self._has_owners:
             self.offer(current_plan(self.problem), "current", from_current=True)
-        for name, heuristic in HEURISTICS.items():
+        for name in HEURISTICS:
             if self.incumbent is not None and self.clock.passed():
                 return
             if len(self.problem.lags) > LARGEST_BASELINE.get(name, np.inf):
                 continue
             try:
-                plan = heuristic(self.problem)
+                plan = self.known.plan(name)
             except EvenlagError:  # not defined for this problem, so no baseline of it
                 continue
             self.offer(plan, name, fallback=True)
 
     def _bounds(self) -> None:
         started = self.clock.spent
-        if self._has_owners:
+        if self._has_owners and (self.until is None or self.goal.stickiness):
             self.moves_bound, _ = self.rule.fewest_moves()
         self.raise_bound(lower_bound(self._window, self.goal, self.moves_bound))
         moves_count = self._has_owners and (self.goal.stickiness or self.goal.max_moves is not None)
@@ -255,6 +282,21 @@ class _Search:
                 self._improve(best, share=0.02)
         self._improve(self.plan, share=0.1, from_current=self.from_current)
 
+    def _fit_transfers(self, share: float) -> None:
+        """List what members may give and take in a better plan, and see what of that fits together."""
+        if self._spread_alone or not transfers_apply(self.rule, self.goal):
+            return
+        if share * self.clock.worth() < LEAST_FOR_TRANSFERS:
+            return
+        stop, size = self.clock.stop(share), min(share * self.clock.worth() / FULL_TRANSFERS, 1.0)
+        window = (int(self._wanted[0] // 1), -int(-self._wanted[1] // 1))
+        plan, bound = best_transfers(
+            self.rule, self.goal, window, -int(-self.bound // 1), int(self.value), stop, size
+        )  # fmt: skip
+        if plan is not None:
+            self.offer(plan, "transfers")
+        self._take_bound(bound, "transfers")
+
     @property
     def _moves_worth(self) -> int | None:
         """More moves than this make no better plan."""
@@ -269,13 +311,16 @@ class _Search:
         most = self._moves_worth
         if most is not None and most < int((self.problem.owner != NOBODY).sum()) // 2:
             return  # it moves more than that
-        if self._has_owners and self._spread_alone:  # fewer moves, if it comes as far from here
+        if self._has_owners and self._spread_alone and not self._near_will_do:  # fewer moves, if it comes as far
             plan = even_out(self.plan, self.rule, self._wanted, self.clock.stop(0.2), self.seed)
             self.offer(plan, "evening out")
             if self._settled():
                 return
         share = 0.5 if self._has_owners or self._provable or boolean_count(self.problem) <= SMALL_MIP else 0.95
-        self.offer(even_out(self._fresh(), self.rule, self._wanted, self.clock.stop(share), self.seed), "evening out")
+        plan = even_out(self._fresh(), self.rule, self._wanted, self.clock.stop(share), self.seed)
+        if self._has_owners and differencing.applies(self.rule):
+            plan = keep_owners(plan)
+        self.offer(plan, "evening out")
 
     def _fresh(self) -> Plan:
         """Start from nothing: by differencing or greedily where members are alike, else dealt."""
@@ -321,6 +366,11 @@ class _Search:
         free = not self._has_owners or (self.goal.stickiness == 0 and self.goal.max_moves is None)
         return free and self.goal.kind == "spread"
 
+    @property
+    def _near_will_do(self) -> bool:
+        """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
+        return self._spread_alone and (self.gap_wanted > 0 or self.until is not None)
+
     def _prove(self) -> None:
         """List what a member may hold in a better plan, and cover the partitions with that."""
         if not self._provable:
@@ -338,12 +388,24 @@ class _Search:
     @cached_property
     def _window(self) -> Window:
         """How high the largest and how low the smallest load must be in any plan."""
-        return load_window(self.rule)
+        return self.known.window(self.rule)
 
     @property
     def _wanted(self) -> tuple[Number, Number]:
         """Loads beyond which no plan can be bettered."""
-        return (self._window.low if self.goal.kind == "spread" else 0), self._window.high
+        unit, spread = self.problem.load_unit, self.goal.kind == "spread"
+        low, high = floor((self._window.low if spread else 0) / unit), ceil(self._window.high / unit)
+        if self._spread_alone:
+            near = max(floor(self._enough / unit) - (high - low), 0)
+            low, high = low - near // 2, high + near - near // 2
+        return whole(low * unit), whole(high * unit)
+
+    @property
+    def _enough(self) -> Number:
+        """An objective that ends the search though less may be possible."""
+        if self.until is not None:
+            return self.until - self.problem.load_unit
+        return self.bound + Fraction(min(self.gap_wanted, 1e9)) * max(Fraction(1), self.problem.mean_load)
 
     def _improve(self, start: Plan, share: float, from_current: bool = False) -> None:
         plan = improve(start, self.rule, self.goal, self.clock.stop(share))
@@ -393,14 +455,18 @@ class _Search:
         What comes from today's assignment gives way to others only for a lower objective, so that solving again
         moves nothing.
         """
+        if self.incumbent is not None and not self._better(plan, from_current):
+            return
         if violation(plan, self.rule, self.goal) is not None:
             return
-        if self.incumbent is not None:
-            new, old = self.goal.key(plan), self.goal.key(self.incumbent)
-            if new >= old or (self.from_current and not from_current and new[0] == old[0]):
-                return
         self.incumbent, self.method = plan, method
         self.fallback, self.from_current = fallback, from_current
+
+    def _better(self, plan: Plan, from_current: bool) -> bool:
+        new, old = self.goal.value(plan), self.value
+        if new != old:
+            return new < old
+        return (from_current or not self.from_current) and self.goal.key(plan) < self.goal.key(self.plan)
 
     def raise_bound(self, bound: Number) -> None:
         """Take the bound if it is better than what is proven so far."""
@@ -445,11 +511,13 @@ class _Search:
         """Name the rules whose removal lowers the bound.
 
         A plan of the freed problem below our bound shows that it does, a bound of it no lower that it does not;
-        where neither is found in time, the bounds that need no solver are compared.
+        where neither is found in time, the bounds that need no solver are compared, and likewise where the bound is
+        within the gap that will do.
         """
         if self.bound == 0:
             return ()
         plain_bound = lower_bound(self._window, self.goal, self.moves_bound)
+        small = 2 * self.bound <= self._enough
         found: list[str] = []
         freed_of = relaxations(self.rule, self.goal)  # each is made only once there is time for it
         while True:
@@ -462,11 +530,12 @@ class _Search:
             if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
                 continue  # freed of this rule there is no plan within the budget at all
             clock = self.clock.part(BINDING_SHARE / RELAXATIONS)
-            freed = _Search(rule, goal, clock, 0.0, self.seed, self.threads)
+            known = self.known if rule.problem is self.problem else Known(rule.problem)
+            freed = _Search(rule, goal, clock, 0.0, self.seed, self.threads, known)
             freed.until = self.bound
             freed._bounds()
             freed_bound = freed.bound
-            if freed_bound < self.bound and clock.left() > 0:
+            if freed_bound < self.bound and not small and clock.left() > 0:
                 freed.run(AUTO)
             if self.clock.deterministic and freed.stopped_by == "time":
                 self.notes.append(f"the wall clock, not the work limit, ended the question whether {name} binds")
@@ -477,7 +546,7 @@ class _Search:
 
     def heuristic(self, name: str) -> Result:
         """Return a published heuristic's plan as it is, beside the bound for the balance asked for."""
-        plan = HEURISTICS[name](self.problem)
+        plan = self.known.plan(name)
         broken = plan_violation(plan)
         if broken is not None:
             raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")

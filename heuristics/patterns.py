@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from functools import lru_cache
-from itertools import combinations
 from math import comb
 from typing import Any
 
@@ -49,7 +48,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     front = size // 2
     if comb(count, size - front) > MOST_HALVES:
         raise TooManyError
-    first, second = _subsets(count, front), _subsets(count, size - front)
+    first, second = subsets(count, front), subsets(count, size - front)
     sums = lags[second].sum(axis=1)
     order = np.argsort(sums, kind="stable")
     ascending = sums[order]
@@ -71,9 +70,15 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
 
 
 @lru_cache(maxsize=64)
-def _subsets(count: int, size: int) -> Whole:
-    flat = np.fromiter((i for subset in combinations(range(count), size) for i in subset), dtype=np.int64)
-    return flat.reshape(-1, size) if size else np.zeros((1, 0), dtype=np.int64)
+def subsets(count: int, size: int) -> Whole:
+    """List the subsets of `size` of the numbers below `count`, in order; shape (N, size), each row ascending."""
+    rows, last = np.zeros((1, 0), dtype=np.int64), np.array([-1])
+    for left in range(size, 0, -1):
+        more = np.maximum(count - left - last, 0)
+        first = np.cumsum(more) - more
+        last = np.arange(int(more.sum())) - np.repeat(first - last - 1, more)
+        rows = np.concatenate([np.repeat(rows, more, axis=0), last[:, None]], axis=1)
+    return rows
 
 
 def _listed(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan, whole
+from evenlag.model.problem import NOBODY
 
 KINDS = ("spread", "makespan")
 FEWEST_MOVES = "fewest-moves"
@@ -78,6 +79,8 @@ def resolve_objective(
                 f"allow {needed}, or relax the balance"
             )
         max_moves = needed if fewest else max_moves
+        if max_moves is not None and max_moves >= int((rule.problem.owner != NOBODY).sum()):
+            max_moves = None  # all that could move may
     price = 0 if fewest else move_price(stickiness, rule.problem.mean_load)
     return Objective(kind, price, max_moves, fewest)
 

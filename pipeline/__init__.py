@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evenlag.pipeline.batch import Note, Summary, run
+    from evenlag.pipeline.digest import Digest, summary
     from evenlag.pipeline.jobs import audit, plans, rejects
     from evenlag.pipeline.kafka import add_connector
     from evenlag.pipeline.lags import with_lags
     from evenlag.pipeline.packing import OffsetRange, Packing, Task, pack_offset_ranges
+    from evenlag.pipeline.progress import progress_bar
     from evenlag.pipeline.rates import with_rates
     from evenlag.pipeline.reading import read_packing
     from evenlag.pipeline.replays import Replays, replay
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Batch": "streaming",
+    "Digest": "digest",
     "Note": "batch",
     "OffsetRange": "packing",
     "Packing": "packing",
@@ -36,17 +39,20 @@ _HOMES = {
     "pack_offset_ranges": "packing",
     "plans": "jobs",
     "read_packing": "reading",
+    "progress_bar": "progress",
     "read_table": "sources",
     "rejects": "jobs",
     "replay": "replays",
     "run": "batch",
     "stream": "streaming",
+    "summary": "digest",
     "with_lags": "lags",
     "with_rates": "rates",
 }
 
 __all__ = [
     "Batch",
+    "Digest",
     "Note",
     "OffsetRange",
     "Packing",
@@ -60,12 +66,14 @@ __all__ = [
     "local_session",
     "pack_offset_ranges",
     "plans",
+    "progress_bar",
     "read_packing",
     "read_table",
     "rejects",
     "replay",
     "run",
     "stream",
+    "summary",
     "with_lags",
     "with_rates",
 ]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import Any, Protocol
+from zipimport import zipimporter
 
 import numpy as np
 import pyarrow as pa
 
-from evenlag.pipeline.budget import Budget
+from evenlag.pipeline.budget import Budget, least_effort, recoverable
 from evenlag.pipeline.group import OFFSETS, UNKNOWN, GroupRows, Member
-from evenlag.pipeline.solving import GroupResult, Options, PlanColumns, Want, solve_group
+from evenlag.pipeline.guarded import ProcessDiedError, in_own_process
+from evenlag.pipeline.solving import GroupResult, Options, Want, failed, solve_group
+
+ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
 
 class Counter(Protocol):
@@ -24,37 +31,80 @@ class Counter(Protocol):
 
 @dataclass(frozen=True)
 class Solver:
-    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.GROUPS`)."""
+    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.GROUPS`).
+
+    Groups from which most spread may be recovered come first and get up to the limit of a group; what the others need
+    for the plan of least effort is kept back for them. Where `retried` says that an earlier attempt at the task died,
+    each group is solved in a process of its own, so that the one that kills it costs nobody else anything.
+    """
 
     options: Options
     budget: Budget
     want: Want
     schema: Any
     done: Counter | None = None
+    failed: Counter | None = None
+    retried: Callable[[], bool] | None = None
+    solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Solve the groups of one task: small ones first, so that the large get what these leave of the time."""
-        rows = [(batch, index) for batch in batches for index in range(batch.num_rows)]
+        """Solve the groups of one task."""
+        rows = [_Waiting.of(batch, index) for batch in batches for index in range(batch.num_rows)]
         if not rows:
             return
-        rows.sort(key=_size)
-        first, index = rows[0]
-        end = self.budget.task_end(first.column("task")[index].as_py())
+        rows.sort(key=lambda waiting: (-waiting.gain, waiting.key))
+        end = self.budget.task_end(rows[0].batch.column("task")[rows[0].index].as_py())
+        reserved = sum(least_effort(waiting.size) for waiting in rows)
         over = 0.0
-        for position, (batch, index) in enumerate(rows):
-            limit, late = self.budget.group(end, len(rows) - position, over / max(position, 1))
+        solved: list[GroupResult] = []
+        careful = self.retried is not None and self.retried()
+        for position, waiting in enumerate(rows):
+            reserved -= least_effort(waiting.size)
+            late_over = over / max(position, 1) * (len(rows) - position)
+            limit, late = self.budget.group(end, reserved + late_over)
             started = time.monotonic()
-            group = group_rows(batch, index)
-            result = solve_group(group, self.options, self.want, time_limit=limit, late=late)
-            yield result_batch(result, self.schema)
+            group = group_rows(waiting.batch, waiting.index)
+            solve = partial(self.solve, group, self.options, self.want, time_limit=limit, late=late)
+            solved.append(self._guarded(group, solve) if careful else solve())
             over += max(time.monotonic() - started - limit, 0)
             if self.done is not None:
                 self.done.add(1)
+            if self.failed is not None and solved[-1].error is not None:
+                self.failed.add(1)
+            if sum(len(result.rows.lags) for result in solved) >= ROWS_PER_BATCH:
+                yield result_batch(solved, self.schema)
+                solved = []
+        if solved:
+            yield result_batch(solved, self.schema)
+        _forget_archives()
+
+    def _guarded(self, group: GroupRows, solve: Callable[[], GroupResult]) -> GroupResult:
+        try:
+            return in_own_process(solve)
+        except ProcessDiedError as error:
+            return failed(group, self.options, self.want, str(error))
 
 
-def _size(row: tuple[Any, int]) -> tuple[int, str, str]:
-    batch, index = row
-    return len(batch.column("rows")[index]), *(batch.column(name)[index].as_py() for name in ("group", "snapshot_ts"))
+@dataclass(frozen=True)
+class _Waiting:
+    """A group still to be solved: where it is, its rows, and what spread may be recovered from it."""
+
+    batch: Any
+    index: int
+    key: tuple[str, str]
+    size: int
+    gain: float
+
+    @classmethod
+    def of(cls, batch: Any, index: int) -> _Waiting:
+        rows = batch.column("rows")[index].values
+        owners = rows.field("consumer_id").dictionary_encode()
+        holders = owners.indices.fill_null(-1).to_numpy().astype(np.int64)
+        members = batch.column("members")[index]
+        count = len(members) if members.is_valid else 0
+        gain = recoverable(rows.field("lag").to_numpy(), holders, max(count, len(owners.dictionary)))
+        key = (batch.column("group")[index].as_py(), batch.column("snapshot_ts")[index].as_py())
+        return cls(batch, index, key, len(rows), gain)
 
 
 def group_rows(batch: Any, index: int) -> GroupRows:
@@ -90,33 +140,42 @@ def _offsets(rows: Any) -> Any:
     return np.stack([rows.field(name).fill_null(UNKNOWN).to_numpy() for name in OFFSETS])
 
 
-def result_batch(result: GroupResult, schema: Any) -> Any:
-    """Write what became of a group as a batch of one row."""
-    rows = result.rows
-    plan_type = schema.field("plan").type
+def result_batch(results: Sequence[GroupResult], schema: Any) -> Any:
+    """Write what became of some groups as a batch, a row for each."""
     values = {
-        "snapshot_ts": rows.snapshot_ts,
-        "group": rows.group,
-        "status": result.status,
-        "method": result.method,
-        "seconds": result.seconds,
-        "error": result.error,
-        "warnings": list(result.warnings),
-        "beyond_end": rows.beyond_end,
-        "before_start": rows.before_start,
-        "rejected_rows": rows.rejected_rows,
-        "audit": result.audit,
+        "snapshot_ts": [result.rows.snapshot_ts for result in results],
+        "group": [result.rows.group for result in results],
+        "status": [result.status for result in results],
+        "method": [result.method for result in results],
+        "seconds": [result.seconds for result in results],
+        "error": [result.error for result in results],
+        "warnings": [result.warnings for result in results],
+        "beyond_end": [result.rows.beyond_end for result in results],
+        "before_start": [result.rows.before_start for result in results],
+        "rejected_rows": [result.rows.rejected_rows for result in results],
+        "audit": [result.audit for result in results],
     }
     arrays = [
-        _plan_array(result.plan, plan_type) if field.name == "plan" else pa.array([values[field.name]], field.type)
+        _plan_array(results, field.type) if field.name == "plan" else pa.array(values[field.name], field.type)
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _plan_array(plan: PlanColumns, kind: Any) -> Any:
+def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
     """Column by column: a group can have a million rows."""
     fields = list(kind.value_type)
-    columns = [pa.array(getattr(plan, field.name), field.type) for field in fields]
+    columns = [
+        pa.concat_arrays([pa.array(getattr(result.plan, field.name), field.type) for result in results])
+        for field in fields
+    ]
     structs = pa.StructArray.from_arrays(columns, fields=fields)
-    return pa.ListArray.from_arrays(pa.array([0, len(structs)], pa.int32()), structs, type=kind)
+    ends = accumulate((len(result.plan.topic) for result in results), initial=0)
+    return pa.ListArray.from_arrays(pa.array(list(ends), pa.int32()), structs, type=kind)
+
+
+def _forget_archives() -> None:
+    """Leave Spark no archives on Python's path whose directories it would read again before each task: 0.05 s."""
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimporter):
+            del sys.path_importer_cache[path]

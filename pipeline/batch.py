@@ -1,4 +1,4 @@
-"""The job: snapshot tables in, a folder with the tables `plans`, `audit` and `rejects` out."""
+"""The job: snapshot tables in, a folder with the tables `plans`, `audit` and `rejects`, and their summary, out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.pipeline import validate
+from evenlag.pipeline.digest import summary as digest
 from evenlag.pipeline.jobs import Call, Fleet, audit_rows, check_tables, plan_rows
 from evenlag.pipeline.progress import Progress
 from evenlag.pipeline.solving import Options
 from evenlag.pipeline.sources import read_table
 from evenlag.pipeline.storage import blamed, written_whole
 
-OUTPUT = ("plans", "audit", "rejects")
+TABLES = ("plans", "audit", "rejects")
+SUMMARY = "summary"  # folder of the tables of a `Digest`
+OUTPUT = (*TABLES, SUMMARY)
 MOST_SAID = 20  # notes, and failed groups, in a summary
 
 _ORDER = {
@@ -89,7 +92,7 @@ def run(
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> Summary:
-    """Plan and audit every group of a fleet, and write the three tables as Parquet: all of them or none.
+    """Plan and audit every group of a fleet, and write the tables as Parquet: all of them or none.
 
     Parameters
     ----------
@@ -97,7 +100,8 @@ def run(
     offsets, members : str, Path or DataFrame
         The tables, or where they lie (`read_table`).
     out : str or Path
-        Folder for `plans`, `audit` and `rejects`; it must not exist or be empty.
+        Folder for `plans`, `audit`, `rejects` and `summary` (a folder with those of `Digest`); it must not exist or
+        be empty.
     overwrite : bool
         Replace what an earlier job wrote there.
     balance, stickiness, max_moves, slack, objective, method, time_limit, group_time_limit, gap, seed, deterministic,
@@ -130,7 +134,10 @@ def run(
             }
             for name, table in tables.items():
                 table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
-            return _summary(fleet, solved, {name: spark.read.parquet(f"{folder}/{name}") for name in OUTPUT}, started)
+            written = {name: spark.read.parquet(f"{folder}/{name}") for name in TABLES}
+            for name, table in vars(digest(written["audit"], balance)).items():
+                table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
+            return _summary(fleet, solved, written, started)
         finally:
             for df in kept:
                 df.unpersist()

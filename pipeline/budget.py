@@ -6,7 +6,11 @@ import math
 import time
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 LEAST = 0.001  # seconds; what a group gets that comes too late: its plan is then the best published heuristic's
+QUICKEST, QUICKEST_PER_ROW = 0.01, 1e-5  # seconds that the plan of least effort takes, in all and for each row
 RESERVE = 0.1  # share of the time limit kept for what comes after the last plan
 
 
@@ -58,17 +62,15 @@ class Budget:
         rounds = math.ceil(max(self.tasks - task, 1) / self.slots)
         return now + max(self.deadline - now, 0) / rounds
 
-    def group(self, end: float | None, left: int, over: float = 0.0) -> tuple[float, bool]:
+    def group(self, end: float | None, reserved: float) -> tuple[float, bool]:
         """Return the seconds for a task's next group, and whether the time of the call is up.
 
         Parameters
         ----------
         end : float or None
             When the task should end (epoch).
-        left : int
-            Groups that the task has still to solve, this one included.
-        over : float
-            Seconds by which its groups so far went over what they were given, on average.
+        reserved : float
+            Seconds that the groups still to come need for the plan that takes the least effort.
         """
         if self.deadline is None or end is None:
             return self.group_limit, False
@@ -77,4 +79,38 @@ class Budget:
             return LEAST, True
         if self.deterministic:
             return self.group_limit, False
-        return min(self.group_limit, max((end - now) / left - over, LEAST)), False
+        return min(self.group_limit, max(end - now - reserved, LEAST)), False
+
+
+def least_effort(rows: int) -> float:
+    """Return the seconds that reading a group and its quickest plan take, roughly."""
+    return QUICKEST + QUICKEST_PER_ROW * rows
+
+
+def recoverable(lags: NDArray[np.int64], holders: NDArray[np.int64], members: int) -> float:
+    """Return how many messages of spread a better plan may save, without looking for one.
+
+    Parameters
+    ----------
+    lags : int64 array (P,)
+        Messages.
+    holders : int64 array (P,)
+        Number of the member that holds each partition today, −1 for nobody; where nobody holds any they are dealt
+        in turn.
+    members : int
+
+    Returns
+    -------
+    float
+        Today's spread beyond the least that the biggest partition leaves; 0 with fewer than two members.
+    """
+    if members < 2 or not len(lags):
+        return 0.0
+    held = holders >= 0
+    if not held.any():
+        holders, held = np.arange(len(lags)) % members, np.ones(len(lags), dtype=bool)
+    weights = lags.astype(np.float64)
+    loads = np.bincount(holders[held], weights=weights[held], minlength=members)
+    biggest, total = weights.max(), weights.sum()
+    least = max(biggest - (total - biggest) / (members - 1), 0.0)
+    return max(float(loads.max() - loads.min() - least), 0.0)

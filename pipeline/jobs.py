@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from pyspark import SparkContext
+from pyspark import SparkContext, TaskContext
 from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -17,6 +17,7 @@ from evenlag.model.rates import horizon_micros
 from evenlag.pipeline import validate
 from evenlag.pipeline.arrow import Solver
 from evenlag.pipeline.budget import RESERVE, Budget
+from evenlag.pipeline.placing import MOST_PACKED, TASK, Placing
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.rates import with_predicted_lags
 from evenlag.pipeline.schemas import AUDIT, GROUPS, MEMBERS, PLANS, columns
@@ -24,7 +25,7 @@ from evenlag.pipeline.session import use_own_python
 from evenlag.pipeline.solving import Options, Want
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
-TASKS_PER_SLOT = (2, 32)  # at least and at most
+TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes Python about 0.1 s
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
 TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
@@ -77,7 +78,8 @@ def plans(
     tasks : int, optional
         Spark tasks to spread the groups over; by default from the number of groups and of cores.
     progress : callable, optional
-        Called from a thread of the driver with the groups done and their total.
+        Called from a thread of the driver with the groups done, their total and how many failed; `progress_bar`
+        gives one.
 
     Returns
     -------
@@ -193,14 +195,19 @@ def check_tables(
         _same_times(offsets_df, members_df)
     context = offsets_df.sparkSession.sparkContext
     slots = max(context.defaultParallelism // task_cpus(context), 1)
-    groups = validate.count_groups(offsets_df)
+    sizes = validate.group_sizes(offsets_df)
+    largest = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
+    groups = len(largest) if len(largest) <= MOST_PACKED else sizes.count()
     least, most = (slots * each for each in TASKS_PER_SLOT)
-    offsets = validate.check_offsets(offsets_df, auto_offset_reset)
+    tasks = tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most)
+    rows = [((row["snapshot_ts"], row["group"]), row["rows"]) for row in largest[:MOST_PACKED]]
+    placing = Placing.pack(rows, tasks)
+    offsets = validate.check_offsets(offsets_df, auto_offset_reset, None if ahead else placing)
     return Fleet(
-        offsets=with_predicted_lags(offsets, horizon) if ahead else offsets,
-        members=None if members_df is None else validate.check_members(members_df),
+        offsets=placing.spread(with_predicted_lags(offsets, horizon)) if ahead else offsets,
+        members=None if members_df is None else validate.check_members(members_df, placing),
         groups=groups,
-        tasks=tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most),
+        tasks=tasks,
         slots=slots,
         snapshot_type=_snapshot_type(offsets_df),
     )
@@ -233,11 +240,18 @@ class Call:
             reserve=WRITING if self._want == "both" else RESERVE,
         )
         options = replace(self._options, threads=task_cpus(context))
-        done = context.accumulator(0) if self._progress is not None else None
+        watched = self._progress is not None
+        done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(GROUPS)))
-        solver = Solver(options, budget, self._want, schema, done)
-        with reporting(self._progress, done, fleet.groups):
+        solver = Solver(options, budget, self._want, schema, done, failed, retried)
+        with reporting(self._progress, done, failed, fleet.groups):
             return finish(solve_groups(gather_groups(fleet.offsets, fleet.members), solver))
+
+
+def retried() -> bool:
+    """Whether an earlier attempt at this executor's task failed."""
+    context = TaskContext.get()
+    return context is not None and context.attemptNumber() > 0
 
 
 def gather_groups(
@@ -249,7 +263,7 @@ def gather_groups(
     predicted = sf.col("predicted") if "predicted" in checked_offsets.columns else sf.lit(None).cast("boolean")
     groups = (
         checked_offsets.filter("snapshot_ts is not null and `group` is not null")
-        .groupBy(*KEY)
+        .groupBy(TASK, *KEY)
         .agg(
             sf.collect_list(sf.when(usable, row)).alias("rows"),
             sf.count_if(usable & (sf.col("clamped") == "beyond_end")).alias("beyond_end"),
@@ -262,15 +276,16 @@ def gather_groups(
     if checked_members is None:
         return groups.withColumn("members", sf.lit(None).cast(MEMBERS))
     member_row = sf.struct("consumer_id", "topics", "weight", "max_partitions", "generation")
-    members = checked_members.filter("reason is null").groupBy(*KEY).agg(sf.collect_list(member_row).alias("members"))
-    joined = groups.join(members, on=list(KEY), how="left")
+    members = (
+        checked_members.filter("reason is null").groupBy(TASK, *KEY).agg(sf.collect_list(member_row).alias("members"))
+    )
+    joined = groups.join(members, on=[TASK, *KEY], how="left")
     return joined.withColumn("members", sf.coalesce("members", sf.array().cast(MEMBERS)))
 
 
 def solve_groups(groups: DataFrame, solver: Solver) -> DataFrame:
-    """Solve gathered groups on the executors, one row each (`schemas.GROUPS`)."""
-    spread = groups.repartition(solver.budget.tasks)  # in turn: every task gets as many
-    return spread.withColumn("task", sf.spark_partition_id()).mapInArrow(solver, GROUPS)
+    """Solve gathered groups where they lie, one row each (`schemas.GROUPS`)."""
+    return groups.withColumn(TASK, sf.spark_partition_id()).mapInArrow(solver, GROUPS)
 
 
 def plan_rows(solved: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Progress of a running job, reported from a thread of the driver."""
+"""Progress of a running job, reported from a thread of the driver, and a bar that shows it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bar
+from rich.text import Text
+
 if TYPE_CHECKING:
     from pyspark import Accumulator
 
-Progress = Callable[[int, int], None]
-"""Called with the groups done and their total."""
+Progress = Callable[[int, int, int], None]
+"""Called with the groups done, their total, and how many of them failed."""
 
 INTERVAL = 0.25  # seconds
 
 
 @contextmanager
-def reporting(progress: Progress | None, done: Accumulator[int] | None, total: int) -> Iterator[None]:
+def reporting(
+    progress: Progress | None, done: Accumulator[int] | None, failed: Accumulator[int] | None, total: int
+) -> Iterator[None]:
     """Report while the job runs, whenever the count has changed, and once at its end.
 
     Spark counts a group as done when the task it belongs to ends.
     """
-    if progress is None or done is None:
+    if progress is None or done is None or failed is None:
         yield
         return
     ended = threading.Event()
@@ -32,14 +47,57 @@ def reporting(progress: Progress | None, done: Accumulator[int] | None, total: i
         while not ended.wait(INTERVAL):
             if done.value != reported:
                 reported = done.value
-                progress(reported, total)
+                progress(reported, total, failed.value)
 
     watcher = threading.Thread(target=watch, name="evenlag-progress", daemon=True)
-    progress(0, total)
+    progress(0, total, 0)
     watcher.start()
     try:
         yield
     finally:
         ended.set()
         watcher.join()
-    progress(total, total)
+    progress(total, total, failed.value)
+
+
+class _Rate(TextColumn):
+    """Steps a second since the beginning."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def render(self, task: Task) -> Text:
+        rate = task.completed / task.elapsed if task.elapsed and task.completed else None
+        return Text("" if rate is None else f"{rate:,.1f}/s", style="progress.data.speed")
+
+
+@contextmanager
+def progress_bar(what: str = "groups", console: Console | None = None) -> Iterator[Callable[..., None]]:
+    """Show a bar in a terminal or a notebook, and nothing elsewhere: how many are done, rate, time left, failures.
+
+    Parameters
+    ----------
+    what : str
+        What is counted.
+    console : rich.console.Console, optional
+        By default standard error.
+
+    Yields
+    ------
+    callable
+        To be called with how many are done, how many there are, and how many failed (default 0); `progress` of
+        `run`, `plans` and `audit`.
+    """
+    console = console or Console(stderr=True)
+    bar = Bar(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(),
+        TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("[red]{task.fields[failures]}"),
+        console=console, transient=True, disable=not (console.is_terminal or console.is_jupyter),
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task(what, total=None, failures="")
+
+        def show(done: int, total: int, failed: int = 0) -> None:
+            bar.update(task, completed=done, total=total, failures=f"{failed:,} failed" if failed else "")
+
+        yield show

@@ -24,6 +24,7 @@ class Replayer:
     options: ReplayOptions
     schema: Any
     done: Counter | None = None
+    failed: Counter | None = None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Replay the groups of one task, whose rows come together."""
@@ -33,6 +34,8 @@ class Replayer:
             yield pa.RecordBatch.from_pylist([document], schema=self.schema)
             if self.done is not None:
                 self.done.add(1)
+            if self.failed is not None and any(row["strategy"] is None for row in document["summary"]):
+                self.failed.add(1)
 
 
 def replay_group(group: str, rows: Sequence[GroupRows], options: ReplayOptions) -> dict[str, Any]:

@@ -111,14 +111,15 @@ def replay(
     options.check()
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
     use_own_python(context)
-    done = context.accumulator(0) if progress is not None else None
+    watched = progress is not None
+    done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
     gathered = gather_groups(fleet.offsets, fleet.members, more=OFFSETS).persist()
     try:
         total = gathered.select("group").distinct().count()
         together = gathered.repartition(fleet.tasks, "group").sortWithinPartitions("group")
-        with reporting(progress, done, total), blamed("the replay"):
-            groups = together.mapInArrow(Replayer(options, schema, done), REPLAYS).persist()
+        with reporting(progress, done, failed, total), blamed("the replay"):
+            groups = together.mapInArrow(Replayer(options, schema, done, failed), REPLAYS).persist()
             groups.count()
     finally:
         gathered.unpersist()

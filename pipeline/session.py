@@ -18,6 +18,7 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.java import java_home
 
 TASKS_PER_CORE = 3
+ATTEMPTS = 3  # at a task; Spark on one machine makes only one unless told
 
 _SETTINGS = {
     "spark.app.name": "evenlag",
@@ -53,7 +54,7 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    chosen = {"spark.master": f"local[{cores or '*'}]"} | _SETTINGS | dict(settings or {})
+    chosen = {"spark.master": f"local[{cores or '*'},{ATTEMPTS}]"} | _SETTINGS | dict(settings or {})
     conf = SparkConf().setAll(list(chosen.items()))
     context = _start(conf)
     use_own_python(context)

@@ -19,7 +19,7 @@ REMEMBERED = 20  # audited snapshots of a group: what is older than all of them 
 
 DUE, WAITS, LATE = "due", "waits", "late"
 TOO_LATE = "came after its snapshot was audited"
-_KEY = ("snapshot_ts", "group")
+KEY = ("snapshot_ts", "group")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 
 
@@ -65,8 +65,8 @@ def with_fates(
         sf.count("*").alias("remembered"),
     )
     keys = (
-        every.dropna(subset=list(_KEY))
-        .groupBy(*_KEY)
+        every.dropna(subset=list(KEY))
+        .groupBy(*KEY)
         .agg(
             sf.count_distinct(LINE).alias("came"),
             sf.max("expected").alias("expected"),
@@ -83,19 +83,19 @@ def with_fates(
     settled = sf.lit(False) if newest is None else sf.col("at") < newest - int(settle * 1e6)
     whole = sf.lit(flush) | _true(told) | _true(overtaken) | _true(settled)
     fates = keys.select(
-        *_KEY,
+        *KEY,
         sf.when(late, LATE).when(whole, DUE).otherwise(WAITS).alias("fate"),
         _true(sf.col("came") < sf.col("expected")).alias("short"),
     )
-    return every.join(fates, on=list(_KEY), how="left").select(
-        LINE, "at", *_KEY, sf.coalesce("fate", sf.lit(DUE)).alias("fate"), _true(sf.col("short")).alias("short")
+    return every.join(fates, on=list(KEY), how="left").select(
+        LINE, "at", *KEY, sf.coalesce("fate", sf.lit(DUE)).alias("fate"), _true(sf.col("short")).alias("short")
     )
 
 
 def latest(audited: DataFrame) -> DataFrame:
     """Keep of each group the latest `REMEMBERED` of its audited snapshots (`AUDITED`)."""
     newest = Window.partitionBy("group").orderBy(_place().desc())
-    return audited.withColumn("nth", sf.row_number().over(newest)).filter(f"nth <= {REMEMBERED}").select(*_KEY)
+    return audited.withColumn("nth", sf.row_number().over(newest)).filter(f"nth <= {REMEMBERED}").select(*KEY)
 
 
 def late_rejects(rows: DataFrame) -> DataFrame:
@@ -116,7 +116,7 @@ def _keyed(rows: DataFrame) -> DataFrame:
     read = Typed(table)
     expected = sf.get_json_object(LINE, "$.snapshot_rows").try_cast("bigint")
     return table.select(
-        LINE, "at", *(read.text(name).alias(name) for name in _KEY), sf.when(expected > 0, expected).alias("expected")
+        LINE, "at", *(read.text(name).alias(name) for name in KEY), sf.when(expected > 0, expected).alias("expected")
     )
 
 

@@ -147,6 +147,14 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
     )
 
 
+def failed(rows: GroupRows, options: Options, want: Want, error: str) -> GroupResult:
+    """Return what becomes of a group that could not be solved at all."""
+    audited = [] if want == "plan" else [_error_row(options.balance, error, 0.0)]
+    for row in audited:
+        row["rejected_rows"] = rows.rejected_rows
+    return GroupResult(rows, ERROR, None, 0.0, error, rows.notes, plan_columns(rows, None), audited)
+
+
 def plan_columns(rows: GroupRows, plan: Plan | None) -> PlanColumns:
     """Return the rows of a plan; without one nobody gets anything and `move` is null."""
     size = len(rows.lags)

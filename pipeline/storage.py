@@ -14,6 +14,8 @@ from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
 
+OLD = ".old"  # what a folder is called while its successor takes its place
+
 
 class Storage:
     """The file system that a path lies in.
@@ -80,6 +82,20 @@ class Storage:
         if not self._files.rename(self._java_path(path), self._java_path(to)):
             raise SourceError(f"{self.path}: cannot be written: {path} could not be renamed to {to}")
 
+    def restore(self) -> None:
+        """Give the folder back its tables where a job was killed between putting these aside and its own in place."""
+        parent, name = str(self._java_path(self.path).getParent()), str(self._java_path(self.path).getName())
+        if (
+            self.exists(self.path)
+            or not self.exists(parent)
+            or self._files.getFileStatus(self._java_path(parent)).isFile()
+        ):
+            return
+        for other in self.names(parent) or ():
+            if other.startswith(f"{name}.") and other.endswith(OLD):
+                self.rename(f"{parent}/{other}", self.path)
+                return
+
     def remove(self, path: str) -> None:
         """Remove a folder with all it holds, if it is there."""
         self._files.delete(self._java_path(path), True)
@@ -107,8 +123,9 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
     """
     storage = Storage(spark, out)
     mark = uuid.uuid4().hex[:8]
-    aside, old = f"{storage.path}.{mark}.part", f"{storage.path}.{mark}.old"
+    aside, old = f"{storage.path}.{mark}.part", f"{storage.path}.{mark}{OLD}"
     with blamed(out):
+        storage.restore()
         held = storage.names(storage.path)
         foreign = sorted(set(held or ()) - set(tables))
         if foreign:

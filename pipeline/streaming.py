@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.pipeline.batch import run
+from evenlag.pipeline.batch import TABLES, run
 from evenlag.pipeline.commits import STATE, Commits
 from evenlag.pipeline.kafka import connected, record_text, topic_options
-from evenlag.pipeline.snapshots import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
+from evenlag.pipeline.snapshots import AUDITED, DUE, KEY, LATE, ROWS, WAITS, late_rejects, latest, with_fates
 from evenlag.pipeline.solving import Options
 from evenlag.pipeline.sources import json_table
 from evenlag.pipeline.storage import Storage, blamed
 from evenlag.pipeline.typed import LINE
 
 CHECKPOINT = "_checkpoint"
-TABLES = ("plans", "audit", "rejects")
 
 
 @dataclass(frozen=True)
@@ -204,11 +204,12 @@ class _Job:
 
     def __call__(self, records: DataFrame, number: int) -> None:
         """Take in a micro-batch, unless it was committed before Spark could note that."""
-        if number <= self._commits.position:
+        here = self._commits.position
+        if number <= here:
             return
         try:
-            if number != self._commits.position + 1:
-                raise SourceError(f"{self._commits.path}: batch {self._commits.position + 1} is missing before {number}")
+            if number != here + 1:
+                raise SourceError(f"{self._commits.path}: batch {here + 1} of the stream was left out before {number}")
             folder = self._commits.begin()
             # Read from Kafka once: what follows looks at the rows several times.
             rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
@@ -226,38 +227,37 @@ class _Job:
             self._take(self._commits.begin(), rows, self._commits.position, flush=True)
 
     def _take(self, folder: str, rows: DataFrame, position: int, flush: bool = False) -> None:
+        """Write what comes of new rows and of those that waited, and commit it."""
         started, spark = time.monotonic(), self._spark
         waiting, audited = self._state("waiting", ROWS), self._state("audited", AUDITED)
-        count, newest = rows.agg(sf.count("*"), sf.max("at")).first() or (0, None)
+        came, newest = rows.agg(sf.count("*"), sf.max("at")).first() or (0, None)
         before = waiting.count()
-        fates = with_fates(rows, waiting, audited, newest=newest, settle=self._settle, flush=flush)
-        fates.write.parquet(f"{folder}/_fates")
+        with_fates(rows, waiting, audited, newest=newest, settle=self._settle, flush=flush).write.parquet(
+            f"{folder}/_fates"
+        )
         fates = spark.read.parquet(f"{folder}/_fates")
-        counts = {row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()}
+        counts = Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
-        keys = due.dropna(subset=["snapshot_ts", "group"]).groupBy("snapshot_ts", "group").agg(sf.max("short").alias("short"))
-        snapshots, short = keys.agg(sf.count("*"), sf.count_if("short")).first() or (0, 0)
-        plans, rejects, failed = 0, counts.get(LATE, 0), 0
-        if DUE in counts:
-            table = json_table(due.select(LINE), "offsets")
-            summary = run(spark, table, out=f"{folder}/_job", **self._parameters)
-            plans, rejects, failed = summary.plans, rejects + summary.rejects, summary.statuses.get("ERROR", 0)
+        plans, rejects, failed = 0, counts[LATE], 0
+        if counts[DUE]:
+            summary = run(spark, json_table(due.select(LINE), "offsets"), out=f"{folder}/_job", **self._parameters)
             self._commits.adopt(f"{folder}/_job")
-        if LATE in counts:
+            plans, rejects, failed = summary.plans, rejects + summary.rejects, summary.statuses.get("ERROR", 0)
+        if counts[LATE]:
             late_rejects(late).write.mode("append").parquet(f"{folder}/rejects")
-        if plans + rejects + counts.get(WAITS, 0) != count + before:
+        if plans + rejects + counts[WAITS] != came + before:
             raise SourceError(
-                f"{count} rows came and {before} waited, but {plans + rejects} went out and {counts.get(WAITS, 0)} "
-                "wait; please report this"
+                f"{came} rows came and {before} waited, but {plans + rejects} went out and {counts[WAITS]} wait; "
+                "please report this"
             )
         waits.select(LINE, "at").write.parquet(f"{folder}/{STATE}/waiting")
-        latest(audited.unionByName(keys.drop("short"))).write.parquet(f"{folder}/{STATE}/audited")
+        snapshots = due.dropna(subset=list(KEY)).groupBy(*KEY).agg(sf.max("short").alias("short"))
+        latest(audited.unionByName(snapshots.drop("short"))).write.parquet(f"{folder}/{STATE}/audited")
+        audits, short = snapshots.agg(sf.count("*"), sf.count_if("short")).first() or (0, 0)
         self._commits.commit(position)
+        seconds = time.monotonic() - started
         self._report(
-            Batch(
-                self._commits.number, count, snapshots, short, plans, rejects, counts.get(WAITS, 0), failed,
-                time.monotonic() - started,
-            )
+            Batch(self._commits.number, came, audits, short, plans, rejects, counts[WAITS], failed, seconds)
         )  # fmt: skip
 
     def _state(self, table: str, ddl: str) -> DataFrame:

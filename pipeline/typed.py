@@ -13,6 +13,19 @@ _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
+def row_text(df: DataFrame) -> Column:
+    """The text of a row that `Typed.select` gave: JSON, or the line itself where the reader has it."""
+    fields = df.schema["row"].dataType.names  # type: ignore[attr-defined]
+    texts = [sf.col("row").getField(name) for name in (LINE, MALFORMED) if name in fields]
+    kept = sf.struct(*(sf.col("row").getField(name).alias(name) for name in fields if name not in (LINE, MALFORMED)))
+    return sf.coalesce(*texts, sf.to_json(kept, {"ignoreNullFields": "false", "timestampFormat": _TIME}))
+
+
+def _holds_map(kind: types.DataType) -> bool:
+    """Whether Spark cannot hash it."""
+    return "map<" in kind.simpleString() or "variant" in kind.simpleString()
+
+
 class Typed:
     """Columns of a table as the type they should have: null where absent, empty or not of that type."""
 
@@ -22,14 +35,15 @@ class Typed:
         self.malformed = sf.col(MALFORMED).isNotNull() if MALFORMED in self._types else sf.lit(False)
 
     def select(self, named: dict[str, Column]) -> DataFrame:
-        """Select columns, and before them the row as it came."""
-        own = {MALFORMED, LINE}
-        fields = [sf.col(f"`{name}`") for name in self._df.columns if name not in own]
-        texts = [sf.col(name) for name in (LINE, MALFORMED) if name in self._types]
-        row = sf.coalesce(
-            *texts, sf.to_json(sf.struct(*fields), {"ignoreNullFields": "false", "timestampFormat": _TIME})
+        """Select columns, and before them the row as it came (`row_text`), and a hash of it."""
+        names = self._df.columns
+        plain = [sf.col(f"`{name}`") for name in names if not _holds_map(self._df.schema[name].dataType)]
+        others = [sf.to_json(sf.col(f"`{name}`")) for name in names if _holds_map(self._df.schema[name].dataType)]
+        row = sf.struct(*(sf.col(f"`{name}`") for name in names))
+        mark = sf.xxhash64(*plain, *others)
+        return self._df.select(
+            row.alias("row"), mark.alias("mark"), *(column.alias(name) for name, column in named.items())
         )
-        return self._df.select(row.alias("row"), *(column.alias(name) for name, column in named.items()))
 
     def present(self, name: str) -> Column:
         """Whether the column says anything."""

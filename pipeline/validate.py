@@ -9,9 +9,10 @@ from evenlag.errors import SourceError
 from evenlag.model.parse import LARGEST_WEIGHT, MAX_PARTITION
 from evenlag.pipeline.group import OFFSETS
 from evenlag.pipeline.lags import first_reason, with_lags
+from evenlag.pipeline.placing import TASK, Placing
 from evenlag.pipeline.schemas import REJECTS, columns
 from evenlag.pipeline.tables import TABLES, TableKind
-from evenlag.pipeline.typed import Typed
+from evenlag.pipeline.typed import Typed, row_text
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
@@ -33,14 +34,14 @@ def require_columns(df: DataFrame, kind: TableKind) -> None:
         raise SourceError(f"the {kind} table has no column {', '.join(missing)}; its columns are {known}")
 
 
-def count_groups(df: DataFrame) -> int:
-    """Count the groups of an offsets table, once for each snapshot they are in."""
+def group_sizes(df: DataFrame) -> DataFrame:
+    """Count the rows of each group of an offsets table, for each snapshot it is in: `snapshot_ts, group, rows`."""
     read = Typed(df)
     keys = df.select(*(read.text(name).alias(name) for name in ("snapshot_ts", "group")))
-    return keys.dropna().distinct().count()
+    return keys.dropna().groupBy("snapshot_ts", "group").agg(sf.count("*").alias("rows"))
 
 
-def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame:
+def check_offsets(df: DataFrame, auto_offset_reset: str = "latest", placing: Placing | None = None) -> DataFrame:
     """Type the rows of an offsets table, work out their lags, and say what is wrong with each.
 
     Parameters
@@ -49,6 +50,8 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame
         An offsets table; its columns may be text or typed, and all but the required ones may be absent.
     auto_offset_reset : str
         The reset rule where a row names none.
+    placing : Placing, optional
+        Where each group is to be solved: then its rows are there already, and `task` says where.
 
     Returns
     -------
@@ -78,16 +81,16 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame
     )
     typed = read.select(names | numbers | {"unread": unread})
     checked = with_lags(typed, auto_offset_reset).select(
-        *("snapshot_ts", "group", "topic", "consumer_id", *OFFSETS, "row"),
+        *("snapshot_ts", "group", "topic", "consumer_id", *OFFSETS, "row", "mark"),
         sf.col("partition").try_cast("int").alias("partition"),
         *(sf.when(sf.col("unread").isNull(), sf.col(name)).alias(name) for name in ("lag", "clamped")),
         sf.coalesce("unread", "reason").alias("reason"),
     )
     key, content = ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id")
-    return _without_copies(checked, key, content, "partition")
+    return _without_copies(checked, key, content, "partition", placing)
 
 
-def check_members(df: DataFrame) -> DataFrame:
+def check_members(df: DataFrame, placing: Placing | None = None) -> DataFrame:
     """Type the rows of a members table, and say what is wrong with each.
 
     Returns
@@ -121,7 +124,8 @@ def check_members(df: DataFrame) -> DataFrame:
         ]
     )
     content = {"topics": topics, "weight": weight} | numbers
-    return _without_copies(read.select(names | content | {"reason": reason}), tuple(names), tuple(content), "member")
+    checked = read.select(names | content | {"reason": reason})
+    return _without_copies(checked, tuple(names), tuple(content), "member", placing)
 
 
 def rejects(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:
@@ -143,18 +147,23 @@ def _rejects(checked: DataFrame, source: str) -> DataFrame:
     return filled.select(*columns(REJECTS))
 
 
-def _without_copies(checked: DataFrame, key: tuple[str, ...], content: tuple[str, ...], what: str) -> DataFrame:
+def _without_copies(
+    checked: DataFrame, key: tuple[str, ...], content: tuple[str, ...], what: str, placing: Placing | None
+) -> DataFrame:
     """Of rows with one key that say the same keep one; where they contradict one another reject them all."""
-    copies = Window.partitionBy(*key, "reason")
+    # By snapshot and group, so that what follows finds them together.
+    spread = checked.repartition("snapshot_ts", "group") if placing is None else placing.spread(checked)
+    place = () if placing is None else (TASK,)
+    # Which of the copies stays must not depend on their order: the one with the least hash.
+    copies = Window.partitionBy(*place, *key, "reason").orderBy("mark")
+    everyone = copies.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     said = sf.struct(*content)
-    differ = ~sf.min(said).over(copies).eqNullSafe(sf.max(said).over(copies))
-    # Which of the copies stays must not depend on their order: the one whose text has the least hash.
-    nth = sf.row_number().over(copies.orderBy(sf.xxhash64("row")))
+    differ = ~sf.min(said).over(everyone).eqNullSafe(sf.max(said).over(everyone))
+    nth = sf.row_number().over(copies)
     reason = sf.coalesce(
         "reason",
         sf.when(differ, sf.lit(f"several rows for this {what}, and they differ")),
         sf.when(nth > 1, sf.lit(f"the same row for this {what} again")),
     )
-    # By snapshot and group, so that what follows finds them together.
-    spread = checked.repartition("snapshot_ts", "group").withColumn("reason", reason)
-    return spread.withColumn("row", sf.when(sf.col("reason").isNotNull(), sf.col("row")))
+    found = spread.withColumn("reason", reason).drop("mark")
+    return found.withColumn("row", sf.when(sf.col("reason").isNotNull(), row_text(found)))

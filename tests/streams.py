@@ -74,11 +74,16 @@ def kill(process: "subprocess.Popen[str]") -> None:
 
 
 def stream_with_kills(
-    bootstrap: str, out: Path, count: int, groups: int, *, kills: int = 2, seconds: float = 20.0, seed: int | None = None
+    bootstrap: str,
+    out: Path,
+    count: int,
+    groups: int,
+    *,
+    kills: int = 2,
+    seconds: float = 20.0,
+    seed: int | None = None,
 ) -> tuple[list[list[Row]], list[dict[str, Any]]]:
-    """Stream `count` snapshots while they are written, killed at random moments of its work; what was written, and
-    the batches of the last run.
-    """
+    """Stream snapshots while they are written, killed at random moments: what was written, the last run's batches."""
     seed = random.randrange(10**6) if seed is None else seed
     print(f"seed {seed}")
     rng = random.Random(seed)

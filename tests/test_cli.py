@@ -261,7 +261,7 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert summary["rows"] == summary["plans"] + summary["rejects"] == rows
     assert sum(summary["statuses"].values()) == len({row["group"] for row in report["groups"]}) == 8
     assert set(HEURISTICS) < set(report["strategies"])
-    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects"]
+    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects", "summary"]
     refused(evenlag(*words), str(out))
     assert evenlag(*words, "--threads", 2).returncode == 2
 

@@ -1,5 +1,6 @@
 """What an executor does, without Spark; and the Java that Spark needs."""
 
+import itertools
 import os
 import random
 import subprocess
@@ -8,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evenlag.errors import SourceError
 from evenlag.model.problem import NOBODY
+from evenlag.pipeline import arrow, solving
 from evenlag.pipeline import budget as budgets
-from evenlag.pipeline import solving
-from evenlag.pipeline.budget import Budget
+from evenlag.pipeline.budget import Budget, recoverable
 from evenlag.pipeline.group import GroupRows, Member
 from evenlag.pipeline.java import java_home
 from evenlag.pipeline.solving import Options, solve_group
@@ -139,25 +143,91 @@ def test_time_is_shared_by_rounds_of_tasks_and_their_groups(clock: list[float]) 
     assert budget.deadline == 1018.0
     assert budget.task_end(0) == 1009.0  # two rounds of two tasks
     assert budget.task_end(2) == 1018.0
-    assert budget.group(1009.0, 9) == (1.0, False)
-    assert budget.group(1009.0, 9, 0.25) == (0.75, False)
-    assert budget.group(1009.0, 2) == (2.0, False)  # never more than a group may have
-    clock[0] = 1008.999
-    assert budget.group(1009.0, 9) == (budgets.LEAST, False)
+    assert budget.group(1009.0, 8.0) == (1.0, False)
+    assert budget.group(1009.0, 1.0) == (2.0, False)  # never more than a group may have
+    assert budget.group(1009.0, 9.0) == (budgets.LEAST, False)  # the others need all there is
     clock[0] = 1018.0
-    assert budget.group(1018.0, 1) == (budgets.LEAST, True)
+    assert budget.group(1018.0, 0.0) == (budgets.LEAST, True)
+
+
+def task_of(groups: dict[str, list[tuple[int, str | None]]]) -> pa.RecordBatch:
+    """A batch of groups, each of one topic: lags and owners."""
+    rows = [
+        [{"topic": "t", "partition": p, "lag": lag, "consumer_id": owner} for p, (lag, owner) in enumerate(group)]
+        for group in groups.values()
+    ]
+    size = len(groups)
+    return pa.RecordBatch.from_pydict(
+        {
+            "snapshot_ts": ["now"] * size,
+            "group": list(groups),
+            "rows": rows,
+            "members": pa.array([None] * size, pa.list_(pa.struct([("consumer_id", pa.string())]))),
+            "beyond_end": [0] * size,
+            "before_start": [0] * size,
+            "rejected_rows": [0] * size,
+            "predicted": [0] * size,
+            "unrated": [0] * size,
+            "task": [0] * size,
+        }
+    )
+
+
+def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(clock: list[float]) -> None:
+    granted: list[tuple[str, float]] = []
+
+    def solve(rows: GroupRows, *_: Any, time_limit: float, late: bool) -> Any:
+        assert not late
+        granted.append((rows.group, time_limit))
+        clock[0] += time_limit
+        return solve_group(rows, Options(method="range"), "plan", time_limit=1.0)
+
+    even, uneven, hot = (
+        [(10, "a"), (10, "b")],
+        [(500, "a"), (500, "a"), (0, "b"), (0, "b")],
+        [(10_000, "a"), (0, "b")],  # nothing can be done about one hot partition
+    )
+    schema = pa.schema([("group", pa.string()), ("status", pa.string())])
+    budget = Budget(group_limit=2.0, deadline=1002.5, tasks=1, slots=1)
+    solver = arrow.Solver(Options(), budget, "plan", schema, solve=solve)
+    batches = list(solver([task_of({"even": even, "hot": hot}), task_of({"uneven": uneven, "more": uneven * 20})]))
+    assert [name for name, _ in granted] == ["more", "uneven", "even", "hot"]
+    seconds = dict(granted)
+    assert seconds["more"] == 2.0
+    assert 0.4 < seconds["uneven"] < 0.5  # but for what the two others need
+    assert 0 < seconds["hot"] < 0.1
+    assert clock[0] <= 1002.5
+    assert sum(batch.num_rows for batch in batches) == 4
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 2)), min_size=1, max_size=5), st.integers(3, 4))
+def test_what_may_be_recovered_is_no_less_than_what_any_plan_recovers(
+    partitions: list[tuple[int, int]], members: int
+) -> None:
+    lags, holders = (np.array(column, dtype=np.int64) for column in zip(*partitions, strict=True))
+
+    def spread(plan: tuple[int, ...]) -> int:
+        loads = [
+            sum(lag for lag, holder in zip(lags.tolist(), plan, strict=True) if holder == m) for m in range(members)
+        ]
+        return max(loads) - min(loads)
+
+    today = spread(tuple(holders.tolist()))
+    best = min(spread(plan) for plan in itertools.product(range(members), repeat=len(lags)))
+    assert today - best <= recoverable(lags, holders, members) <= today
 
 
 def test_deterministic_limits_do_not_follow_the_clock_until_the_deadline(clock: list[float]) -> None:
     budget = share(20.0, deterministic=True)
-    assert budget.group(budget.task_end(0), 1000) == (2.0, False)
+    assert budget.group(budget.task_end(0), 1000.0) == (2.0, False)
     clock[0] = 1018.0
-    assert budget.group(budget.task_end(0), 1000) == (budgets.LEAST, True)
+    assert budget.group(budget.task_end(0), 1000.0) == (budgets.LEAST, True)
 
 
 def test_without_a_limit_every_group_gets_its_own() -> None:
     budget = share(None)
-    assert budget.group(budget.task_end(0), 1000) == (2.0, False)
+    assert budget.group(budget.task_end(0), 1000.0) == (2.0, False)
 
 
 # ---- Java ---------------------------------------------------------------------------------------------------------

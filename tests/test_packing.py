@@ -76,7 +76,7 @@ def check(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> N
 
 
 @given(OFFSETS, st.integers(1, 20), TOLERANCES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_everything_is_read_once_in_even_tasks(offsets: Offsets, tasks: int, tolerance: float) -> None:
     packing = pack_offset_ranges(offsets, tasks, tolerance=tolerance)
     check(packing, offsets, tasks, tolerance)
@@ -162,7 +162,7 @@ def fits_at_home(offsets: Offsets, where: dict[tuple[str, int], set[int]], tasks
 
 
 @given(st.data(), OFFSETS, st.integers(1, 6), st.integers(1, 6), TOLERANCES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_what_fits_where_it_was_read_stays(
     data: st.DataObject, before: Offsets, tasks_before: int, tasks: int, tolerance: float
 ) -> None:
@@ -182,7 +182,7 @@ def test_what_fits_where_it_was_read_stays(
     st.lists(st.tuples(st.integers(1, 12), st.sets(st.integers(0, 3))), min_size=1, max_size=8),
     st.sampled_from([0, 0.1, 0.3, 1]),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_cuts_move_so_that_partitions_need_not(drawn: list[tuple[int, set[int]]], tolerance: float) -> None:
     offsets = {("t", p): (0, size) for p, (size, _) in enumerate(drawn)}
     previous = [[("t", p) for p, (_, tasks) in enumerate(drawn) if task in tasks] for task in range(4)]

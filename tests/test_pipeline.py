@@ -1,19 +1,36 @@
 """Tables in, tables out, on a real local Spark."""
 
 import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from fleet import BROKEN, MEMBER_NAMES, OFFSET_NAMES, TS, break_rows, fleet, write_csv, write_jsonl
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql import functions as sf
+from pyspark.sql import types
+from pyspark.sql.pandas.types import to_arrow_schema
 from test_lag import ROWS
 
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
+from evenlag.pipeline.arrow import Solver
+from evenlag.pipeline.budget import Budget
+from evenlag.pipeline.jobs import check_tables, gather_groups, retried, solve_groups
+from evenlag.pipeline.schemas import GROUPS
+from evenlag.pipeline.session import use_own_python
+from evenlag.pipeline.solving import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -289,12 +306,12 @@ def test_twice_the_same_but_for_seconds(spark: "SparkSession", tmp_path: Path) -
 
 def test_every_group_has_a_plan_however_short_the_time(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 30)
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[int, int, int]] = []
     made = pipeline.plans(offsets, members, time_limit=0.5, progress=lambda *said: seen.append(said))
     assert made.count() == 30 * 12
     assert made.filter("consumer_id is null").count() == 0
-    assert seen[0] == (0, 30)
-    assert seen[-1] == (30, 30)
+    assert seen[0] == (0, 30, 0)
+    assert seen[-1] == (30, 30, 0)
     made.unpersist()
 
 
@@ -304,6 +321,44 @@ def test_audit_alone(spark: "SparkSession") -> None:
     strategies = {row["strategy"] for row in audited.filter("`group` = 'g000'").collect()}
     assert {"current", "optimal", "range", "lag-aware"} <= strategies
     assert audited.filter("strategy = 'optimal'").count() == 2 * 4
+
+
+def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = tables(spark, 9)
+    out = tmp_path / "out"
+    pipeline.run(spark, offsets, members, out=out, group_time_limit=0.2)
+    audited = [row.asDict() for row in spark.read.parquet(f"{out}/audit").collect()]
+    best = {(row["group"], row["balance"]): row for row in audited if row["strategy"] == "optimal"}
+    for row in spark.read.parquet(f"{out}/summary/strategies").collect():
+        mine = [each for each in audited if each["strategy"] == row["strategy"]]
+        excess = sorted(each["excess"] for each in mine if each["excess"] is not None)
+        shares = [
+            each["excess"] / max(best[each["group"], each["balance"]]["makespan"], 1)
+            for each in mine
+            if each["excess"] is not None
+        ]
+        assert (row["groups"], row["broken"]) == (len(mine), len(mine) - len(excess))
+        assert row["optimal"] == sum(each <= 0 for each in excess) == row["optimal_share"] * len(mine)
+        if excess:
+            assert row["excess_median"] == statistics.median(excess)
+            assert row["excess_max"] == excess[-1]
+            assert row["share_p90"] == pytest.approx(np.quantile(shares, 0.9))
+            assert row["share_p99"] == pytest.approx(np.quantile(shares, 0.99))
+    today = {row["group"]: row for row in audited if row["strategy"] == "current"}
+    groups = spark.read.parquet(f"{out}/summary/groups").collect()
+    assert len(groups) == 9
+    for row in groups:
+        optimum = best[row["group"], "both"]
+        assert row["recoverable"] == today[row["group"]]["spread"] - optimum["spread"]
+        assert row["drain_saved"] == today[row["group"]]["makespan"] - optimum["makespan"]
+        assert row["binding"] == optimum["binding"]
+    gains = [row["recoverable"] for row in groups]
+    assert gains == sorted(gains, reverse=True)
+    held = Counter(
+        (row["balance"], each) for row in best.values() for each in (row["binding"] or "").split(";") if each
+    )
+    binding = spark.read.parquet(f"{out}/summary/binding").collect()
+    assert {(row["balance"], row["binding"]): row["groups"] for row in binding} == held
 
 
 def test_wrong_options_are_said_at_once(spark: "SparkSession") -> None:
@@ -322,7 +377,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     out = tmp_path / "out"
     out.mkdir()
     pipeline.run(spark, offsets, members, out=out, **QUICK)  # an empty folder will do
-    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects"]
+    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects", "summary"]
     assert spark.read.parquet(f"{out}/rejects").count() == 0
     with pytest.raises(SourceError, match="exists already"):
         pipeline.run(spark, offsets, members, out=out, **QUICK)
@@ -331,7 +386,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is none of plans, audit, rejects"):
+    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is none of plans, audit, rejects, summary"):
         pipeline.run(spark, offsets, members, out=out, overwrite=True, **QUICK)
     assert (out / "notes.txt").read_text() == "mine"
 
@@ -343,3 +398,89 @@ def test_a_place_that_cannot_be_written_is_named(spark: "SparkSession", tmp_path
         with pytest.raises(SourceError, match="file"):
             pipeline.run(spark, offsets, members, out=out, **QUICK)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_poisoned_row_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = tables(spark, 3)
+    out = tmp_path / "out"
+    pipeline.run(spark, offsets, members, out=out, **QUICK)
+    before = rows(spark.read.parquet(f"{out}/plans"))
+    end = sf.when(sf.col("group") == "g001", sf.raise_error(sf.lit("poisoned"))).otherwise(sf.col("log_end_offset"))
+    poisoned = offsets.withColumn("log_end_offset", end.cast("bigint"))
+    with pytest.raises(SourceError, match="poisoned"):
+        pipeline.run(spark, poisoned, members, out=out, overwrite=True, **QUICK)
+    assert rows(spark.read.parquet(f"{out}/plans")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_was_put_aside_comes_back(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = tables(spark, 2)
+    out = tmp_path / "out"
+    pipeline.run(spark, offsets, members, out=out, **QUICK)
+    out.rename(tmp_path / "out.0123abcd.old")  # a job was killed just then
+    with pytest.raises(SourceError, match="exists already"):
+        pipeline.run(spark, offsets, members, out=out, **QUICK)
+    assert spark.read.parquet(f"{out}/plans").count() == 24
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession", tmp_path: Path, always: bool) -> None:
+    mark = tmp_path / "killed"
+
+    def deadly(group: Any, *arguments: Any, **limits: Any) -> Any:
+        import os
+        import signal
+
+        from evenlag.pipeline.solving import solve_group
+
+        if group.group == "g002" and (always or not mark.exists()):
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return solve_group(group, *arguments, **limits)
+
+    offsets, members = tables(spark, 5)
+    fleet_ = check_tables(offsets, members, "latest", 2)
+    schema = to_arrow_schema(types.StructType.fromDDL(GROUPS))
+    use_own_python(spark.sparkContext)
+    budget = Budget(group_limit=0.2, tasks=2)
+    solver = Solver(Options(method="lag-aware"), budget, "both", schema, retried=retried, solve=deadly)
+    solved = {
+        row["group"]: row for row in solve_groups(gather_groups(fleet_.offsets, fleet_.members), solver).collect()
+    }
+    assert mark.exists()
+    assert sorted(solved) == [f"g{g:03}" for g in range(5)]
+    assert {len(row["plan"]) for row in solved.values()} == {12}
+    failed = {name: row["error"] for name, row in solved.items() if row["error"]}
+    assert failed == ({"g002": "its process ended with signal 9: out of memory, or a crash"} if always else {})
+    if always:
+        assert [row["status"] for row in solved["g002"]["audit"]] == ["ERROR"]
+
+
+def test_a_job_that_is_killed_and_started_again(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = fleet(6)
+    paths = write_csv(tmp_path / "o.csv", offsets, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
+    options = {"deterministic": True, "group_time_limit": 0.5, "gap": 1e-4}
+    code = (
+        "import sys; from evenlag import pipeline\n"
+        "o, m, out = sys.argv[1:]\n"
+        f"pipeline.run(pipeline.local_session(1), o, m, out=out, **{options})\n"
+    )
+    out = tmp_path / "killed" / "out"
+    out.parent.mkdir()
+    job = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, (*paths, out))], start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    try:
+        while job.poll() is None and not list(out.parent.glob("out.*.part/solved")):
+            time.sleep(0.05)
+        time.sleep(random.random())
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+    assert not out.exists() or len(list(out.iterdir())) == 4
+    for place in (out, tmp_path / "whole"):
+        pipeline.run(spark, *paths, out=place, overwrite=True, **options)
+    for name in ("plans", "audit", "rejects"):
+        one, two = (spark.read.parquet(f"{place}/{name}").drop("seconds") for place in (out, tmp_path / "whole"))
+        assert one.collect() == two.collect(), name

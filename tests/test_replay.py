@@ -103,7 +103,7 @@ def assigner(name: str) -> Callable[..., Any]:
 # ---- against plain Python ------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**32),
     st.sampled_from([0, 10, 90]),
@@ -144,7 +144,7 @@ def test_a_replay_is_what_plain_python_makes_of_it(
     assert found.best == min(able, key=lambda row: (row.seconds_above, row.cost, row.moves)).strategy
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_members_read_a_message_of_each_partition_in_turn(seed: int) -> None:
     rng = random.Random(seed)
@@ -181,7 +181,7 @@ def test_a_slow_member_loses_no_part_of_a_message(capacity: Fraction, times: lis
 # ---- what holds of every replay ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_messages_are_conserved_and_moves_need_a_rebalance(seed: int) -> None:
     found = replay(made(random_history(random.Random(seed))), strategies=FAST, capacity=2.5, rebalance_above=0.3)
@@ -194,7 +194,7 @@ def test_messages_are_conserved_and_moves_need_a_rebalance(seed: int) -> None:
             assert (step.moves, step.forced_moves) == (0, 0)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32))
 def test_a_group_in_which_nothing_changes_is_assigned_once(seed: int) -> None:
     found = replay(made(random_history(random.Random(seed), odd=False)), strategies=FAST, capacity=1)
@@ -205,7 +205,7 @@ def test_a_group_in_which_nothing_changes_is_assigned_once(seed: int) -> None:
             assert sum(step.moves + step.forced_moves for step in steps[1:]) == 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32))
 def test_members_that_read_faster_leave_no_more_lag(seed: int) -> None:
     history = made(random_history(random.Random(seed)))

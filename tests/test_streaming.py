@@ -149,10 +149,8 @@ class Model:
         due = []
         for (group, time), mine in list(self.waiting.items()):
             told = max((row["told"] for row in mine if row["told"]), default=None)
-            if told is not None:
-                whole = len({row["id"] for row in mine}) >= told
-            else:
-                whole = time < latest.get(group, -1)
+            came = len({row["id"] for row in mine})
+            whole = time < latest.get(group, -1) if told is None else came >= told
             quiet = bool(rows) and max(row["at"] for row in mine) < newest - self.settle
             if whole or quiet or flush:
                 due += [row["id"] for row in self.waiting.pop((group, time))]

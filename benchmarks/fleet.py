@@ -1,0 +1,137 @@
+"""A fleet on Spark beside the same work in a plain Python loop on one core."""
+
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.instances import lags
+from evenlag import pipeline
+from evenlag.pipeline.group import GroupRows, Member
+from evenlag.pipeline.solving import Options, solve_group
+
+GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10
+MONSTER = (100_000, 1_000)
+SNAPSHOT = "2026-01-01T00:00:00Z"
+GAP, LIMIT = 1e-4, 1.0
+LOOP = 500  # groups that the plain loop is measured on
+CORES = 2
+
+
+def draw(partitions: int, members: int, seed: tuple[int, ...]) -> dict[str, Any]:
+    """One topic with lognormal lags, dealt to owners at random; the columns of its offsets rows."""
+    rng = np.random.default_rng(seed)
+    return {
+        "topic": ["events"] * partitions,
+        "partition": np.arange(partitions),
+        "lag": lags("lognormal", partitions, rng),
+        "consumer_id": [f"m{m:04}" for m in rng.permutation(np.arange(partitions) % members)],
+    }
+
+
+def group_of(name: str, columns: dict[str, Any], members: int) -> GroupRows:
+    """The same as an executor sees it."""
+    size = len(columns["lag"])
+    return GroupRows(
+        SNAPSHOT, name, ("events",), np.zeros(size, dtype=np.int32), columns["partition"], columns["lag"],
+        columns["consumer_id"], tuple(Member(f"m{m:04}") for m in range(members)),
+    )  # fmt: skip
+
+
+def write(folder: Path, groups: dict[str, tuple[dict[str, Any], int]]) -> tuple[Path, Path]:
+    """Write the tables of a fleet as Parquet."""
+    offsets, members = [], []
+    for name, (columns, count) in groups.items():
+        offsets.append(pa.table({"group": [name] * len(columns["lag"]), **columns}))
+        members.append(pa.table({"group": [name] * count, "consumer_id": [f"m{m:04}" for m in range(count)]}))
+    paths = folder / "offsets.parquet", folder / "members.parquet"
+    for path, tables in zip(paths, (offsets, members), strict=True):
+        table = pa.concat_tables(tables)
+        stamp = pa.array([SNAPSHOT] * len(table))
+        pq.write_table(table.add_column(0, "snapshot_ts", stamp), path, row_group_size=50_000)
+    return paths
+
+
+def plain_loop(groups: list[GroupRows]) -> float:
+    """Groups a second that one core audits in a plain Python loop."""
+    options = Options(gap=GAP)
+    solve_group(groups[0], options, "audit", time_limit=LIMIT)
+    started = time.perf_counter()
+    for group in groups:
+        solve_group(group, options, "audit", time_limit=LIMIT)
+    return len(groups) / (time.perf_counter() - started)
+
+
+def peak_megabytes(of: Callable[[str], bool]) -> list[float]:
+    """Peak memory of this process's descendants whose command is as asked, each."""
+    parents, found = {os.getpid()}, []
+    rows = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+        except OSError:  # it has ended
+            continue
+        rows[int(fields["Pid"])] = (int(fields["PPid"]), fields["Name"], float(fields.get("VmHWM", "0").split()[0]))
+    for pid in sorted(rows):
+        parent, name, peak = rows[pid]
+        if parent in parents:
+            parents.add(pid)
+            if of(name):
+                found.append(peak / 1024)
+    return found
+
+
+def fleet(seed: int) -> Iterator[str]:
+    """Groups a second on local Spark and in a plain loop; memory; what one huge group adds."""
+    yield f"## A fleet on Spark: {GROUPS:,} groups × {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
+    yield (
+        f"`pipeline.audit` from Parquet on local[{CORES}] after the session has started, every strategy and the "
+        f"optimum under every balance, gap {GAP:g}, at most {LIMIT:g} s a group; the loop is the same work on "
+        f"{LOOP} of the groups, already in memory, on one core, once before Spark and once after.\n"
+    )
+    drawn = {f"g{i:05}": (draw(PARTITIONS, MEMBERS, (seed, i)), MEMBERS) for i in range(GROUPS)}
+    sample = [group_of(name, *drawn[name]) for name in list(drawn)[:LOOP]]
+    with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
+        tables = write(Path(folder), drawn)
+        before = plain_loop(sample)
+        spark = pipeline.local_session(CORES)
+        spark.range(1).count()
+        seconds = spark_audit(spark, *tables)
+        memory = {
+            "driver (Python)": [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024],
+            "driver and executor (Java)": peak_megabytes(lambda name: name == "java"),
+            "Python workers": peak_megabytes(lambda name: name.startswith("python")),
+        }
+        after = plain_loop(sample)
+        drawn["monster"] = (draw(*MONSTER, (seed, GROUPS)), MONSTER[1])
+        with_monster = spark_audit(spark, *write(Path(folder), drawn))
+        spark.stop()
+    loop = (before + after) / 2
+    yield "| what | groups/s | seconds | × loop |"
+    yield "|---|---|---|---|"
+    yield f"| plain loop, one core | {loop:.0f} ({before:.0f}, {after:.0f}) | {LOOP / loop:.1f} | 1 |"
+    yield f"| Spark | {GROUPS / seconds:.0f} | {seconds:.1f} | {GROUPS / seconds / loop:.2f} |"
+    size = f"{MONSTER[0]:,} × {MONSTER[1]:,}"
+    yield f"| Spark, and one group of {size} | {(GROUPS + 1) / with_monster:.0f} | {with_monster:.1f} | |"
+    yield ""
+    peaks = "; ".join(f"{what} {', '.join(f'{each:.0f}' for each in each_of)}" for what, each_of in memory.items())
+    yield f"The huge group adds {with_monster - seconds:.1f} s. Peak memory in MB, by process: {peaks}."
+
+
+def spark_audit(spark: Any, offsets: Path, members: Path) -> float:
+    """Seconds that the audit of a fleet takes."""
+    started = time.perf_counter()
+    tables = pipeline.read_table(spark, offsets, "offsets"), pipeline.read_table(spark, members, "members")
+    audited = pipeline.audit(*tables, time_limit=None, group_time_limit=LIMIT, gap=GAP)
+    seconds = time.perf_counter() - started
+    failed = audited.filter("error is not null").count()
+    assert not failed, f"{failed} groups failed"
+    audited.unpersist()
+    return seconds

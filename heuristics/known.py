@@ -1,0 +1,71 @@
+"""What several calls on one problem share, each worked out once: count rules, load windows, published plans."""
+
+from __future__ import annotations
+
+import time
+
+from evenlag.errors import EvenlagError
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.bounds import Window, load_window
+from evenlag.model.plan import Plan
+from evenlag.model.problem import Problem
+
+MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
+
+
+class Known:
+    """What is known of one problem; asked for again, the same objects come back.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    seconds : dict of heuristic to float
+        What its plan took when it was made.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._rules: dict[tuple[str, int], CountRule] = {}
+        self._windows: dict[tuple[str, int], Window] = {}
+        self._plans: dict[str, Plan | EvenlagError] = {}
+        self.seconds: dict[str, float] = {}
+
+    def rule(self, balance: str, slack: int = 0) -> CountRule:
+        """Return `count_rule` of the problem, and raise what it raises."""
+        key = (balance, slack)
+        if key not in self._rules:
+            self._rules[key] = count_rule(self.problem, balance, slack)
+        return self._rules[key]
+
+    def window(self, rule: CountRule) -> Window:
+        """Return `load_window` of a rule of the problem."""
+        key = (rule.balance, rule.slack)
+        if key not in self._windows:
+            self._windows[key] = load_window(rule)
+        return self._windows[key]
+
+    def plan(self, heuristic: str) -> Plan:
+        """Return a published heuristic's plan.
+
+        Raises
+        ------
+        EvenlagError
+            The heuristic is not defined for this problem.
+        """
+        said = self._plans.get(heuristic)
+        if said is None:
+            started = time.monotonic()
+            try:
+                said = HEURISTICS[heuristic](self.problem)
+            except EvenlagError as error:
+                said = error
+            self.seconds[heuristic] = time.monotonic() - started
+            if len(self.problem.lags) <= MOST_KEPT:
+                self._plans[heuristic] = said
+        if isinstance(said, EvenlagError):
+            raise said
+        return said

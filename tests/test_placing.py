@@ -1,0 +1,54 @@
+"""Which task solves which group."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenlag.pipeline.placing import COST, COST_PER_ROW, Placing, partition_keys
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 100_000), max_size=60), st.integers(1, 12))
+def test_no_task_has_more_than_its_share_and_one_group(sizes: list[int], tasks: int) -> None:
+    placing = Placing.pack([(("now", f"g{g}"), size) for g, size in enumerate(sizes)], tasks)
+    loads = [0] * tasks
+    for g, size in enumerate(sizes):
+        loads[placing.places["now", f"g{g}"]] += COST + COST_PER_ROW * size
+    assert loads == sorted(loads, reverse=True)  # the costliest first
+    if sizes:
+        largest = COST + COST_PER_ROW * max(sizes)
+        assert max(loads) <= sum(loads) / tasks + largest  # Graham's bound
+        if len(sizes) >= tasks:
+            assert min(loads) > 0
+
+
+@pytest.mark.spark
+def test_every_task_is_a_partition_of_its_own(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    for tasks in (1, 7, 32):
+        keys = partition_keys(tasks)
+        df = spark.createDataFrame([(key,) for key in keys], "task INT").repartition(tasks, "task")
+        found = {
+            row["task"]: row["place"] for row in df.select("task", sf.spark_partition_id().alias("place")).collect()
+        }
+        assert found == {key: place for place, key in enumerate(keys)}
+
+
+@pytest.mark.spark
+def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    placing = Placing(4, {("now", "a"): 2, ("now", "b"): 0})
+    rows = [("now", group) for group in "aabbbcde"] + [("now", None), (None, "a")]
+    spread = placing.spread(spark.createDataFrame(rows, "snapshot_ts STRING, `group` STRING"))
+    found = spread.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
+    assert len(found) == len(rows)
+    places = {(row["snapshot_ts"], row["group"]): row["place"] for row in found}
+    assert (places["now", "a"], places["now", "b"]) == (2, 0)
+    assert len({(row["snapshot_ts"], row["group"], row["place"]) for row in found}) == len(places)

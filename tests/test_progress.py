@@ -1,0 +1,35 @@
+"""The bar: what it says in a terminal, and that it says nothing elsewhere."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from evenlag.pipeline import progress_bar
+
+
+def shown(**console: bool) -> str:
+    text = io.StringIO()
+    with progress_bar("groups", Console(file=text, width=120, **console)) as show:
+        show(0, 40)
+        show(10, 40, 2)
+    return text.getvalue()
+
+
+def test_a_terminal_sees_groups_rate_time_left_and_failures() -> None:
+    said = shown(force_terminal=True)
+    for part in ("groups", "10/40", "/s", "left", "2 failed"):
+        assert part in said
+
+
+def test_elsewhere_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    assert shown() == ""
+
+
+def test_a_notebook_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    began = []
+    monkeypatch.setattr("rich.progress.Progress.start", lambda self: began.append(self.disable))
+    shown(force_jupyter=True)
+    assert began == [False]

@@ -1,0 +1,150 @@
+"""The search over what members may give and take, held against an independent exact solver."""
+
+from random import Random
+from typing import Any
+
+import pytest
+
+import evenlag
+from evenlag.errors import InfeasibleError
+from evenlag.heuristics.transfers import applies, best_transfers
+from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.bounds import load_window
+from evenlag.model.check import violation
+from evenlag.model.objective import Objective, resolve_objective
+from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
+from tests.problems import LAG_KINDS, lags, random_parameters, random_problem, seeds
+
+SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
+
+
+def ask(
+    rule: CountRule, goal: Objective, bound: int, value: int, size: float = 1.0, steps: int = 10**9
+) -> tuple[evenlag.model.plan.Plan | None, int]:
+    window = load_window(rule)
+    low = int(window.low // 1) if goal.kind == "spread" else 0
+
+    def stop() -> bool:
+        nonlocal steps
+        steps -= 1
+        return steps < 0
+
+    return best_transfers(rule, goal, (low, -int(-window.high // 1)), bound, value, stop, size)
+
+
+def group(random: Random, count: int, members: int, kind: str, **more: Any) -> evenlag.Problem:
+    """One topic, most of it owned."""
+    drawn = lags(random, count, kind)
+    names = [f"c{m}" for m in range(members)]
+    owned: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    holders = random.sample(names, random.randint(1, members))  # the others have just joined
+    orphans = random.choice([0, 0.2, 0.5])
+    for p in range(count):
+        if random.random() >= orphans:
+            owned[random.choice(holders)].append(("t", p))
+    return evenlag.Problem.from_lags({"t": drawn}, {name: ["t"] for name in names}, owned=owned, **more)
+
+
+def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any]]:
+    """A group to which the search applies, and parameters."""
+    random = Random(seed)
+    while True:
+        members = random.choice(list(SIZES))
+        count = random.randint(members, SIZES[members])
+        if random.random() < 0.6:
+            caps = {f"c{m}": random.choice([None, count // 2 + 1, count]) for m in range(members)}
+            more = {"max_partitions": caps} if random.random() < 0.2 else {}
+            problem = group(random, count, members, random.choice(LAG_KINDS), **more)
+        else:
+            problem = random_problem(random, partitions=8, members=4, topics=2)
+        parameters = random_parameters(random)
+        try:
+            rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
+            goal = resolve_objective(
+                rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves")
+            )
+        except InfeasibleError:
+            continue
+        if applies(rule, goal):
+            return problem, parameters
+
+
+@pytest.mark.parametrize("seed", seeds(300))
+def test_the_best_transfers_are_the_optimum(seed: int) -> None:
+    problem, parameters = case(seed)
+    random = Random(seed)
+    rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
+    goal = resolve_objective(rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves"))
+    best = int(exhaustive(problem, Goal(**parameters)).objective)
+    least = random.choice([0, best, random.randint(0, best)])
+    for value in (best + 1, best + random.randint(2, 50), 2 * best + 100):
+        plan, bound = ask(rule, goal, least, value)
+        assert plan is not None
+        assert violation(plan, rule, goal) is None
+        assert goal.value(plan) == bound == best
+    if best > least:
+        assert ask(rule, goal, least, best) == (None, best)
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_where_it_ends_early_the_bound_is_true(seed: int) -> None:
+    problem, parameters = case(seed)
+    random = Random(seed)
+    rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
+    goal = resolve_objective(rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves"))
+    best = int(exhaustive(problem, Goal(**parameters)).objective)
+    for size, steps in ((1e-5, 10**9), (random.choice([1e-6, 1e-4]), 50), (1.0, random.randint(0, 20))):
+        plan, bound = ask(rule, goal, 0, 2 * best + 100, size, steps)
+        assert bound <= best
+        assert plan is None or goal.value(plan) == bound == best
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_more_partitions_than_one_word_has_bits(seed: int) -> None:
+    random = Random(seed)
+    members = random.randint(2, 3)
+    problem = evenlag.Problem.from_lags(
+        {"t": [random.randint(0, 50) * 20 for _ in range(70)]},
+        {f"c{m}": ["t"] for m in range(members)},
+        owned={f"c{m}": [("t", p) for p in range(m, 68, members)] for m in range(members)},
+    )
+    parameters = {"stickiness": random.choice([0, 30]), "max_moves": random.randint(1, 2)}
+    rule = count_rule(problem, "both")
+    goal = resolve_objective(rule, **parameters)
+    best = int(by_cp_sat(problem, Goal(**parameters)).objective)
+    plan, bound = ask(rule, goal, 0, best + 500)
+    assert plan is not None
+    assert violation(plan, rule, goal) is None
+    assert goal.value(plan) == bound == best
+
+
+def test_it_applies_only_where_loads_counts_and_moves_are_all_there_is() -> None:
+    members = {"c0": ["t", "u"], "c1": ["t", "u"], "c2": ["t", "u"]}
+    drawn, owned = {"t": [5, 4, 3, 2], "u": [1, 1, 1]}, {"c0": [("t", 0), ("u", 1)]}
+
+    def possible(balance: str = "group", stickiness: float = 1, **changed: Any) -> bool:
+        arguments = {"lags": drawn, "members": members, "owned": owned} | changed
+        rule = count_rule(evenlag.Problem.from_lags(**arguments), balance)
+        return applies(rule, resolve_objective(rule, stickiness=stickiness))
+
+    assert possible()
+    assert not possible("both")
+    assert not possible(stickiness=0.5)
+    assert not possible(owned={})
+    assert not possible(pins=[("t", 0, "c0")])
+    assert not possible(weights={"c0": 2})
+    assert not possible(members=members | {"c2": ["t"]})
+    assert not possible(lags={"t": [2**62] * 4, "u": [1, 1, 1]})
+    assert not possible(lags={"t": [1] * 126, "u": [1, 1, 1]})
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_solve_with_it_finds_the_optimum(seed: int) -> None:
+    problem, parameters = case(1000 + seed)
+    result = evenlag.solve(problem, **parameters, time_limit=20.0)
+    try:
+        best = exhaustive(problem, Goal(**parameters)).objective
+    except Infeasible:
+        pytest.fail("solve found a plan where there is none")
+    assert result.status == "OPTIMAL"
+    assert result.objective == result.bound == best
