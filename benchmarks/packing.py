@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenlag.pipeline import local_session, pack_offset_ranges, read_packing
+from evenlag.pipeline import add_connector, local_session, pack_offset_ranges, read_packing
 from tests.broker import running_broker
-from tests.traffic import SPARK_CONNECTOR, create_topics, produce
+from tests.traffic import create_topics, produce
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,7 +60,7 @@ def packing(seed: int) -> Iterator[str]:
 def reads(seed: int) -> Iterator[str]:
     """Read each topic in each way, in turn."""
     spark = local_session(cores=2)
-    spark.sql(f"ADD JAR ivy://{SPARK_CONNECTOR}")
+    add_connector(spark)
     with running_broker() as broker:
         for nth, (exponent, partitions) in enumerate(READ):
             topic, sizes = f"skewed-{nth}", zipf(exponent, partitions, RECORDS, seed)

@@ -57,28 +57,52 @@ def describe_rows(
     >>> [(row["topic"], row["current_offset"]) for row in describe_rows(text.splitlines(), "offsets", source="text")]
     [('orders', None)]
     """
+    for number, (line, row) in enumerate(describe_lines(lines, kind, source=source, group=group), 1):
+        if line is not None and row is None:
+            raise SourceError(f"{source}, line {number}: does not fit its header; give the text as Kafka printed it")
+        if row is not None:
+            yield row
+
+
+def describe_lines(
+    lines: Iterable[str], kind: Literal["offsets", "members"], *, source: str, group: str | None = None
+) -> Iterator[tuple[str | None, dict[str, str | None] | None]]:
+    """Give for each line of the text the line and its row, or None for both where it says nothing.
+
+    A line that does not fit its header comes without a row. Otherwise as `describe_rows`.
+
+    Raises
+    ------
+    SourceError
+        There is no header.
+    """
     header: list[re.Match[str]] = []
     members: set[tuple[str | None, str]] = set()
-    for number, line in enumerate(lines, 1):
+    for line in lines:
+        row, said = None, False
         if is_header(line, kind):
             header = list(re.finditer(r"\S+", line))
         elif header and line.strip() and not _MESSAGE.match(line):
             fields = _fields(line.rstrip(), header)
-            if fields is None:
-                raise SourceError(
-                    f"{source}, line {number}: does not fit its header; give the text as Kafka printed it"
-                )
-            row = {"group": group} | fields
-            if kind == "members":
-                member, key = row["consumer_id"], (row["group"], row["consumer_id"] or "")
-                if member is not None and key not in members:
-                    members.add(key)
-                    yield row
-            elif row["topic"] is not None:  # Kafka 1 prints members without a partition like this
-                yield row
+            row = None if fields is None else {"group": group} | fields
+            said = row is None or _says(row, kind, members)
+        yield (line, row) if said else (None, None)
     if not header:
         names = ", ".join(sorted(_REQUIRED[kind]))
         raise SourceError(f"{source}: no header with {names}; give the text of `kafka-consumer-groups --describe`")
+
+
+def _says(
+    row: dict[str, str | None], kind: Literal["offsets", "members"], members: set[tuple[str | None, str]]
+) -> bool:
+    """Whether a line is a row of the table; `members` are those that were met."""
+    if kind == "offsets":
+        return row["topic"] is not None  # Kafka 1 prints members without a partition like this
+    member, key = row["consumer_id"], (row["group"], row["consumer_id"] or "")
+    if member is None or key in members:
+        return False
+    members.add(key)
+    return True
 
 
 def _fields(line: str, header: list[re.Match[str]]) -> dict[str, str | None] | None:

@@ -7,7 +7,8 @@ from pyspark.sql import functions as sf
 
 from evenlag.pipeline.schemas import REJECTS, columns
 from evenlag.pipeline.sources import json_table
-from evenlag.pipeline.typed import LINE, Typed
+from evenlag.pipeline.tables import LINE
+from evenlag.pipeline.typed import Typed
 
 ROWS = f"{LINE} STRING, at BIGINT"
 """A row per record: its text and its time in Kafka, microseconds since 1970."""

@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.describing import Describe, names
 from evenlag.pipeline.kafka import connected, is_topic, record_text, topic_options
+from evenlag.pipeline.session import use_own_python
 from evenlag.pipeline.storage import Storage, blamed
-from evenlag.pipeline.tables import TABLES, TableKind
-from evenlag.pipeline.typed import LINE, MALFORMED
+from evenlag.pipeline.tables import LINE, MALFORMED, TABLES, TableKind
 
-FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet"}
+FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
 
 
@@ -25,7 +26,9 @@ def read_table(
     """Read a snapshot table for `check_offsets` or `check_members`.
 
     CSV (with a header; an empty field is null) and JSON Lines come as text, column by column, Parquet in its own
-    types. A line that does not fit the header or is no JSON object has its text in `_corrupt_record`.
+    types. The text of `kafka-consumer-groups --describe --all-groups` (`.txt`) comes as text too; the name of the file
+    is its time (docs/formats.md). A line that does not fit its header or is no JSON object has its text in
+    `_corrupt_record`.
 
     Parameters
     ----------
@@ -49,11 +52,14 @@ def read_table(
             return json_table(records.select(record_text().alias(LINE)), kind)
     storage = Storage(spark, path)
     with blamed(path):
-        form = _format(path, storage.files())
+        files = storage.files()
+        form = _format(path, files)
         if form == "csv":
             return _read_csv(spark, storage.path)
         if form == "json":
             return _read_json(spark, storage.path, kind)
+        if form == "text":
+            return _read_describe(spark, storage.path, kind, lone=len(files or ()) == 1)
         return _read_parquet(spark, storage.path)
 
 
@@ -84,6 +90,13 @@ def _read_csv(spark: SparkSession, path: str) -> DataFrame:
 def _read_json(spark: SparkSession, path: str, kind: TableKind) -> DataFrame:
     lines = spark.read.text(path).filter(sf.trim("value") != "")
     return json_table(lines.select(sf.col("value").alias(LINE)), kind)
+
+
+def _read_describe(spark: SparkSession, path: str, kind: TableKind, *, lone: bool) -> DataFrame:
+    files = spark.read.text(path, wholetext=True).select(sf.col("_metadata.file_path").alias("path"), "value")
+    schema = types.StructType([types.StructField(name, types.StringType()) for name in names(kind)])
+    use_own_python(spark.sparkContext)
+    return files.mapInArrow(Describe(kind, lone), schema)
 
 
 def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:

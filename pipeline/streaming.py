@@ -20,7 +20,7 @@ from evenlag.pipeline.snapshots import AUDITED, DUE, KEY, LATE, ROWS, WAITS, lat
 from evenlag.pipeline.solving import Options
 from evenlag.pipeline.sources import json_table
 from evenlag.pipeline.storage import Storage, blamed
-from evenlag.pipeline.typed import LINE
+from evenlag.pipeline.tables import LINE
 
 CHECKPOINT = "_checkpoint"
 

@@ -55,6 +55,10 @@ MEMBERS = (
 )
 TABLES: dict[TableKind, tuple[Column, ...]] = {"offsets": OFFSETS, "members": MEMBERS}
 
+# Columns beside them, for Spark, which reads lines that are no rows too.
+MALFORMED = "_corrupt_record"  # Spark's own name for the text of a line that it could not read
+LINE = "_line"  # the text of every line, where the reader has it
+
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 _READ_SUFFIXES = (".csv", ".txt", *_JSON_SUFFIXES, ".parquet")
 _HEADER_WITHIN = 50  # lines; before the header of Kafka's text stand only a few notes

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
 
-MALFORMED = "_corrupt_record"  # Spark's own name for the text of a line that it could not read
-LINE = "_line"  # the text of every line, where the reader has it
+from evenlag.pipeline.tables import LINE, MALFORMED
 
 _WHOLE = r"^\s*([+-]?[0-9]{1,40})(\.0*)?\s*$"
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"

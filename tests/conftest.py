@@ -40,7 +40,7 @@ def spark() -> "Iterator[SparkSession]":
 @pytest.fixture(scope="session")
 def kafka_spark(spark: "SparkSession") -> "SparkSession":
     """The same with Spark's Kafka connector, which Spark fetches from Maven Central."""
-    from traffic import SPARK_CONNECTOR
+    from evenlag.pipeline import add_connector
 
-    spark.sql(f"ADD JAR ivy://{SPARK_CONNECTOR}")
+    add_connector(spark)
     return spark

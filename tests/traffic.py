@@ -19,7 +19,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-SPARK_CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"  # the last whose parts are all on Maven Central
 QUIET = {"log_level": 0}
 SETTLE_LIMIT = 60.0  # seconds
 
