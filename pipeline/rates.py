@@ -90,10 +90,13 @@ def _compared(df: DataFrame) -> DataFrame:
 
 
 def _micros(df: DataFrame) -> Column:
-    """Return `model.rates.time_micros` of `snapshot_ts`, whatever the time zone of the session."""
     if isinstance(df.schema["snapshot_ts"].dataType, types.TimestampType):
         return sf.unix_micros("snapshot_ts")
-    text = sf.col("snapshot_ts").cast("string")
+    return text_micros(sf.col("snapshot_ts").cast("string"))
+
+
+def text_micros(text: Column) -> Column:
+    """Return `model.rates.time_micros` of a column of text, whatever the time zone of the session."""
     date, *parts = (sf.regexp_extract(text, TIME, n) for n in range(1, 5))
     others = (
         sf.when(part == "", other).otherwise(part) for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True)

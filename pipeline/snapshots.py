@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from evenlag.pipeline.rates import text_micros
 from evenlag.pipeline.schemas import REJECTS, columns
 from evenlag.pipeline.sources import json_table
 from evenlag.pipeline.tables import LINE
@@ -125,8 +126,8 @@ def _place() -> Column:
     """What snapshots are ordered by: their time, or the number that it is, else as text."""
     text = sf.col("snapshot_ts")
     number = sf.when(text.rlike(_NUMBER), sf.trim(text).try_cast("double"))
-    second = text.try_cast("timestamp").cast("double")
-    return sf.struct(sf.coalesce(number, second, sf.lit(float("-inf"))), text)
+    micros = text_micros(text).cast("double")
+    return sf.struct(sf.coalesce(number, micros, sf.lit(float("-inf"))), text)
 
 
 def _true(condition: Column) -> Column:

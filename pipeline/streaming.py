@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from evenlag.pipeline.storage import Storage, blamed
 from evenlag.pipeline.tables import LINE
 
 CHECKPOINT = "_checkpoint"
+LOOK = 1  # seconds from one look at an idle stream to the next
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,12 @@ auto_offset_reset
         trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": f"{interval} seconds"}
         query = writer.trigger(**trigger).start()
         try:
-            query.awaitTermination()
+            if once:
+                query.awaitTermination()
+            while not query.awaitTermination(LOOK):
+                status = query.status  # idle, not waiting for brokers that do not answer
+                if not status["isTriggerActive"] and not status["isDataAvailable"]:
+                    job.settle()
         except Exception:
             if job.error is not None:  # what Spark says of it is a Java trace
                 raise job.error from None
@@ -182,7 +189,7 @@ def _belong_together(commits: Commits, checkpoint: Storage) -> None:
 
 
 class _Job:
-    """What is done with each micro-batch; Spark calls it from a thread of its own.
+    """What is done with each micro-batch; Spark calls it from a thread of its own, beside that of `settle`.
 
     Attributes
     ----------
@@ -201,28 +208,44 @@ class _Job:
         self._spark, self._commits, self._settle = spark, commits, settle
         self._parameters, self._report = parameters, report
         self.error: Exception | None = None
+        self._lock = threading.Lock()
+        self._last = time.monotonic()
+        state = commits.state
+        self._waiting = 0 if state is None else spark.read.parquet(f"{state}/waiting").count()
 
     def __call__(self, records: DataFrame, number: int) -> None:
         """Take in a micro-batch, unless it was committed before Spark could note that."""
-        here = self._commits.position
-        if number <= here:
-            return
-        try:
-            if number != here + 1:
-                raise SourceError(f"{self._commits.path}: batch {here + 1} of the stream was left out before {number}")
-            folder = self._commits.begin()
-            # Read from Kafka once: what follows looks at the rows several times.
-            rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
-            rows.write.parquet(f"{folder}/_rows")
-            self._take(folder, self._spark.read.parquet(f"{folder}/_rows"), number)
-        except Exception as error:
-            self.error = error
-            raise
+        with self._lock:
+            here = self._commits.position
+            if number <= here:
+                return
+            try:
+                if number != here + 1:
+                    raise SourceError(
+                        f"{self._commits.path}: batch {here + 1} of the stream is missing before {number}"
+                    )
+                folder = self._commits.begin()
+                # Read from Kafka once: what follows looks at the rows several times.
+                rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
+                rows.write.parquet(f"{folder}/_rows")
+                self._take(folder, self._spark.read.parquet(f"{folder}/_rows"), number)
+            except Exception as error:
+                self.error = error
+                raise
+
+    def settle(self) -> None:
+        """Audit what waits if nothing has come for as long as that takes."""
+        with self._lock:
+            if time.monotonic() - self._last > self._settle:
+                self._flush()
 
     def flush(self) -> None:
         """Audit what waits, as whole as it is."""
-        state = self._commits.state
-        if state is not None and self._spark.read.parquet(f"{state}/waiting").count():
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
             rows = self._spark.createDataFrame([], ROWS)
             self._take(self._commits.begin(), rows, self._commits.position, flush=True)
 
@@ -255,7 +278,8 @@ class _Job:
         latest(audited.unionByName(snapshots.drop("short"))).write.parquet(f"{folder}/{STATE}/audited")
         audits, short = snapshots.agg(sf.count("*"), sf.count_if("short")).first() or (0, 0)
         self._commits.commit(position)
-        seconds = time.monotonic() - started
+        self._last, self._waiting = time.monotonic(), counts[WAITS]
+        seconds = self._last - started
         self._report(
             Batch(self._commits.number, came, audits, short, plans, rejects, counts[WAITS], failed, seconds)
         )  # fmt: skip
