@@ -48,13 +48,14 @@ class Commits:
         self.path = self._storage.path
         with blamed(out):
             names = self._storage.names(self.path) or []
-            foreign = [name for name in names if name[0] != "_" and (name not in tables or STATE not in names)]
+            whole = [name for name in names if name.startswith(f"{_WHOLE}-")]
+            known = {*tables} if whole or STATE in names else set()
+            foreign = [name for name in names if name[0] != "_" and name not in known]
             if foreign:
                 raise SourceError(f"{out}: holds {foreign[0]!r}, which is not a stream's; name another folder")
             self._storage.remove(f"{self.path}/{_PART}")
-            for name in names:
-                if name.startswith(f"{_WHOLE}-"):
-                    self._publish(name)
+            for name in whole:
+                self._publish(name)
             # Two states stand side by side where a kill came before the older one was removed.
             self.number, self.position = max(map(_numbers, self._storage.names(self._state()) or ()), default=_NONE)
 

@@ -59,18 +59,19 @@ def producing(bootstrap: str, topic: str, taken: list[list[Row]], seconds: float
         thread.join()
 
 
-def start(topic: str, out: Path, *words: str) -> "subprocess.Popen[str]":
-    """`evenlag stream` in a process group of its own."""
+@contextmanager
+def running(topic: str, out: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """`evenlag stream` in a process group of its own; at the end it is killed with its Java and all they started."""
     command = [sys.executable, "-m", "evenlag", "stream", topic, "--out", str(out), "--interval", "1", "--json", *words]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out.parent
     )
-
-
-def kill(process: "subprocess.Popen[str]") -> None:
-    """Kill -9: the command, its Java and all that belongs to them."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
 
 
 def stream_with_kills(
@@ -90,19 +91,19 @@ def stream_with_kills(
     topic = f"snapshots-{seed}-{count}"
     create_topics(bootstrap, {topic: 3})
     taken = list(snapshots(count, groups))
-    place, words = f"kafka://{bootstrap}/{topic}", ("--group-time-limit", "0.2")
+    place = f"kafka://{bootstrap}/{topic}"
+    words = ("--group-time-limit", "0.05", "--gap", "0.2")  # how good the plans are is not what is looked at
     with producing(bootstrap, topic, taken, seconds, rng) as producer:
         for _ in range(kills):
             before = _progress(out)
-            process = start(place, out, *words)
-            while process.poll() is None and _progress(out) == before:
-                time.sleep(0.02)
-            time.sleep(rng.uniform(0, 8))
-            assert process.poll() is None, process.communicate()
-            kill(process)
+            with running(place, out, *words) as process:
+                while process.poll() is None and _progress(out) == before:
+                    time.sleep(0.02)
+                time.sleep(rng.uniform(0, 8))
+                assert process.poll() is None, process.communicate()
         producer.join()
-    process = start(place, out, *words, "--once")
-    said, wrong = process.communicate(timeout=600)
+    with running(place, out, *words, "--once") as process:
+        said, wrong = process.communicate()
     assert process.returncode == 0, wrong
     return taken, [json.loads(line) for line in said.splitlines()]
 
