@@ -94,10 +94,10 @@ def stream_with_kills(
     place = f"kafka://{bootstrap}/{topic}"
     words = ("--group-time-limit", "0.05", "--gap", "0.2")  # how good the plans are is not what is looked at
     with producing(bootstrap, topic, taken, seconds, rng) as producer:
-        for _ in range(kills):
-            before = _progress(out)
+        for n in range(kills):  # first in the first batch, then when something was committed
+            before = _progress(out, committed=n > 0)
             with running(place, out, *words) as process:
-                while process.poll() is None and _progress(out) == before:
+                while process.poll() is None and _progress(out, committed=n > 0) == before:
                     time.sleep(0.02)
                 time.sleep(rng.uniform(0, 8))
                 assert process.poll() is None, process.communicate()
@@ -108,6 +108,7 @@ def stream_with_kills(
     return taken, [json.loads(line) for line in said.splitlines()]
 
 
-def _progress(out: Path) -> set[str]:
-    """What shows that a batch has begun or was committed."""
-    return {path.name for place in (out, out / "_state") if place.exists() for path in place.iterdir()} - {"_state"}
+def _progress(out: Path, *, committed: bool) -> set[str]:
+    """What shows that a batch was committed, or that one has begun."""
+    place = out / "_state" if committed else out
+    return {path.name for path in place.iterdir()} if place.exists() else set()
