@@ -511,13 +511,11 @@ class _Search:
         """Name the rules whose removal lowers the bound.
 
         A plan of the freed problem below our bound shows that it does, a bound of it no lower that it does not;
-        where neither is found in time, the bounds that need no solver are compared, and likewise where the bound is
-        within the gap that will do.
+        where neither is found in time, or a gap will do, the bounds that need no solver are compared.
         """
         if self.bound == 0:
             return ()
         plain_bound = lower_bound(self._window, self.goal, self.moves_bound)
-        small = 2 * self.bound <= self._enough
         found: list[str] = []
         freed_of = relaxations(self.rule, self.goal)  # each is made only once there is time for it
         while True:
@@ -535,7 +533,7 @@ class _Search:
             freed.until = self.bound
             freed._bounds()
             freed_bound = freed.bound
-            if freed_bound < self.bound and not small and clock.left() > 0:
+            if freed_bound < self.bound and not self.gap_wanted and clock.left() > 0:
                 freed.run(AUTO)
             if self.clock.deterministic and freed.stopped_by == "time":
                 self.notes.append(f"the wall clock, not the work limit, ended the question whether {name} binds")
