@@ -8,10 +8,11 @@ from functools import partial
 
 from evenlag.heuristics.construct import keep_and_deal
 from evenlag.heuristics.evening import even_out
+from evenlag.heuristics.known import Known
 from evenlag.heuristics.relocate import relocate
 from evenlag.model.backends import LARGEST
-from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import Window, load_window
+from evenlag.model.balance import CountRule
+from evenlag.model.bounds import Window
 from evenlag.model.clock import Clock
 from evenlag.model.formulation import boolean_count
 from evenlag.model.move_bounds import MoveBound
@@ -98,14 +99,14 @@ def frontier(
     -------
     Frontier
     """
-    clock = Clock(time_limit, deterministic)
+    clock, known = Clock(time_limit, deterministic), Known(problem)
     by_budget = partial(
-        solve, problem, balance=balance, seed=seed, deterministic=deterministic, threads=threads
+        solve, problem, balance=balance, seed=seed, deterministic=deterministic, threads=threads, known=known
     )  # fmt: skip
     fewest = by_budget(stickiness=FEWEST_MOVES, time_limit=0.15 * time_limit)
     widest = by_budget(stickiness=0, time_limit=0.2 * time_limit)
-    rule = count_rule(problem, balance)
-    window = load_window(rule)
+    rule = known.rule(balance)
+    window = known.window(rule)
     plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
     provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)

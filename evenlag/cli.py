@@ -136,12 +136,17 @@ modelling = _options(
 POSITIVE = click.FloatRange(0, min_open=True)
 
 
+repeating = _options(
+    click.option("--seed", type=int, default=0, show_default=True),
+    click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock."),
+)
+
+
 def limiting(default: float | None, what: str = "Seconds for the whole call.") -> Command:
     """Return the options that every solving command has."""
     return _options(
         click.option("--time-limit", type=POSITIVE, default=default, show_default=default is not None, help=what),
-        click.option("--seed", type=int, default=0, show_default=True),
-        click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock."),
+        repeating,
         click.option("--threads", type=click.IntRange(1), help="For the MIP; default all processors, at most 8."),
     )
 
@@ -370,8 +375,7 @@ def snapshot(
     show_default=True,
     help="Stop within this fraction of the mean load of the bound.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock.")
+@repeating
 @click.option("--json", "json_wanted", is_flag=True, help="Print a JSON object for each batch.")
 def stream(topic: str, out_folder: Path, json_wanted: bool, **parameters: Any) -> None:
     """Plan and audit snapshots as they come through a topic, each once, on Spark; go on after an interruption."""
@@ -421,8 +425,7 @@ def demo(out_folder: Path, group_time_limit: float) -> None:
     show_default=True,
     help="Stop a rebalance by evenlag within this fraction of the mean load of the bound.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock.")
+@repeating
 @click.option("--out", "out_folder", type=FILE, help="Folder for the tables summary and steps.")
 @click.option("--format", "form", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
 @click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")

@@ -289,10 +289,9 @@ class _Search:
         if share * self.clock.worth() < LEAST_FOR_TRANSFERS:
             return
         stop, size = self.clock.stop(share), min(share * self.clock.worth() / FULL_TRANSFERS, 1.0)
-        window = (int(self._wanted[0] // 1), -int(-self._wanted[1] // 1))
-        plan, bound = best_transfers(
-            self.rule, self.goal, window, -int(-self.bound // 1), int(self.value), stop, size
-        )  # fmt: skip
+        low, high = self._wanted
+        window = floor(low), ceil(high)
+        plan, bound = best_transfers(self.rule, self.goal, window, ceil(self.bound), int(self.value), stop, size)
         if plan is not None:
             self.offer(plan, "transfers")
         self._take_bound(bound, "transfers")

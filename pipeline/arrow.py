@@ -57,6 +57,7 @@ class Solver:
         reserved = sum(least_effort(waiting.size) for waiting in rows)
         over = 0.0
         solved: list[GroupResult] = []
+        held = 0  # rows of those
         careful = self.retried is not None and self.retried()
         for position, waiting in enumerate(rows):
             reserved -= least_effort(waiting.size)
@@ -71,9 +72,10 @@ class Solver:
                 self.done.add(1)
             if self.failed is not None and solved[-1].error is not None:
                 self.failed.add(1)
-            if sum(len(result.rows.lags) for result in solved) >= ROWS_PER_BATCH:
+            held += waiting.size
+            if held >= ROWS_PER_BATCH:
                 yield result_batch(solved, self.schema)
-                solved = []
+                solved, held = [], 0
         if solved:
             yield result_batch(solved, self.schema)
         _forget_archives()

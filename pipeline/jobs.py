@@ -21,6 +21,7 @@ from evenlag.pipeline.placing import MOST_PACKED, TASK, Placing
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.rates import with_predicted_lags
 from evenlag.pipeline.schemas import AUDIT, GROUPS, MEMBERS, PLANS, columns
+from evenlag.pipeline.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.session import use_own_python
 from evenlag.pipeline.solving import Options, Want
 
@@ -29,7 +30,6 @@ TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes Python abou
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
 TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
-KEY = ("snapshot_ts", "group")
 T = TypeVar("T")
 
 

@@ -14,7 +14,7 @@ from evenlag.compare.replay_result import Replay, ReplaySummary
 from evenlag.pipeline.arrow import Counter, group_rows
 from evenlag.pipeline.group import GroupRows
 from evenlag.pipeline.history import snapshots
-from evenlag.pipeline.schemas import REPLAY_STEP_FIELDS, REPLAY_SUMMARY_FIELDS, columns
+from evenlag.pipeline.schemas import REPLAY_STEP_FIELDS, REPLAY_SUMMARY_FIELDS, with_doubles
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,6 @@ def document(replayed: Replay) -> dict[str, Any]:
         "capacity_source": replayed.capacity.source,
         "recorded_lag": float(replayed.recorded_lag),
         "notes": list(replayed.notes),
-        "summary": [_doubles(asdict(row), REPLAY_SUMMARY_FIELDS) for row in replayed.summary],
-        "steps": [_doubles(asdict(row), REPLAY_STEP_FIELDS) for row in replayed.steps],
+        "summary": [with_doubles(asdict(row), REPLAY_SUMMARY_FIELDS) for row in replayed.summary],
+        "steps": [with_doubles(asdict(row), REPLAY_STEP_FIELDS) for row in replayed.steps],
     }
-
-
-def _doubles(row: dict[str, Any], ddl: str) -> dict[str, Any]:
-    """Make figures in messages doubles: Arrow refuses whole numbers that a double cannot tell apart."""
-    kinds = zip(columns(ddl), (field.split()[1] for field in ddl.split(", ")), strict=True)
-    doubles = [name for name, kind in kinds if kind == "DOUBLE" and row[name] is not None]
-    return row | {name: float(row[name]) for name in doubles}

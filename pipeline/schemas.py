@@ -5,6 +5,8 @@ numbers are exact up to 2**53. Lags are BIGINT, always exact. `snapshot_ts` is t
 it back in the type it came with.
 """
 
+from typing import Any
+
 PLAN_FIELDS = (
     "topic STRING, partition INT, lag BIGINT, previous_consumer_id STRING, consumer_id STRING, move STRING"
 )  # fmt: skip
@@ -17,6 +19,9 @@ AUDIT_FIELDS = (
 )
 
 KEY = "snapshot_ts STRING, `group` STRING"
+"""A row per group and snapshot."""
+
+KEY_COLUMNS = ("snapshot_ts", "group")
 
 PLANS = f"{KEY}, {PLAN_FIELDS}"
 """A row per accepted offsets row. `consumer_id` is null where nobody subscribes or the group failed; `move` is kept,
@@ -72,6 +77,13 @@ REPLAYS = (
     f"steps ARRAY<STRUCT<{REPLAY_STEP_FIELDS}>>"
 )
 """A row per group as the executors give it."""
+
+
+def with_doubles(row: dict[str, Any], ddl: str) -> dict[str, Any]:
+    """Return a row with its DOUBLE figures as such: Arrow refuses whole numbers that a double cannot tell apart."""
+    kinds = zip(columns(ddl), (field.split()[1] for field in ddl.split(", ")), strict=True)
+    doubles = [name for name, kind in kinds if kind == "DOUBLE" and row[name] is not None]
+    return row | {name: float(row[name]) for name in doubles}
 
 
 def columns(ddl: str) -> list[str]:

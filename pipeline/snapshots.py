@@ -5,24 +5,24 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from evenlag.pipeline import schemas
 from evenlag.pipeline.rates import text_micros
+from evenlag.pipeline.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.schemas import REJECTS, columns
 from evenlag.pipeline.sources import json_table
 from evenlag.pipeline.tables import LINE
-from evenlag.pipeline.typed import Typed
+from evenlag.pipeline.typed import NUMBER, Typed
 
 ROWS = f"{LINE} STRING, at BIGINT"
 """A row per record: its text and its time in Kafka, microseconds since 1970."""
 
-AUDITED = "snapshot_ts STRING, `group` STRING"
+AUDITED = schemas.KEY
 """A row per group and snapshot that was audited."""
 
 REMEMBERED = 20  # audited snapshots of a group: what is older than all of them comes too late, whatever it is
 
 DUE, WAITS, LATE = "due", "waits", "late"
 TOO_LATE = "came after its snapshot was audited"
-KEY = ("snapshot_ts", "group")
-_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 
 
 def with_fates(
@@ -125,7 +125,7 @@ def _keyed(rows: DataFrame) -> DataFrame:
 def _place() -> Column:
     """What snapshots are ordered by: their time, or the number that it is, else as text."""
     text = sf.col("snapshot_ts")
-    number = sf.when(text.rlike(_NUMBER), sf.trim(text).try_cast("double"))
+    number = sf.when(text.rlike(NUMBER), sf.trim(text).try_cast("double"))
     micros = text_micros(text).cast("double")
     return sf.struct(sf.coalesce(number, micros, sf.lit(float("-inf"))), text)
 

@@ -14,6 +14,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
 from evenlag.pipeline.group import GroupRows
+from evenlag.pipeline.schemas import AUDIT_FIELDS, with_doubles
 from evenlag.solve import solve
 
 ERROR = "ERROR"
@@ -21,8 +22,6 @@ NET = 5  # with work limits the clock is a safety net; a machine busy with other
 
 LATE = "the time limit of the whole call was reached: done with the least effort"
 CLOCK = "the wall clock stopped the search before its work limit: another run may differ"
-
-_MESSAGES = ("objective", "bound", "spread", "excess", "bound_excess", "makespan")
 
 Want = Literal["plan", "audit", "both"]
 
@@ -177,9 +176,7 @@ def plan_columns(rows: GroupRows, plan: Plan | None) -> PlanColumns:
 
 
 def _audit_row(row: AuditRow) -> dict[str, Any]:
-    # As the table has them; Arrow refuses whole numbers that a double cannot tell apart.
-    figures = {name: None if (value := getattr(row, name)) is None else float(value) for name in _MESSAGES}
-    return {**vars(row), **figures, "binding": ";".join(row.binding) or None}
+    return {**with_doubles(vars(row), AUDIT_FIELDS), "binding": ";".join(row.binding) or None}
 
 
 def _optimum_status(audited: list[dict[str, Any]], balance: str) -> str:

@@ -17,7 +17,8 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.pipeline.batch import TABLES, run
 from evenlag.pipeline.commits import STATE, Commits
 from evenlag.pipeline.kafka import connected, record_text, topic_options
-from evenlag.pipeline.snapshots import AUDITED, DUE, KEY, LATE, ROWS, WAITS, late_rejects, latest, with_fates
+from evenlag.pipeline.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.snapshots import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
 from evenlag.pipeline.solving import Options
 from evenlag.pipeline.sources import json_table
 from evenlag.pipeline.storage import Storage, blamed

@@ -8,7 +8,7 @@ from pyspark.sql import functions as sf
 from evenlag.pipeline.tables import LINE, MALFORMED
 
 _WHOLE = r"^\s*([+-]?[0-9]{1,40})(\.0*)?\s*$"
-_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
+NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
@@ -66,7 +66,7 @@ class Typed:
             return sf.when(column % 1 == 0, column.try_cast("bigint"))
         if isinstance(kind, types.StringType):
             plain = sf.regexp_extract(column, _WHOLE, 1).try_cast("bigint")
-            real = sf.when(column.rlike(_NUMBER) & column.rlike("[eE]"), sf.trim(column).try_cast("double"))
+            real = sf.when(column.rlike(NUMBER) & column.rlike("[eE]"), sf.trim(column).try_cast("double"))
             return sf.coalesce(plain, sf.when(sf.rint(real) == real, real.try_cast("bigint")))
         if isinstance(kind, types.FractionalType):
             return sf.when(sf.rint(column) == column, column.try_cast("bigint"))
@@ -76,7 +76,7 @@ class Typed:
         """Numbers as DOUBLE."""
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.StringType):
-            return sf.when(column.rlike(_NUMBER), sf.trim(column).try_cast("double"))
+            return sf.when(column.rlike(NUMBER), sf.trim(column).try_cast("double"))
         return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
 
     def names(self, name: str) -> Column:

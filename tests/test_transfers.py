@@ -45,8 +45,8 @@ def group(random: Random, count: int, members: int, kind: str, **more: Any) -> e
     return evenlag.Problem.from_lags({"t": drawn}, {name: ["t"] for name in names}, owned=owned, **more)
 
 
-def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any]]:
-    """A group to which the search applies, and parameters."""
+def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
+    """A group to which the search applies, and parameters, with the rule and the objective that they mean."""
     random = Random(seed)
     while True:
         members = random.choice(list(SIZES))
@@ -66,15 +66,13 @@ def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any]]:
         except InfeasibleError:
             continue
         if applies(rule, goal):
-            return problem, parameters
+            return problem, parameters, rule, goal
 
 
 @pytest.mark.parametrize("seed", seeds(300))
 def test_the_best_transfers_are_the_optimum(seed: int) -> None:
-    problem, parameters = case(seed)
+    problem, parameters, rule, goal = case(seed)
     random = Random(seed)
-    rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
-    goal = resolve_objective(rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves"))
     best = int(exhaustive(problem, Goal(**parameters)).objective)
     least = random.choice([0, best, random.randint(0, best)])
     for value in (best + 1, best + random.randint(2, 50), 2 * best + 100):
@@ -88,10 +86,8 @@ def test_the_best_transfers_are_the_optimum(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", seeds(60))
 def test_where_it_ends_early_the_bound_is_true(seed: int) -> None:
-    problem, parameters = case(seed)
+    problem, parameters, rule, goal = case(seed)
     random = Random(seed)
-    rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
-    goal = resolve_objective(rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves"))
     best = int(exhaustive(problem, Goal(**parameters)).objective)
     for size, steps in ((1e-5, 10**9), (random.choice([1e-6, 1e-4]), 50), (1.0, random.randint(0, 20))):
         plan, bound = ask(rule, goal, 0, 2 * best + 100, size, steps)
@@ -140,7 +136,7 @@ def test_it_applies_only_where_loads_counts_and_moves_are_all_there_is() -> None
 
 @pytest.mark.parametrize("seed", seeds(40))
 def test_solve_with_it_finds_the_optimum(seed: int) -> None:
-    problem, parameters = case(1000 + seed)
+    problem, parameters, *_ = case(1000 + seed)
     result = evenlag.solve(problem, **parameters, time_limit=20.0)
     try:
         best = exhaustive(problem, Goal(**parameters)).objective
