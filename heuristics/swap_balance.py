@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from bisect import bisect
-
 import numpy as np
 
 from evenlag.heuristics import sticky
-from evenlag.heuristics.arrays import same_topics
-from evenlag.model.plan import Plan, by_member
-from evenlag.model.problem import Bools, Index, Ints, Problem
+from evenlag.heuristics.arrays import Whole, same_topics, stable_order
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY, Bools, Index, Ints, Problem
 
-MANY = 48  # lags from which on arrays are faster than lists
+FEW = 64  # partitions a member; up to here all swaps of a pair are tried, beyond, the fitting one is looked up
+AT_ONCE = 2**18  # swaps tried at once
 
 
 def assign(problem: Problem) -> Plan:
-    """Even out the counts as `sticky` does, then swap partitions between the most and the least loaded member.
+    """Even out the counts as `sticky` does, then swap partitions between the most and the least loaded members.
 
-    Each swap is the one that brings their lags closest, one partition for one, each member subscribing to what it
-    gets; where even the largest is too small, the next largest follow at once. A member that no swap relieves is
-    passed over until only such are left; then all are tried again, as long as that brings another swap. With mixed
-    subscriptions the other is the least loaded one with a topic in common.
+    The most loaded is paired with the least, the second most with the second least, and so on; of equal loads the
+    earlier member counts as the larger. Each pair makes the one swap, partition for partition, that brings its loads
+    closest, each member subscribing to what it gets. Then they are paired anew; who has no swap that helps is passed
+    over. When all but one are, all are paired again, as long as that brings the most and the least loaded in. With
+    mixed subscriptions a pair has a topic in common.
 
     References
     ----------
@@ -29,128 +29,148 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    Even counts alone leave 160 messages beside 60; 70 and 10 change places, and then no swap helps.
+    Even counts alone leave 160 messages beside 60; 90 and 50 change places, and then no swap helps.
 
     >>> problem = Problem.from_lags({"t": [90, 50, 70, 10]}, {"c0": ["t"], "c1": ["t"]})
     >>> sticky.assign(problem).loads.tolist()
     [160, 60]
     >>> plan = assign(problem)
     >>> plan.assignment, plan.loads.tolist()
-    ({'c0': [('t', 0), ('t', 3)], 'c1': [('t', 1), ('t', 2)]}, [100, 120])
+    ({'c0': [('t', 1), ('t', 2)], 'c1': [('t', 0), ('t', 3)]}, [120, 100])
     """
     swaps = _Swaps(sticky.assign(problem))
-    swaps.run()
-    return Plan(problem, swaps.member_of)
+    while swaps.bring_in():
+        pass
+    return Plan(problem, swaps.member_of())
 
 
 class _Swaps:
-    """What every member holds, and how much that is."""
+    """Who holds which partitions: slots in a row for each member, as many as it will always have."""
 
     def __init__(self, even: Plan) -> None:
         problem = even.problem
-        self.member_of: Index = even.member_of.copy()
-        self._loads: Ints = even.loads.copy()
-        held = by_member(even.member_of, len(problem.members), problem.assignable)
-        ascending = [here[np.argsort(problem.lags[here], kind="stable")] for here in held]
-        self._items: list[list[int]] = [here.tolist() for here in ascending]
-        self._lags: list[list[int]] = [problem.lags[here].tolist() for here in ascending]
-        self._mixed = not same_topics(problem)
-        self._subscribed = problem.subscribed
-        self._topic_of = problem.topic_of
+        self._even = even.member_of
+        self._counts = even.counts
+        self._first = np.cumsum(self._counts) - self._counts
+        self._holding: Whole = np.flatnonzero(self._counts)
+        self._few = self._counts <= FEW
+        width = int(self._counts[self._few].max(initial=1))
+        self._slots = self._first[:, None] + np.minimum(np.arange(width), self._counts[:, None] - 1)  # repeats the last
+        self._partitions = stable_order(even.member_of)[int((even.member_of == NOBODY).sum()) :]
+        exact = object if 4 * int(even.loads.sum()) >= 2**62 else np.int64
+        self._loads: Ints = even.loads.astype(exact)
+        self._twice: Ints = 2 * problem.lags[self._partitions].astype(exact)  # the lag of each slot, twice
+        self._row: Whole = problem.topic_of[self._partitions].astype(np.int64) * len(self._counts)
+        self._far = 4 * int(even.loads.sum()) + 1  # farther than any swap leads
+        self._able = None if same_topics(problem) else problem.subscribed.ravel()  # at a topic's row, the members
+        self._strangers: Bools | None = None  # (M, M): no topic in common
+        if self._able is not None:
+            subscribed = problem.subscribed.astype(np.float32)
+            strangers = subscribed.T @ subscribed == 0
+            self._strangers = strangers if strangers.any() else None
 
-    def run(self) -> None:
-        """Swap until no swap helps."""
-        while self._round():
-            pass
+    def member_of(self) -> Index:
+        """Return who has each partition, shape (P,)."""
+        member_of = self._even.copy()
+        member_of[self._partitions] = np.repeat(np.arange(len(self._counts)), self._counts)
+        return member_of
 
-    def _round(self) -> bool:
-        """Swap until every member was passed over; say whether there was any swap."""
-        swapped = False
-        holding = np.array([bool(items) for items in self._items], dtype=bool)
-        beyond = int(self._loads.sum()) + 1
-        most, least = np.where(holding, self._loads, -1), np.where(holding, self._loads, beyond)
-        while most.max(initial=-1) > 0:
-            high = int(most.argmax())
-            low = int((np.where(self._shares_a_topic(high), least, beyond) if self._mixed else least).argmin())
-            if self._swap(high, low):
-                swapped = True
-                for m in (high, low):
-                    most[m] = least[m] = self._loads[m]
-            else:
-                most[high] = -1
+    def bring_in(self) -> bool:
+        """Swap until every member is passed over; say whether that brought the most or the least loaded in."""
+        before = self._extremes()
+        left = self._holding
+        while True:
+            left = left[np.argsort(-self._loads[left], kind="stable")]
+            high, low = self._pairs(left)
+            if not len(high):
+                return self._extremes() < before
+            passed_over = np.zeros(len(self._counts), dtype=bool)
+            passed_over[high] = ~self._swap(high, low)
+            left = left[~passed_over[left]]
+
+    def _extremes(self) -> tuple[int, int]:
+        """Return how far apart the most and the least loaded are, and how many they are."""
+        loads = self._loads[self._holding]
+        if not len(loads):
+            return 0, 0
+        most, least = loads.max(), loads.min()
+        return int(most - least), int((loads == most).sum() + (loads == least).sum())
+
+    def _pairs(self, descending: Whole) -> tuple[Whole, Whole]:
+        """Pair the first with the last, the second with the last but one, …; strangers wait for another partner."""
+        half = len(descending) // 2
+        high, low = descending[:half], descending[: -half - 1 : -1]
+        if self._strangers is None:
+            return high, low
+        known = ~self._strangers[high, low]
+        if known.any():
+            return high[known], low[known]
+        pairs: list[tuple[int, int]] = []
+        while len(descending) > 1:
+            first, others = descending[0], descending[1:]
+            able = np.flatnonzero(~self._strangers[first, others])
+            if len(able):
+                pairs.append((first, others[able[-1]]))
+                others = np.delete(others, able[-1])
+            descending = others
+        firsts, lasts = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return firsts, lasts
+
+    def _swap(self, high: Whole, low: Whole) -> Bools:
+        """Make the swap that brings each pair closest; say which pairs had one."""
+        at_once = max(AT_ONCE // self._slots.shape[1] ** 2, 1)
+        few = self._few[high] & self._few[low]
+        if few.all() and len(high) <= at_once:
+            given, taken = self._best_of_all(high, low)
+        else:
+            given, taken = np.full(len(high), -1), np.full(len(high), -1)
+            together = np.flatnonzero(few)
+            for k in range(0, len(together), at_once):
+                at = together[k : k + at_once]
+                given[at], taken[at] = self._best_of_all(high[at], low[at])
+            for k in np.flatnonzero(~few).tolist():
+                given[k], taken[k] = self._best_by_search(int(high[k]), int(low[k]))
+        swapped: Bools = np.asarray(given >= 0)
+        given, taken = given[swapped], taken[swapped]
+        moved = (self._twice[given] - self._twice[taken]) // 2
+        self._loads[high[swapped]] -= moved
+        self._loads[low[swapped]] += moved
+        for held in (self._partitions, self._twice, self._row):
+            held[given], held[taken] = held[taken], held[given]
         return swapped
 
-    def _shares_a_topic(self, m: int) -> Bools:
-        shared: Bools = np.asarray(self._subscribed[self._subscribed[:, m]].any(axis=0))
-        return shared
+    def _best_of_all(self, high: Whole, low: Whole) -> tuple[Whole, Whole]:
+        """Return which slots of the pairs change places so that their loads come closest; −1: no swap helps.
 
-    def _swap(self, high: int, low: int) -> bool:
-        """Swap what brings two members closest; say whether any swap does."""
-        difference = int(self._loads[high]) - int(self._loads[low])
-        if self._mixed:
-            gives, takes = self._places(high, low), self._places(low, high)
-            more, less = ([self._lags[m][i] for i in at] for m, at in ((high, gives), (low, takes)))
-            if found := _best_swap(more, less, difference):
-                self._exchange(high, low, gives[found[0]], takes[found[1]])
-            return found is not None
-        more, less = self._lags[high], self._lags[low]
-        swapped = False
-        while 0 < 2 * (more[-1] - less[0]) <= difference:  # even the largest is too small
-            difference -= 2 * (more[-1] - less[0])
-            self._exchange(high, low, len(more) - 1, 0)
-            swapped = True
-        if not swapped and (found := _best_swap(more, less, difference)):
-            self._exchange(high, low, *found)
-            swapped = True
-        return swapped
+        A swap moves δ messages, the difference of its lags, and leaves |`difference` − 2δ|.
+        """
+        difference = self._loads[high] - self._loads[low]
+        give, take = self._slots[high], self._slots[low]
+        wanted, have = self._twice[give] - difference[:, None], self._twice[take]
+        if self._able is not None:
+            wanted = np.where(self._able[self._row[give] + low[:, None]], wanted, self._far)
+            have = np.where(self._able[self._row[take] + high[:, None]], have, -self._far)
+        misses = np.abs(wanted[:, :, None] - have[:, None, :]).reshape(len(high), -1)
+        best = misses.argmin(axis=1)
+        pairs = np.arange(len(high))
+        helps = misses[pairs, best] < difference
+        i, j = np.divmod(best, have.shape[1])
+        return np.where(helps, give[pairs, i], -1), np.where(helps, take[pairs, j], -1)
 
-    def _places(self, source: int, target: int) -> list[int]:
-        """Return where the partitions of `source` stand that `target` subscribes to."""
-        able = self._subscribed[:, target]
-        return [i for i, p in enumerate(self._items[source]) if able[self._topic_of[p]]]
-
-    def _exchange(self, high: int, low: int, i: int, j: int) -> None:
-        given, taken = (
-            (self._lags[high].pop(i), self._items[high].pop(i)),
-            (self._lags[low].pop(j), self._items[low].pop(j)),
-        )
-        for (lag, p), source, target in ((given, high, low), (taken, low, high)):
-            at = bisect(self._lags[target], lag)
-            self._lags[target].insert(at, lag)
-            self._items[target].insert(at, p)
-            self.member_of[p] = target
-            self._loads[source] -= lag
-            self._loads[target] += lag
-
-
-def _best_swap(more: list[int], less: list[int], difference: int) -> tuple[int, int] | None:
-    """Return which of the lags (ascending) change places so that two loads come closest; None: no swap helps.
-
-    A swap moves δ messages, the difference of its lags, and leaves |`difference` − 2δ|.
-    """
-    if not more or not less:
-        return None
-    if len(more) >= MANY and 4 * max(more[-1], less[-1], difference) < 2**62:
-        return _best_swap_of_many(np.array(more), np.array(less), difference)
-    best, closest = None, difference
-    at, last = 0, len(less) - 1
-    for i, lag in enumerate(more):
-        wanted = 2 * lag - difference  # twice the lag that would bring them level
-        while at < last and 2 * less[at] < wanted:
-            at += 1
-        for j in range(max(at - 1, 0), at + 1):
-            if (miss := abs(wanted - 2 * less[j])) < closest:
-                best, closest = (i, j), miss
-    return best
-
-
-def _best_swap_of_many(more: Ints, less: Ints, difference: int) -> tuple[int, int] | None:
-    wanted = 2 * more - difference
-    at = np.minimum(np.searchsorted(2 * less, wanted), len(less) - 1)
-    best, closest = None, difference
-    for places in (np.maximum(at - 1, 0), at):
-        misses = np.abs(wanted - 2 * less[places])
-        i = int(misses.argmin())
-        if misses[i] < closest:
-            best, closest = (i, int(places[i])), int(misses[i])
-    return best
+    def _best_by_search(self, high: int, low: int) -> tuple[int, int]:
+        """Return as `_best_of_all` what one pair of members swaps."""
+        give, take = (self._first[m] + np.arange(self._counts[m]) for m in (high, low))
+        if self._able is not None:
+            give, take = give[self._able[self._row[give] + low]], take[self._able[self._row[take] + high]]
+        best, closest = (-1, -1), self._loads[high] - self._loads[low]
+        if not len(give) or not len(take):
+            return best
+        take = take[np.argsort(self._twice[take], kind="stable")]
+        wanted, have = self._twice[give] - closest, self._twice[take]
+        above = np.searchsorted(have, wanted)
+        for places in (np.maximum(above - 1, 0), np.minimum(above, len(take) - 1)):
+            misses = np.abs(wanted - have[places])
+            i = int(misses.argmin())
+            if misses[i] < closest:
+                best, closest = (int(give[i]), int(take[places[i]])), misses[i]
+        return best

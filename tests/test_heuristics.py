@@ -537,7 +537,8 @@ def test_no_swap_of_the_most_with_the_least_loaded_helps(arguments: dict[str, An
     holding = [m for m in range(len(problem.members)) if plan.counts[m]]
     if not holding:
         return
-    most, least = (choose(holding, key=lambda m: int(plan.loads[m])) for choose in (max, min))
+    descending = sorted(holding, key=lambda m: -int(plan.loads[m]))
+    most, least = descending[0], descending[-1]
     difference = int(plan.loads[most]) - int(plan.loads[least])
     lags_of = {m: [int(lag) for lag in problem.lags[plan.member_of == m]] for m in (most, least)}
     for given_away in lags_of[most]:
@@ -546,20 +547,70 @@ def test_no_swap_of_the_most_with_the_least_loaded_helps(arguments: dict[str, An
 
 
 @pytest.mark.parametrize("seed", seeds(60))
-def test_lists_and_arrays_find_an_equally_good_swap(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trying_all_swaps_and_looking_one_up_are_equally_good(seed: int) -> None:
     random = Random(seed)
-    more, less = (sorted(lags(random, random.randint(1, 40), random.choice(LAG_KINDS))) for _ in range(2))
-    difference = max(sum(more) - sum(less), random.randint(0, 50))
+    more, less = (lags(random, random.randint(1, 40), random.choice(LAG_KINDS)) for _ in range(2))
+    if sum(more) < sum(less):
+        more, less = less, more
+    topics = [["a", "b"], ["b", "c"]] if seed % 2 else [["a", "b", "c"]] * 2
+    lags_of: dict[str, dict[int, int]] = {"a": {}, "b": {}, "c": {}}
+    owner: list[tuple[str, int, int]] = []
+    for m, held in enumerate((more, less)):
+        for p, lag in enumerate(held):
+            topic = random.choice(topics[m])
+            lags_of[topic][100 * m + p] = lag
+            owner.append((topic, 100 * m + p, m))
+    held_topics = {topic: held for topic, held in lags_of.items() if held}
+    members = {f"c{m}": [topic for topic in topics[m] if topic in held_topics] for m in (0, 1)}
+    problem = Problem.from_lags(held_topics, members)
+    place = {name: p for p, name in enumerate(problem.partitions)}
+    member_of = np.full(len(place), NOBODY, dtype=np.int32)
+    for topic, p, m in owner:
+        member_of[place[topic, p]] = m
+    swaps = swap_balance._Swaps(Plan(problem, member_of))
+    pair = np.array([0]), np.array([1])
+    by_trying = [int(slot[0]) for slot in swaps._best_of_all(*pair)]
+    by_search = swaps._best_by_search(0, 1)
+    difference = sum(more) - sum(less)
 
-    def miss(found: tuple[int, int] | None) -> int:
-        return difference if found is None else abs(difference - 2 * (more[found[0]] - less[found[1]]))
+    def miss(given_away: int, taken: int) -> int:
+        return abs(difference - (int(swaps._twice[given_away]) - int(swaps._twice[taken])))
 
-    by_lists = swap_balance._best_swap(more, less, difference)
-    monkeypatch.setattr(swap_balance, "MANY", 1)
-    by_arrays = swap_balance._best_swap(more, less, difference)
-    best = min(difference, *(abs(difference - 2 * (a - b)) for a in more for b in less))
-    assert miss(by_lists) == miss(by_arrays) == best
-    assert (by_lists is None) == (by_arrays is None) == (best == difference)
+    able = [
+        (a, b) for a in range(len(more)) for b in range(len(more), len(more) + len(less))
+        if problem.partitions[swaps._partitions[a]][0] in topics[1]
+        and problem.partitions[swaps._partitions[b]][0] in topics[0]
+    ]  # fmt: skip
+    best = min([difference, *(miss(a, b) for a, b in able)])
+    for found in (by_trying, by_search):
+        if best == difference:
+            assert tuple(found) == (-1, -1)
+        else:
+            assert tuple(found) in able
+            assert miss(*found) == best
+
+
+@given(arguments=any_group)
+def test_swaps_are_valid_however_they_are_found(arguments: dict[str, Any]) -> None:
+    problem = problem_of(arguments)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(swap_balance, "FEW", 1)
+        searched = assigned("swap-balance", problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(swap_balance, "AT_ONCE", 1)
+        one_at_a_time = assigned("swap-balance", problem)
+    assert one_at_a_time.member_of.tolist() == assigned("swap-balance", problem).member_of.tolist()
+    assert searched.counts.tolist() == one_at_a_time.counts.tolist()
+    held = searched.member_of != NOBODY
+    assert held.tolist() == problem.assignable.tolist()
+    assert problem.subscribed[problem.topic_of[held], searched.member_of[held]].all()
+
+
+def test_swaps_are_made_among_members_with_a_topic_in_common() -> None:
+    """Two groups side by side that have no topic in common: each is evened out as if it were alone."""
+    lags_of = {"s": [90, 50, 70, 10], "t": [900, 500, 700, 100]}
+    both = Problem.from_lags(lags_of, {"c0": ["s"], "c1": ["s"], "c2": ["t"], "c3": ["t"]})
+    assert assigned("swap-balance", both).loads.tolist() == [120, 100, 1_200, 1_000]
 
 
 def test_swaps_pass_over_a_member_that_none_relieves() -> None:
