@@ -104,6 +104,8 @@ class Levelling:
             for light, heavy in zip(order[: len(order) // 2], reversed(order), strict=False):
                 if stop():
                     return
+                if self.giant[self.active[light]]:
+                    continue
                 if not self.share_out(int(self.active[heavy]), int(self.active[light]), QUICK_EXCHANGES):
                     able[heavy if bad[heavy] <= bad[light] else light] = False
 
@@ -222,7 +224,7 @@ class Levelling:
     def _other(self, a: int) -> int:
         b = int(self.rng.integers(len(self.active) - 1))
         b += b >= a
-        return a if self.spared[b] else b
+        return a if self.spared[b] or self.giant[self.active[b]] else b
 
     def badness(self) -> Column:
         """How far each active member's load lies outside the window."""

@@ -26,7 +26,7 @@ from evenlag.pipeline.session import use_own_python
 from evenlag.pipeline.solving import Options, Want
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
-TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes Python about 0.1 s
+TASKS_PER_SLOT = (2, 8)  # at least and at most; a task alone takes about 0.15 s
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
 TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)

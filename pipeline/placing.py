@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -51,9 +52,10 @@ class Placing:
         """Give every row of a table with `snapshot_ts` and `group` to the task of its group, named in a column."""
         number = sf.pmod(sf.xxhash64("snapshot_ts", "group"), sf.lit(self.tasks)).cast("int")
         if self.places:
-            spark = df.sparkSession
-            rows = [(*key, task) for key, task in self.places.items()]
-            known = spark.createDataFrame(rows, f"snapshot_ts STRING, `group` STRING, {TASK} INT")
+            stamps, groups = zip(*self.places, strict=True)
+            numbers = pa.array(list(self.places.values()), pa.int32())
+            table = pa.table({"snapshot_ts": list(stamps), "group": list(groups), TASK: numbers})
+            known = df.sparkSession.createDataFrame(table)  # from Arrow: rows would need Python workers
             df = df.join(sf.broadcast(known), on=["snapshot_ts", "group"], how="left")
             number = sf.coalesce(TASK, number)
         keys = sf.array(*(sf.lit(key) for key in partition_keys(self.tasks)))

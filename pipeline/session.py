@@ -23,6 +23,7 @@ ATTEMPTS = 3  # at a task; Spark on one machine makes only one unless told
 _SETTINGS = {
     "spark.app.name": "evenlag",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # quick to start; Python does the work
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.executorEnv.OMP_NUM_THREADS": "1",
