@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from pyspark import SparkContext, TaskContext
-from pyspark.sql import DataFrame, types
+from pyspark import InheritableThread, SparkContext, TaskContext
+from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.rates import horizon_micros
 from evenlag.pipeline import validate
-from evenlag.pipeline.arrow import Solver
+from evenlag.pipeline.arrow import Solver, unchanged
 from evenlag.pipeline.budget import RESERVE, Budget
 from evenlag.pipeline.placing import MOST_PACKED, TASK, Placing
 from evenlag.pipeline.progress import Progress, reporting
@@ -197,6 +198,7 @@ def check_tables(
     slots = max(context.defaultParallelism // task_cpus(context), 1)
     sizes = validate.group_sizes(offsets_df)
     largest = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
+    _wake_workers(offsets_df.sparkSession, slots)
     groups = len(largest) if len(largest) <= MOST_PACKED else sizes.count()
     least, most = (slots * each for each in TASKS_PER_SLOT)
     tasks = tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most)
@@ -301,6 +303,18 @@ def audit_rows(solved: DataFrame) -> DataFrame:
 def task_cpus(context: SparkContext) -> int:
     """Return the processors that Spark gives a task."""
     return int(context.getConf().get("spark.task.cpus", "1") or 1)
+
+
+def _wake_workers(spark: SparkSession, slots: int) -> None:
+    """Let Python workers start and import what they need while the driver still plans the work."""
+
+    def wake() -> None:
+        numbers = spark.range(0, slots, 1, slots).mapInArrow(unchanged, "id BIGINT")
+        with suppress(Exception):  # what goes wrong here is said by the work itself
+            numbers.write.format("noop").mode("append").save()
+
+    use_own_python(spark.sparkContext)
+    InheritableThread(target=wake, daemon=True).start()
 
 
 def _kept(df: DataFrame) -> DataFrame:
