@@ -5,6 +5,7 @@ numbers are exact up to 2**53. Lags are BIGINT, always exact. `snapshot_ts` is t
 it back in the type it came with.
 """
 
+from functools import cache
 from typing import Any
 
 PLAN_FIELDS = (
@@ -81,9 +82,13 @@ REPLAYS = (
 
 def with_doubles(row: dict[str, Any], ddl: str) -> dict[str, Any]:
     """Return a row with its DOUBLE figures as such: Arrow refuses whole numbers that a double cannot tell apart."""
+    return row | {name: float(row[name]) for name in _doubles(ddl) if row[name] is not None}
+
+
+@cache
+def _doubles(ddl: str) -> tuple[str, ...]:
     kinds = zip(columns(ddl), (field.split()[1] for field in ddl.split(", ")), strict=True)
-    doubles = [name for name, kind in kinds if kind == "DOUBLE" and row[name] is not None]
-    return row | {name: float(row[name]) for name in doubles}
+    return tuple(name for name, kind in kinds if kind == "DOUBLE")
 
 
 def columns(ddl: str) -> list[str]:

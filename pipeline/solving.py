@@ -73,9 +73,12 @@ class PlanColumns:
     move: Sequence[str | None]
 
 
+NO_PLAN = PlanColumns((), (), (), (), (), ())
+
+
 @dataclass(frozen=True)
 class GroupResult:
-    """What became of a group; see `schemas.GROUPS`."""
+    """What became of a group; see `schemas.GROUPS`. Where only an audit is wanted there is no plan."""
 
     rows: GroupRows
     status: str
@@ -141,7 +144,7 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
         seconds=time.monotonic() - started,
         error=error,
         warnings=tuple(dict.fromkeys(warnings)),
-        plan=plan_columns(rows, plan),
+        plan=NO_PLAN if want == "audit" else plan_columns(rows, plan),
         audit=audited,
     )
 
@@ -151,7 +154,8 @@ def failed(rows: GroupRows, options: Options, want: Want, error: str) -> GroupRe
     audited = [] if want == "plan" else [_error_row(options.balance, error, 0.0)]
     for row in audited:
         row["rejected_rows"] = rows.rejected_rows
-    return GroupResult(rows, ERROR, None, 0.0, error, rows.notes, plan_columns(rows, None), audited)
+    plan = NO_PLAN if want == "audit" else plan_columns(rows, None)
+    return GroupResult(rows, ERROR, None, 0.0, error, rows.notes, plan, audited)
 
 
 def plan_columns(rows: GroupRows, plan: Plan | None) -> PlanColumns:
