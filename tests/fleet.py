@@ -89,6 +89,21 @@ def break_rows(offsets: Sequence[Row]) -> tuple[list[Row], dict[str, int]]:
     return rows, expected
 
 
+def break_at_random(offsets: Sequence[Row], share: float, seed: int) -> tuple[list[Row], dict[str, int]]:
+    """Break a share of the rows, each in a way drawn at random; as `break_rows`."""
+    rng = random.Random(seed)
+    rows, expected = [], dict.fromkeys((reason for _, reason in BROKEN.values()), 0)
+    for row in offsets:
+        if rng.random() < share:
+            how, reason = rng.choice(list(BROKEN.values()))
+            rows += how(row)
+            expected[reason] += 2 if "differ" in reason else 1
+        else:
+            rows.append(row)
+    rng.shuffle(rows)
+    return rows, {reason: count for reason, count in expected.items() if count}
+
+
 def write_csv(path: Path, rows: Sequence[Row], columns: Sequence[str]) -> Path:
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore")

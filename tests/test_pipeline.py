@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from fleet import BROKEN, MEMBER_NAMES, OFFSET_NAMES, TS, break_rows, fleet, write_csv, write_jsonl
+from fleet import BROKEN, MEMBER_NAMES, OFFSET_NAMES, TS, break_at_random, break_rows, fleet, write_csv, write_jsonl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as sf
@@ -93,6 +93,18 @@ def test_every_row_is_planned_or_rejected_with_its_reason(spark: "SparkSession",
     assert both[0].count() == 4 * 12
     counted = spark.read.parquet(f"{out}/audit").select("group", "rejected_rows").distinct().collect()
     assert dict(map(tuple, counted))["g009"] == 1
+
+
+def test_with_a_twentieth_of_the_rows_broken_none_is_lost(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = fleet(60, partitions=20)
+    broken, expected = break_at_random(offsets, 0.05, random.randrange(10**6))
+    assert len(expected) >= 12
+    paths = write_csv(tmp_path / "o.csv", broken, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
+    summary = pipeline.run(spark, *paths, out=tmp_path / "out", **QUICK)
+    rejects = spark.read.parquet(f"{tmp_path}/out/rejects").collect()
+    assert Counter(row["reason"] for row in rejects) == expected
+    planned = spark.read.parquet(f"{tmp_path}/out/plans").count()
+    assert summary.rows == len(broken) == planned + len(rejects) == summary.plans + summary.rejects
 
 
 @settings(max_examples=2)
@@ -411,6 +423,36 @@ def test_a_poisoned_row_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_p
         pipeline.run(spark, poisoned, members, out=out, overwrite=True, **QUICK)
     assert rows(spark.read.parquet(f"{out}/plans")) == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_full_disk_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_path: Path) -> None:
+    """The disk is one in memory, of our own: it takes the tables of two groups, but not those of 60 beside them."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = f"mount -t tmpfs -o size=300k tmpfs '{disk}'"
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount a file system of their own")
+    pipeline.run(spark, *tables(spark, 2), out=tmp_path / "small", **QUICK)
+    offsets, members = fleet(60, partitions=60)
+    paths = write_csv(tmp_path / "o.csv", offsets, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
+    code = (
+        "import sys; from evenlag import pipeline; from evenlag.errors import SourceError\n"
+        "o, m, out = sys.argv[1:]\n"
+        "try:\n"
+        f"    pipeline.run(pipeline.local_session(1), o, m, out=out, overwrite=True, **{QUICK})\n"
+        "except SourceError as error:\n"
+        "    print('SAID', error)\n"
+    )
+    steps = (
+        f"{mount} && cp -r '{tmp_path}/small' '{disk}/out' && \"$@\"; ls '{disk}'; "
+        f"diff -r '{tmp_path}/small' '{disk}/out' && echo SAME"
+    )
+    command = [sys.executable, "-c", code, *map(str, (*paths, disk / "out"))]
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", steps, "sh", *command], capture_output=True, text=True)
+    said, *after = done.stdout.splitlines()
+    assert said.startswith(f"SAID the job that writes {disk}/out: ")
+    assert "No space left on device" in said
+    assert after == ["out", "SAME"]
 
 
 def test_what_was_put_aside_comes_back(spark: "SparkSession", tmp_path: Path) -> None:
