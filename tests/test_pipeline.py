@@ -252,7 +252,7 @@ def test_what_cannot_be_read_is_named(spark: "SparkSession", tmp_path: Path) -> 
     offsets, _ = fleet(1)
     write_csv(folder / "a.csv", offsets, OFFSET_NAMES)
     write_csv(folder / "b.csv", offsets, OFFSET_NAMES[::-1])
-    with pytest.raises(SourceError, match=r"the job: .*header"):
+    with pytest.raises(SourceError, match=r"the job that writes .*: .*header"):
         pipeline.run(spark, folder, out=tmp_path / "out", **QUICK)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["offsets.xlsx", "parts"]
     (tmp_path / "broken.parquet").write_text("no Parquet")
