@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.instances import many_topics, mixed
 from evenlag import Problem
 from evenlag.heuristics import HEURISTICS
+from evenlag.heuristics.arrays import same_topics
 from evenlag.model.problem import NOBODY
 from tests.oracle.kafka import Oracle, running_oracle
 
@@ -23,6 +24,7 @@ SHAPES = (  # members, partitions, topics, whether each member reads a random ha
     (2_000, 1_000_000, 500, False),
     (500, 5_000, 40, True),
 )
+SMALL = ((1, False), (10, False), (100, False), (10, True), (40, True))  # topics, whether half read
 RUNS = 5
 WARM = {1_000_000: 2, 100_000: 10}  # calls before those that are measured; 50 for fewer partitions
 
@@ -47,6 +49,27 @@ def assignors(seed: int) -> Iterator[str]:
             cells = [f"{own[name]:.3g} / {theirs[name]:.3g} = {own[name] / theirs[name]:.2f}" for name in own]
             shape = f"{members:,} × {partitions:,} ({topics}{', half read' if half else ''})"
             yield f"| {shape} | {step} | " + " | ".join(cells) + " |"
+    yield from small_groups(seed)
+
+
+def small_groups(seed: int) -> Iterator[str]:
+    """Every baseline on small groups, the slowest of several shapes and steps."""
+    yield ""
+    yield (
+        "Every baseline at 100 × 1,000: the slowest median of three steps in five shapes, 1, 10 and 100 topics that "
+        "all members read, 10 and 40 of which each reads half.\n"
+    )
+    yield "| baseline | milliseconds | where |"
+    yield "|---|---|---|"
+    groups = [
+        (f"{topics} topics{', half read' if half else ''}, {step}", *group)
+        for topics, half in SMALL
+        for step, group in steps(100, 1_000, topics, half, seed).items()
+    ]
+    for name in HEURISTICS:
+        even = [group for group in groups if name != "constrained-sticky" or same_topics(group[2])]
+        slowest, where = max((ours(name, before, after), where) for where, before, after in even)
+        yield f"| {name} | {slowest:.2g} | {where} |"
 
 
 def steps(

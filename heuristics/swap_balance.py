@@ -11,6 +11,7 @@ from evenlag.model.problem import NOBODY, Bools, Index, Ints, Problem
 
 FEW = 64  # partitions a member; up to here all swaps of a pair are tried, beyond, the fitting one is looked up
 AT_ONCE = 2**18  # swaps tried at once
+PATIENT = 3  # pairings after which both of a pair that has no swap are passed over, not only the more loaded
 
 
 def assign(problem: Problem) -> Plan:
@@ -19,8 +20,8 @@ def assign(problem: Problem) -> Plan:
     The most loaded is paired with the least, the second most with the second least, and so on; of equal loads the
     earlier member counts as the larger. Each pair makes the one swap, partition for partition, that brings its loads
     closest, each member subscribing to what it gets. Then they are paired anew; who has no swap that helps is passed
-    over. When all but one are, all are paired again, as long as that brings the most and the least loaded in. With
-    mixed subscriptions a pair has a topic in common.
+    over, the more loaded first. When all but one are, all are paired again, as long as that brings the most and the
+    least loaded in. With mixed subscriptions a pair has a topic in common.
 
     References
     ----------
@@ -78,7 +79,7 @@ class _Swaps:
     def bring_in(self) -> bool:
         """Swap until every member is passed over; say whether that brought the most or the least loaded in."""
         before = self._extremes()
-        left = self._holding
+        left, pairings = self._holding, 0
         while True:
             left = left[np.argsort(-self._loads[left], kind="stable")]
             high, low = self._pairs(left)
@@ -86,7 +87,9 @@ class _Swaps:
                 return self._extremes() < before
             passed_over = np.zeros(len(self._counts), dtype=bool)
             passed_over[high] = ~self._swap(high, low)
-            left = left[~passed_over[left]]
+            if pairings >= PATIENT:
+                passed_over[low] = passed_over[high]
+            left, pairings = left[~passed_over[left]], pairings + 1
 
     def _extremes(self) -> tuple[int, int]:
         """Return how far apart the most and the least loaded are, and how many they are."""
