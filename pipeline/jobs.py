@@ -195,6 +195,7 @@ def check_tables(
         validate.require_columns(members_df, "members")
         _same_times(offsets_df, members_df)
     context = offsets_df.sparkSession.sparkContext
+    use_own_python(context)
     slots = max(context.defaultParallelism // task_cpus(context), 1)
     sizes = validate.group_sizes(offsets_df)
     largest = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
@@ -232,7 +233,6 @@ class Call:
     def run(self, fleet: Fleet, finish: Callable[[DataFrame], T]) -> T:
         """Solve all groups; `finish` gets them (`schemas.GROUPS`) and makes Spark do the work."""
         context = fleet.offsets.sparkSession.sparkContext
-        use_own_python(context)
         budget = Budget.share(
             *self._limits,
             started=self._started,
@@ -313,7 +313,6 @@ def _wake_workers(spark: SparkSession, slots: int) -> None:
         with suppress(Exception):  # what goes wrong here is said by the work itself
             numbers.write.format("noop").mode("append").save()
 
-    use_own_python(spark.sparkContext)
     InheritableThread(target=wake, daemon=True).start()
 
 

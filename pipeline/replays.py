@@ -18,7 +18,6 @@ from evenlag.pipeline.jobs import check_tables, gather_groups, task_cpus
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.replaying import Replayer
 from evenlag.pipeline.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
-from evenlag.pipeline.session import use_own_python
 from evenlag.pipeline.storage import blamed, written_whole
 
 Form = Literal["parquet", "csv"]
@@ -110,7 +109,6 @@ def replay(
     )  # fmt: skip
     options.check()
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
-    use_own_python(context)
     watched = progress is not None
     done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))

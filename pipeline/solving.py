@@ -73,9 +73,6 @@ class PlanColumns:
     move: Sequence[str | None]
 
 
-NO_PLAN = PlanColumns((), (), (), (), (), ())
-
-
 @dataclass(frozen=True)
 class GroupResult:
     """What became of a group; see `schemas.GROUPS`. Where only an audit is wanted there is no plan."""
@@ -144,7 +141,7 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
         seconds=time.monotonic() - started,
         error=error,
         warnings=tuple(dict.fromkeys(warnings)),
-        plan=NO_PLAN if want == "audit" else plan_columns(rows, plan),
+        plan=plan_columns(rows, plan, want),
         audit=audited,
     )
 
@@ -154,12 +151,13 @@ def failed(rows: GroupRows, options: Options, want: Want, error: str) -> GroupRe
     audited = [] if want == "plan" else [_error_row(options.balance, error, 0.0)]
     for row in audited:
         row["rejected_rows"] = rows.rejected_rows
-    plan = NO_PLAN if want == "audit" else plan_columns(rows, None)
-    return GroupResult(rows, ERROR, None, 0.0, error, rows.notes, plan, audited)
+    return GroupResult(rows, ERROR, None, 0.0, error, rows.notes, plan_columns(rows, None, want), audited)
 
 
-def plan_columns(rows: GroupRows, plan: Plan | None) -> PlanColumns:
-    """Return the rows of a plan; without one nobody gets anything and `move` is null."""
+def plan_columns(rows: GroupRows, plan: Plan | None, want: Want) -> PlanColumns:
+    """Return the rows of a plan; without one nobody gets anything and `move` is null. An audit has no rows."""
+    if want == "audit":
+        return PlanColumns((), (), (), (), (), ())
     size = len(rows.lags)
     consumers: Sequence[str | None] = [None] * size
     moves: Sequence[str | None] = [None] * size

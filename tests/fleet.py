@@ -73,6 +73,13 @@ BROKEN: dict[str, tuple[Callable[[Row], list[Row]], str]] = {
 }
 
 
+def _broken(row: Row, kind: str, expected: dict[str, int]) -> list[Row]:
+    """What a row becomes; counts the rejects that are to come of it."""
+    how, reason = BROKEN[kind]
+    expected[reason] += 2 if "differ" in reason else 1
+    return how(row)
+
+
 def break_rows(offsets: Sequence[Row]) -> tuple[list[Row], dict[str, int]]:
     """Break one row of one group in each way; the rows, and how many rejects of each reason are to come of it."""
     rows, expected = [], dict.fromkeys((reason for _, reason in BROKEN.values()), 0)
@@ -80,10 +87,7 @@ def break_rows(offsets: Sequence[Row]) -> tuple[list[Row], dict[str, int]]:
     for row in offsets:
         at = groups.index(row["group"])
         if at < len(BROKEN) and row["topic"] == "orders" and row["partition"] == 0:
-            how, reason = list(BROKEN.values())[at]
-            made = how(row)
-            rows += made
-            expected[reason] += 2 if "differ" in reason else 1
+            rows += _broken(row, list(BROKEN)[at], expected)
         else:
             rows.append(row)
     return rows, expected
@@ -95,9 +99,7 @@ def break_at_random(offsets: Sequence[Row], share: float, seed: int) -> tuple[li
     rows, expected = [], dict.fromkeys((reason for _, reason in BROKEN.values()), 0)
     for row in offsets:
         if rng.random() < share:
-            how, reason = rng.choice(list(BROKEN.values()))
-            rows += how(row)
-            expected[reason] += 2 if "differ" in reason else 1
+            rows += _broken(row, rng.choice(list(BROKEN)), expected)
         else:
             rows.append(row)
     rng.shuffle(rows)
