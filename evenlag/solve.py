@@ -17,10 +17,10 @@ import numpy as np
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS, differencing, pools
 from evenlag.heuristics.construct import deal, keep_and_deal, lightest_first
+from evenlag.heuristics.covers import best_cover, provable
 from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.improve import improve
 from evenlag.heuristics.known import Known
-from evenlag.heuristics.patterns import TooManyError, best_cover, provable
 from evenlag.heuristics.relocate import relocate
 from evenlag.heuristics.rename import keep_owners
 from evenlag.heuristics.transfers import applies as transfers_apply
@@ -46,6 +46,8 @@ TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where
 LARGEST_BASELINE = {"swap-balance": 2_000}  # partitions; beyond, it takes longer than searches of our own that do more
 LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be back, in less
 MOVE_BOUND_SHARE = 0.1  # of the time left
+COVER_SHARE = 0.3  # of the time left, to put covers together
+LOADS_SHARE = 0.3  # of the limit, for what loads allow whatever is moved
 RELOCATION_SHARE = 0.3  # of the time left
 MOST_RELOCATIONS = 1_000
 LEAST_FOR_TRANSFERS = 0.02  # seconds
@@ -54,7 +56,6 @@ NOISE = 0.5  # how far, as a share, later relocations misjudge an exchange
 GREEDS = (1.0, 0.6, 0.3, 0.0)  # how much relocation looks at what a move brings
 MOST_IDLE = 100  # times that evening out again may bring nothing before it is given up
 SMALL_MIP = 200  # booleans
-MOST_TO_COVER = 64  # partitions for which all patterns may be listed, so that a proof is tried early
 RELAXATIONS = 5  # rules that may bind
 SLIGHTLY = 0.03  # of the limit, and seconds, that the question what binds may take beyond it
 BINDING_SHARE = 0.1  # of the time limit, at most, to find out what binds
@@ -167,6 +168,7 @@ class _Search:
         self.moves_bound = 0
         self.bounds_seconds = 0.0
         self.bound: Number = 0
+        self.least: Number = 0  # proven of the spread, or makespan, whatever is moved
         self.stopped_by: str | None = None
         self.until: Number | None = None  # stop as soon as it is known whether the objective can fall below this
         self.notes = list(self.problem.warnings)
@@ -189,6 +191,7 @@ class _Search:
                 if self._has_owners and not self._near_will_do:
                     self._polish()
                     self._unless_settled(self._relocate_first)
+                self._unless_settled(self._bound_loads)
                 self._unless_settled(partial(self._fit_transfers, 0.3))
                 self._unless_settled(self._even_out)
                 self._unless_settled(self._prove)
@@ -225,15 +228,19 @@ class _Search:
         started = self.clock.spent
         if self._has_owners and (self.until is None or self.goal.stickiness):
             self.moves_bound, _ = self.rule.fewest_moves()
+        self.least = self._window.least(self.goal.kind)
         self.raise_bound(lower_bound(self._window, self.goal, self.moves_bound))
-        moves_count = self._has_owners and (self.goal.stickiness or self.goal.max_moves is not None)
-        if moves_count and (self.clock.deterministic or self.clock.left() > 2 * (self.clock.spent - started)):
-            spread = self.goal.kind == "spread"
-            moves = MoveBound(self.rule, self._window, self.moves_bound, spread=spread)
-            self.raise_bound(
-                whole(moves.objective(self.goal.stickiness, self.goal.max_moves, self.clock.stop(MOVE_BOUND_SHARE)))
-            )
+        if self._moves_count and (self.clock.deterministic or self.clock.left() > 2 * (self.clock.spent - started)):
+            self._bound_moves()
         self.bounds_seconds = self.clock.spent - started
+
+    def _bound_moves(self) -> None:
+        """Raise the bound by the moves that a spread takes."""
+        moves = MoveBound(
+            self.rule, self._window, self.moves_bound, spread=self.goal.kind == "spread", least=self.least
+        )
+        stop = self.clock.stop(MOVE_BOUND_SHARE)
+        self.raise_bound(whole(moves.objective(self.goal.stickiness, self.goal.max_moves, stop)))
 
     def _polish(self) -> None:
         """Local search from the best plan so far; proven plans too, for the tie rule."""
@@ -282,6 +289,19 @@ class _Search:
                 self._improve(best, share=0.02)
         self._improve(self.plan, share=0.1, from_current=self.from_current)
 
+    def _bound_loads(self) -> None:
+        """Find the best spread that there is whatever is moved: less is not to be had by any moves."""
+        if not self._moves_count or self.goal.kind != "spread" or not provable(self.rule):
+            return
+        goal = Objective(self.goal.kind)
+        freed = _Search(self.rule, goal, self.clock.part(LOADS_SHARE), 0.0, self.seed, self.threads, self.known)
+        freed.ties = False
+        freed.run(AUTO)
+        self.offer(freed.plan, freed.method)
+        if freed.bound > self.least:
+            self.least = freed.bound
+            self._bound_moves()
+
     def _fit_transfers(self, share: float) -> None:
         """List what members may give and take in a better plan, and see what of that fits together."""
         if self._spread_alone or not transfers_apply(self.rule, self.goal):
@@ -291,7 +311,9 @@ class _Search:
         stop, size = self.clock.stop(share), min(share * self.clock.worth() / FULL_TRANSFERS, 1.0)
         low, high = self._wanted
         window = floor(low), ceil(high)
-        plan, bound = best_transfers(self.rule, self.goal, window, ceil(self.bound), int(self.value), stop, size)
+        plan, bound = best_transfers(
+            self.rule, self.goal, window, ceil(self.bound), int(self.value), stop, size, least=ceil(self.least)
+        )
         if plan is not None:
             self.offer(plan, "transfers")
         self._take_bound(bound, "transfers")
@@ -302,7 +324,7 @@ class _Search:
         budget = self.goal.max_moves
         if not self.goal.stickiness:
             return budget
-        worth = int((self.value - self._window.least(self.goal.kind)) // self.goal.stickiness)
+        worth = int((self.value - self.least) // self.goal.stickiness)
         return worth if budget is None else min(worth, budget)
 
     def _even_out(self) -> None:
@@ -357,13 +379,16 @@ class _Search:
 
     @property
     def _provable(self) -> bool:
-        return len(self.problem.lags) <= MOST_TO_COVER and self._spread_alone and provable(self.rule)
+        return self._spread_alone and provable(self.rule)
+
+    @property
+    def _moves_count(self) -> bool:
+        return self._has_owners and bool(self.goal.stickiness or self.goal.max_moves is not None)
 
     @property
     def _spread_alone(self) -> bool:
         """Whether only the spread counts: nothing to move, or moves cost nothing."""
-        free = not self._has_owners or (self.goal.stickiness == 0 and self.goal.max_moves is None)
-        return free and self.goal.kind == "spread"
+        return not self._moves_count and self.goal.kind == "spread"
 
     @property
     def _near_will_do(self) -> bool:
@@ -375,10 +400,7 @@ class _Search:
         if not self._provable:
             return
         limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
-        try:
-            plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits)
-        except TooManyError:
-            return
+        plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits, self.clock.stop(COVER_SHARE))
         if plan is not None:
             self.offer(plan, "exact cover")
         if bound is not None:

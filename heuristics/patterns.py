@@ -7,7 +7,6 @@ the window, and where there is none, no plan has one.
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from math import comb
 from typing import Any
@@ -16,18 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from evenlag.model.backends.cp_sat import round_up
-from evenlag.model.backends.outcome import Limits
 from evenlag.model.balance import CountRule
-from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
 Whole = NDArray[np.int64]
 
 MOST_HALVES = 400_000  # subsets of one half that are listed
-MOST_HELD = 6  # partitions of a member whose patterns are listed for a proof
-MOST_TO_PROVE = 6_000  # patterns of a whole problem
 
 
 class TooManyError(Exception):
@@ -81,7 +75,7 @@ def subsets(count: int, size: int) -> Whole:
     return rows
 
 
-def _listed(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
+def listed(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
     """Return all patterns in one list, and for every item which of them hold it."""
     rows = [row for block in patterns for row in block]
     held_by: list[list[int]] = [[] for _ in range(items)]
@@ -103,7 +97,7 @@ def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int)
         CP-SAT's deterministic time.
     seed : int
     """
-    rows, held_by = _listed(items, patterns)
+    rows, held_by = listed(items, patterns)
     if len(rows) < count or not all(held_by):
         return None
     model = cp_model.CpModel()
@@ -129,84 +123,3 @@ def coverable(rule: CountRule) -> bool:
         return False
     same = np.ptp(boxes.lo[active]) == 0 == np.ptp(boxes.hi[active])
     return bool(same and rule.ranks is None and not (problem.pins != NOBODY).any())
-
-
-def provable(rule: CountRule) -> bool:
-    """Whether all patterns of plans may be listed: members hold few partitions each."""
-    return coverable(rule) and int(rule.total_boxes.hi[rule.problem.active].max()) <= MOST_HELD
-
-
-def best_cover(
-    rule: CountRule, window: tuple[Number, Number], spread: int, limits: Limits
-) -> tuple[Plan | None, int | None]:
-    """Look for a plan with a smaller spread than the one known, or prove that there is none.
-
-    A better plan has its largest load at least at the window's high end and its smallest at most at the low end, so
-    all its loads lie less than `spread` from both.
-
-    Parameters
-    ----------
-    rule : CountRule
-        `provable` says which ones.
-    window : (low, high)
-        The smallest load is at most `low`, the largest at least `high`, in any plan (model/bounds.py).
-    spread : int
-        Of the best plan known, in messages.
-    limits : Limits
-
-    Returns
-    -------
-    plan : Plan or None
-        The best plan found, if it is better.
-    bound : int or None
-        A lower bound on the spread of any plan.
-
-    Raises
-    ------
-    TooManyError
-        There are more than `MOST_TO_PROVE` patterns.
-    """
-    started = time.monotonic()
-    problem = rule.problem
-    items, active = np.flatnonzero(problem.assignable), np.flatnonzero(problem.active)
-    lags = problem.lags[items]
-    lo, hi = (int(box[active[0]]) for box in (rule.total_boxes.lo, rule.total_boxes.hi))
-    floor, ceiling = int(window[0] // 1), -int(-window[1] // 1)
-    least, greatest = ceiling - spread + 1, floor + spread - 1
-    blocks = [patterns_within(lags, size, least, greatest, MOST_TO_PROVE) for size in range(lo, hi + 1)]
-    rows, held_by = _listed(len(lags), blocks)
-    if len(rows) > MOST_TO_PROVE:
-        raise TooManyError
-    loads = [int(lags[row].sum()) - least for row in rows]
-    if not all(held_by):
-        return None, spread
-    model = cp_model.CpModel()
-    chosen = [model.new_bool_var("") for _ in rows]
-    high = model.new_int_var(max(ceiling - least, 0), greatest - least, "")
-    low = model.new_int_var(0, min(floor, greatest) - least, "")
-    for holders in held_by:
-        mine = [chosen[i] for i in holders]
-        model.add_exactly_one(mine)
-        load = cp_model.LinearExpr.weighted_sum(mine, [loads[i] for i in holders])
-        model.add(load <= high)
-        model.add(load >= low)
-    model.add(cp_model.LinearExpr.sum(chosen) == len(active))
-    model.add(high - low <= spread - 1)
-    model.minimize(high - low)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = limits.threads if limits.work is None else 1
-    solver.parameters.random_seed = limits.seed
-    if limits.work is not None:
-        solver.parameters.max_deterministic_time = limits.work
-    solver.parameters.max_time_in_seconds = limits.solver_seconds(started)
-    status = solver.solve(model)
-    if status == cp_model.INFEASIBLE:
-        return None, spread
-    bound = round_up(solver.best_objective_bound) if status != cp_model.UNKNOWN else None
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return None, bound
-    member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
-    used = [i for i, variable in enumerate(chosen) if solver.boolean_value(variable)]
-    for member, i in zip(active.tolist(), used, strict=True):
-        member_of[items[rows[i]]] = member
-    return Plan(problem, member_of), bound

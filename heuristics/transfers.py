@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from evenlag.heuristics.patterns import TooManyError, subsets
 from evenlag.model.balance import CountRule
+from evenlag.model.bounds import plain_lags
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
@@ -61,6 +62,7 @@ def best_transfers(
     value: int,
     stop: Callable[[], bool],
     size: float = 1.0,
+    least: int = 0,
 ) -> tuple[Plan | None, int]:
     """Find the best plan with an objective below `value`, or prove that there is none.
 
@@ -77,6 +79,8 @@ def best_transfers(
         Asked before each step.
     size : float
         How much may be listed, as a share of the most there may ever be; in 1 / `size` of the time it takes less.
+    least : int
+        What is proven of the spread (makespan) alone.
 
     Returns
     -------
@@ -89,11 +93,12 @@ def best_transfers(
     problem = rule.problem
     if max(value, problem.total_lag) >= LARGEST_SUM // MOST_PARTITIONS:
         return None, bound
-    members = [_Member(rule, m, size) for m in np.flatnonzero(problem.active).tolist()]
-    least, excess, growth = bound, (value - 1 - bound) * FIRST, GROWTH
+    plain = plain_lags(rule, window[0])[problem.assignable]
+    members = [_Member(rule, m, plain, size) for m in np.flatnonzero(problem.active).tolist()]
+    first, excess, growth = bound, (value - 1 - bound) * FIRST, GROWTH
     while bound < value:
-        target = max(bound, min(least + int(excess), value - 1))
-        quest = _quest(rule, goal, window, target)
+        target = max(bound, min(first + int(excess), value - 1))
+        quest = _quest(rule, goal, window, target, least, plain)
         try:
             found = _Fitting(members, quest, stop, size).best() if quest.most >= 0 else None
         except TooManyError:
@@ -116,7 +121,8 @@ def best_transfers(
 class _Quest:
     """What plan is asked for: spread + price · moves at most `target`, with at most `most` moves.
 
-    The smallest load is at most `floor`, the largest at least `ceiling`; `orphans` partitions have no owner.
+    The smallest load is at most `floor`, the largest at least `ceiling`; `orphans` partitions have no owner; plain
+    loads sum up to `total`, and are at most `raised` more than true ones.
     """
 
     floor: int
@@ -125,24 +131,34 @@ class _Quest:
     price: int
     most: int
     orphans: int
+    members: int
+    total: int
+    raised: int
 
     def window(self, moves: int) -> tuple[int, int]:
         """Return the least and the greatest load of a plan with at least so many moves."""
         width = self.target - self.price * moves
         return self.ceiling - width, self.floor + width
 
+    def plain(self, moves: int) -> tuple[int, int]:
+        """Return the least and the greatest plain load: the others take the least each, and there is but the total."""
+        low, high = self.window(moves)
+        return low, min(high + self.raised, self.total - (self.members - 1) * low)
 
-def _quest(rule: CountRule, goal: Objective, window: tuple[int, int], target: int) -> _Quest:
+
+def _quest(rule: CountRule, goal: Objective, window: tuple[int, int], target: int, least: int, plain: Whole) -> _Quest:
     problem, price = rule.problem, int(goal.stickiness)
     floor, ceiling = window
     owned = int((problem.owner != NOBODY).sum())
     most = owned if goal.max_moves is None else min(goal.max_moves, owned)
-    left = target - max(ceiling - floor, 0)
+    left = target - max(ceiling - floor, least, 0)
     if left < 0:
         most = -1
     elif price:
         most = min(most, left // price)
-    return _Quest(floor, ceiling, target, min(price, target + 1), most, int(problem.assignable.sum()) - owned)
+    orphans, members = int(problem.assignable.sum()) - owned, int(problem.active.sum())
+    raised = int(np.maximum(plain - problem.lags[problem.assignable], 0).sum())
+    return _Quest(floor, ceiling, target, min(price, target + 1), most, orphans, members, int(plain.sum()), raised)
 
 
 @dataclass(frozen=True)
@@ -155,14 +171,19 @@ class _Subsets:
 
 
 class _Member:
-    """One member: what it may give and take, and the sums of that."""
+    """One member: what it may give and take, and the sums of that.
 
-    def __init__(self, rule: CountRule, member: int, size: float) -> None:
+    Its `lags` are `plain_lags`, which sum up to no less than the smallest load and leave little to share out beside
+    that; `beyond` is what the true ones are more.
+    """
+
+    def __init__(self, rule: CountRule, member: int, plain: Whole, size: float) -> None:
         problem = rule.problem
         items = np.flatnonzero(problem.assignable)
         owner = problem.owner[items]
-        self.member, self.lags, self.size = member, problem.lags[items], size
-        different, self.lag_numbers = np.unique(self.lags, return_inverse=True)
+        self.member, self.size = member, size
+        self.lags, self.beyond = plain, problem.lags[items] - plain
+        different, self.lag_numbers = np.unique(problem.lags[items], return_inverse=True)
         self.twins = len(different) < len(items)
         self.alike: Whole = (owner.astype(np.int64) + 1) * len(items) + self.lag_numbers
         self.held, self.orphans = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
@@ -185,7 +206,7 @@ class _Member:
                         yield give, orphans, others
 
     def listed(self, shape: Shape, low: int, high: int, stop: Callable[[], bool]) -> tuple[Bits, Whole]:
-        """Return all sets of this shape with a load in [low, high], and the loads.
+        """Return all sets of this shape with a plain load in [low, high], and the plain loads.
 
         Whoever gives a partition need not take one with the same lag: it may keep its own and leave the other to
         whoever took that, which saves a move.
@@ -287,8 +308,10 @@ class _Group:
     open : uint64 array (W, N)
     gives : int64 array (N,)
         How many partitions leave their owner.
-    low, high, load : int64 arrays (N,)
-        The smallest load, or `floor` if that is less; the largest, or `ceiling` if that is more; the sum of loads.
+    low, high : int64 arrays (N,)
+        The smallest load, or `floor` if that is less; the largest, or `ceiling` if that is more.
+    load : int64 array (N,)
+        The sum of plain loads.
     parts : two groups, or None
         What the group was made of, and which of their states.
     """
@@ -322,7 +345,6 @@ class _Fitting:
         self.blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
         self.unlisted: int | None = None
         self.orphans = _bits(members[0].orphans[None, :], members[0].words)[:, 0]
-        self.total = int(members[0].lags.sum())
 
     def best(self) -> tuple[int, NDArray[np.int32]] | None:
         """Return objective and members of the best plan asked for, or None if there is none."""
@@ -358,17 +380,27 @@ class _Fitting:
         return [shape for shape in every if self._least(i, shape) <= most]
 
     def _sets(self, i: int, shape: Shape) -> tuple[Bits, Whole]:
-        """Return the sets of a shape whose load suits the moves that they imply."""
-        low, high = self.quest.window(self._least(i, shape))
-        if low > high:
+        """Return the sets of a shape whose load suits the moves that they imply, and their plain loads."""
+        moves = self._least(i, shape)
+        low, most = self.quest.plain(moves)
+        if low > most:
             return self.members[i].none, NOTHING
         if (i, shape) not in self.blocks:
-            self.blocks[i, shape] = self.members[i].listed(shape, low, high, self.stop)
-        bits, loads = self.blocks[i, shape]
-        kept = (loads >= low) & (loads <= high)
+            self.blocks[i, shape] = self.members[i].listed(shape, low, most, self.stop)
+        bits, plain = self.blocks[i, shape]
+        loads = plain + self._beyond(bits ^ self.members[i].inside[:, None])
+        kept = (plain >= low) & (plain <= most) & (loads <= self.quest.window(moves)[1])
         if not kept.all():
-            self.blocks[i, shape] = bits[:, kept], loads[kept]
+            self.blocks[i, shape] = bits[:, kept], plain[kept]
         return self.blocks[i, shape]
+
+    def _beyond(self, held: Bits) -> Whole:
+        """Return what the true loads of sets of partitions are more than the plain ones."""
+        cost = np.zeros(held.shape[1], dtype=np.int64)
+        for item in np.flatnonzero(self.members[0].beyond).tolist():
+            here = held[item // 64] >> np.uint64(item % 64) & np.uint64(1)
+            cost += self.members[0].beyond[item] * here.astype(np.int64)
+        return cost
 
     def _needs(self) -> bool:
         """Raise what each member must give and take, until no more follows; False if that is too much."""
@@ -413,10 +445,11 @@ class _Fitting:
             self._leave_out(i)
             return None
         bits = np.concatenate([me.none, *(bits for _, bits, _ in found)], axis=1)
-        loads = np.concatenate([NOTHING, *(loads for _, _, loads in found)])
-        gives = np.concatenate([NOTHING, *(np.full(len(loads), give) for give, _, loads in found)])
+        plain = np.concatenate([NOTHING, *(plain for _, _, plain in found)])
+        gives = np.concatenate([NOTHING, *(np.full(len(plain), give) for give, _, plain in found)])
+        loads = plain + self._beyond(bits ^ me.inside[:, None])
         low, high = np.minimum(loads, self.quest.floor), np.maximum(loads, self.quest.ceiling)
-        return self._pruned(_Group([i], me.inside, bits, gives, low, high, loads))
+        return self._pruned(_Group([i], me.inside, bits, gives, low, high, plain))
 
     # ---- what fits together ------------------------------------------------------------------------------------
 
@@ -446,7 +479,7 @@ class _Fitting:
         low, high = group.low, group.high
         if rest:
             count = sum(len(self.members[i].held) for i in rest) + left - got + quest.orphans
-            load = self.total - group.load
+            load = self.quest.total - group.load
             low, high = np.minimum(low, load // len(rest)), np.maximum(high, -(-load // len(rest)))
             fits = count >= sum(self.members[i].lo for i in rest)
             fits &= count <= sum(self.members[i].hi for i in rest)
@@ -481,7 +514,7 @@ class _Fitting:
                     i, j = mine[i], some[j]
                     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
                     if rest:
-                        load = self.total - one.load[i] - two.load[j]
+                        load = self.quest.total - one.load[i] - two.load[j]
                         low, high = np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
                     kept = self._cost(low, high, moves + more) <= self.quest.target
                     found.append((i[kept], j[kept]))
@@ -547,8 +580,9 @@ class _Fitting:
     def _completed(self, group: _Group) -> tuple[int, NDArray[np.int32]] | None:
         """Return the best plan in which the member that is not listed does what is left to it."""
         assert self.unlisted is not None
-        left = self.total - group.load
-        moves = group.gives + _count(group.open & self.members[self.unlisted].inside[:, None])
+        inside = self.members[self.unlisted].inside[:, None]
+        left = self.quest.total - group.load + self._beyond(group.open ^ inside ^ self.orphans[:, None])
+        moves = group.gives + _count(group.open & inside)
         cost = self._cost(np.minimum(group.low, left), np.maximum(group.high, left), moves)
         return self._plan(cost, [(group, np.arange(len(group)))])
 

@@ -49,6 +49,30 @@ def lower_bound(window: Window, objective: Objective, moves: int = 0) -> Number:
     return whole(window.least(objective.kind) + objective.stickiness * moves)
 
 
+def plain_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
+    """Return lags less what big partitions cost anyway; a member's sum stays at or above the smallest load l ≤ low.
+
+    With n partitions or more on every member, and no lag below t, one of low - (n - 1)·t takes its member to `low`
+    whatever it is with. So raise all lags below t to t, and lower those above that to it. As long as n·t ≤ low, a
+    member with any of them comes to `low` at least, and one with none to no less than it had. The best t is the one
+    that leaves the smallest total: what that is above l for every member is all that there is to share out.
+
+    Shape (P,), for equal weights; partitions that nobody may take stay as they are.
+    """
+    lags = rule.problem.lags
+    items = rule.problem.assignable
+    fewest = int(rule.total_boxes.lo[rule.problem.active].min())
+    if low <= 0 or fewest < 1 or not rule.problem.equal_weights:
+        return lags
+    floors = np.unique(np.append(lags[items], 0))
+    floors = floors[floors * fewest <= low]
+    most = low - (fewest - 1) * floors[:, None]
+    plain = np.minimum(np.maximum(lags[items][None, :], floors[:, None]), most)
+    chosen = lags.copy()
+    chosen[items] = plain[plain.sum(axis=1).argmin()]
+    return chosen
+
+
 def load_window(rule: CountRule) -> Window:
     """Return how high the largest and how low the smallest load per weight must be in any plan."""
     problem = rule.problem

@@ -40,13 +40,16 @@ class MoveBound:
         Moves that the counts alone ask for.
     spread : bool
         Whether the smallest load counts too (spread), or only the largest (makespan).
+    least : int or Fraction
+        A lower bound of the spread (or makespan) whatever is moved, in messages.
     """
 
-    def __init__(self, rule: CountRule, window: Window, fewest: int, *, spread: bool = True) -> None:
+    def __init__(self, rule: CountRule, window: Window, fewest: int, *, spread: bool = True, least: Number = 0) -> None:
         problem = rule.problem
         self.rule, self.fewest, self.spread_counts = rule, fewest, spread
         self.unit = problem.load_unit
         self.low, self.high = int(window.low / self.unit // 1), -int(-window.high / self.unit // 1)
+        self.least = max(-int(-least / self.unit // 1), self.high - self.low if spread else self.high, 0)
         owned = (problem.owner != NOBODY) & problem.assignable
         self.orphans = int((problem.assignable & ~owned).sum())
         lags = problem.lags[problem.assignable]
@@ -136,7 +139,7 @@ class MoveBound:
         return self._width(budget, stop) * self.unit
 
     def _width(self, budget: int | None, stop: Callable[[], bool]) -> int:
-        lower = max(self.high - self.low, 0) if self.spread_counts else self.high
+        lower = self.least
         if budget is None or self.moves(lower) <= budget:
             return lower
         upper = max(lower, 1)

@@ -9,22 +9,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact import Goal, Group, exhaustive
+from exact import Goal, Group, by_cp_sat, exhaustive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import CASES, random_problem, seeds
 
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError
-from evenlag.heuristics import HEURISTICS, differencing, triples
+from evenlag.heuristics import HEURISTICS, covers, differencing, triples
 from evenlag.heuristics.construct import deal, keep_and_deal
+from evenlag.heuristics.covers import best_cover, provable
 from evenlag.heuristics.evening import even_out
 from evenlag.heuristics.level import Levelling, nearest_subset, subset_of_size
-from evenlag.heuristics.patterns import TooManyError, best_cover, cover, coverable, patterns_within, provable
+from evenlag.heuristics.patterns import TooManyError, cover, coverable, patterns_within
 from evenlag.heuristics.relocate import relocate
 from evenlag.model.backends import Limits
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import Window, load_window, lower_bound
+from evenlag.model.bounds import Window, load_window, lower_bound, plain_lags
 from evenlag.model.check import violation
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import resolve_objective
@@ -314,8 +315,10 @@ def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
     assert len(found) == count
 
 
+@pytest.mark.parametrize("states", [covers.MOST_STATES, 0])
 @pytest.mark.parametrize("seed", seeds(40))
-def test_the_best_cover_settles_the_optimum(seed: int) -> None:
+def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(covers, "MOST_STATES", states)  # without, CP-SAT chooses
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 10 if members == 2 else 9)
@@ -324,14 +327,42 @@ def test_the_best_cover_settles_the_optimum(seed: int) -> None:
     rule = count_rule(problem, balance)
     assert provable(rule)
     best = int(exhaustive(problem, Goal(balance, 0)).objective)
-    limits = Limits(LIMIT, None, 2)
+    limits, never = Limits(LIMIT, None, 2), lambda: False
     for spread in (best + 1, best + random.randint(1, 50), 2 * best + 1, sum(map(int, problem.lags)) + 1):
-        plan, bound = best_cover(rule, wanted(rule), spread, limits)
+        plan, bound = best_cover(rule, wanted(rule), spread, limits, never)
         assert plan is not None
         assert violation(plan, rule) is None
         assert plan.spread == bound == best
     if best > lower_bound(load_window(rule), resolve_objective(rule, stickiness=0)):
-        assert best_cover(rule, wanted(rule), best, limits) == (None, best)
+        assert best_cover(rule, wanted(rule), best, limits, never) == (None, best)
+
+
+@pytest.mark.parametrize("kind", ["giant", "near-giants", "tailed", "zeros", "wide"])
+@pytest.mark.parametrize("seed", seeds(3))
+def test_covers_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
+    random = Random(f"{seed} {kind}")
+    members = random.randint(4, 6)
+    problem = group_of({"t": lags_of(random, random.randint(2 * members, 3 * members + 1), kind)}, members)
+    rule = count_rule(problem, "group")
+    best = int(by_cp_sat(problem, Goal("group", 0)).objective)
+    plan, bound = best_cover(rule, wanted(rule), best + random.randint(1, 1_000), Limits(LIMIT, None, 2), lambda: False)
+    assert plan is not None
+    assert violation(plan, rule) is None
+    assert plan.spread == bound == best
+
+
+def test_a_cover_that_is_stopped_proves_no_more_than_it_saw() -> None:
+    random = Random(1)
+    problem = group_of({"t": lags_of(random, 24, "wide")}, 8)
+    rule = count_rule(problem, "group")
+    best = int(by_cp_sat(problem, Goal("group", 0)).objective)
+    for steps in range(0, 60, 7):
+        left = iter(range(steps))
+        plan, bound = best_cover(
+            rule, wanted(rule), best + 500, Limits(0.001, None, 1), lambda left=left: next(left, None) is None
+        )  # fmt: skip
+        assert bound is None or bound <= best
+        assert plan is None or plan.spread >= best
 
 
 def test_covers_prove_nothing_where_partitions_or_members_differ() -> None:
@@ -650,11 +681,37 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
         assert bases[-1] >= bound.base(None)
         for moves, base in least.items():
             assert bound.base(moves) <= base
+        known = MoveBound(rule, load_window(rule), fewest, spread=spread, least=min(least.values()))
+        assert known.base(None) >= bound.base(None)
+        assert known.base(None) <= min(least.values())
         for price in (0, 1, 7, Fraction(1, 3), 1_000, HUGE):
             for budget in (None, *range(fewest, most + 1)):
                 best = min(base + price * m for m, base in least.items() if budget is None or m <= budget)
-                assert bound.objective(price, budget) <= best, (price, budget)
+                assert bound.objective(price, budget) <= known.objective(price, budget) <= best, (price, budget)
                 assert bound.objective(price, budget, evaluations=3) <= best, (price, budget)
+
+
+@pytest.mark.parametrize("seed", seeds(200))
+def test_plain_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
+    problem, rule = tiny_case(seed)
+    random = Random(seed)
+    lags = problem.lags.astype(object)
+    greatest = int(max(lags, default=0))
+    for low in {int(load_window(rule).low // 1), random.randint(0, 50), random.randint(0, greatest + 1)}:
+        plain = plain_lags(rule, low).astype(object)
+        assert plain.sum() <= lags.sum()
+        if not problem.equal_weights:
+            assert (plain == lags).all()
+        for plan in tiny_plans(seed):
+            for m in np.flatnonzero(problem.active).tolist():
+                held = plan.member_of == m
+                assert plain[held].sum() >= min(lags[held].sum(), low), (low, plan.assignment)
+
+
+def test_plain_lags_know_what_giants_need() -> None:
+    rule = count_rule(group_of({"t": [100, 100, 20, 10, 9, 8, 5, 3, 1]}, 3), "group")
+    # Two giants, with two others each, take at least 1, 3, 5 and 8; what they are beyond 40 is nobody else's.
+    assert plain_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]
 
 
 def test_the_bound_on_moves_is_met_where_swaps_are_all_that_helps() -> None:
