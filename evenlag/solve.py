@@ -46,6 +46,7 @@ TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where
 LARGEST_BASELINE = {"swap-balance": 2_000}  # partitions; beyond, it takes longer than searches of our own that do more
 LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be back, in less
 MOVE_BOUND_SHARE = 0.1  # of the time left
+FULL_COVERS = 1.0  # seconds left from which on as many patterns may be listed as there may ever be
 COVER_SHARE = 0.3  # of the time left, to put covers together
 LOADS_SHARE = 0.3  # of the limit, for what loads allow whatever is moved
 RELOCATION_SHARE = 0.3  # of the time left
@@ -400,7 +401,8 @@ class _Search:
         if not self._provable:
             return
         limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
-        plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits, self.clock.stop(COVER_SHARE))
+        size = min(self.clock.worth() / FULL_COVERS, 1.0)
+        plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits, self.clock.stop(COVER_SHARE), size)
         if plan is not None:
             self.offer(plan, "exact cover")
         if bound is not None:

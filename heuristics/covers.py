@@ -33,7 +33,7 @@ MOST_HELD = 6  # partitions of a member whose patterns are listed
 MOST_LISTED = 60_000  # patterns
 MOST_TO_CHOOSE_FROM = 6_000  # patterns, for CP-SAT
 MOST_STATES = 400_000  # ways to hand out partitions to some members
-AT_ONCE = 1 << 20  # pairs looked at in one step of the clock
+AT_ONCE = 1 << 19  # pairs looked at in one step of the clock
 ONE = np.uint64(1)
 FIRST = 1 / 64  # of the way from the bound to the best spread known, where the one asked for begins
 GROWTH = 4
@@ -47,7 +47,12 @@ def provable(rule: CountRule) -> bool:
 
 
 def best_cover(
-    rule: CountRule, window: tuple[Number, Number], spread: int, limits: Limits, stop: Callable[[], bool]
+    rule: CountRule,
+    window: tuple[Number, Number],
+    spread: int,
+    limits: Limits,
+    stop: Callable[[], bool],
+    size: float = 1.0,
 ) -> tuple[Plan | None, int | None]:
     """Look for a plan with a smaller spread than the one known, or prove that there is none.
 
@@ -63,6 +68,8 @@ def best_cover(
         CP-SAT's.
     stop : callable
         Asked before each step of putting together.
+    size : float
+        How much may be listed, as a share of the most there may ever be.
 
     Returns
     -------
@@ -80,15 +87,15 @@ def best_cover(
     try:
         while bound < spread:
             target = min(bound + int(excess), spread - 1)
-            patterns = case.patterns(target)
-            found = _put_together(case, patterns, target, stop)
+            patterns = case.patterns(target, int(size * MOST_LISTED))
+            found = _put_together(case, patterns, target, int(size * MOST_STATES), stop)
             if found is not None:
                 best, chosen = found
                 return case.plan([patterns.rows[i] for i in chosen]), best
             bound, excess = target + 1, excess * GROWTH
         return None, spread
     except TooManyError:
-        return _chosen(case, bound, spread, limits, started)
+        return _chosen(case, bound, spread, int(size * MOST_TO_CHOOSE_FROM), limits, started)
 
 
 @dataclass(frozen=True)
@@ -131,11 +138,11 @@ class _Case:
             block[(sums >= least) & (sums <= greatest)] for block, sums in zip(blocks, loads, strict=True)
         ]  # fmt: skip
 
-    def patterns(self, spread: int) -> _Patterns:
+    def patterns(self, spread: int, most: int) -> _Patterns:
         """Return the same by the biggest partition; of equal lags only neighbours, since they may change places."""
         rows: list[Whole] = []
         columns = []
-        for block in self.listed(spread, MOST_LISTED):
+        for block in self.listed(spread, most):
             apart = np.diff(block, axis=1) > 1
             block = block[~(apart & (np.diff(self.lags[block], axis=1) == 0)).any(axis=1)]
             rows += list(block)
@@ -179,9 +186,9 @@ class _States:
 
 
 def _put_together(
-    case: _Case, patterns: _Patterns, spread: int, stop: Callable[[], bool]
+    case: _Case, patterns: _Patterns, spread: int, most: int, stop: Callable[[], bool]
 ) -> tuple[int, list[int]] | None:
-    """Return the least spread up to this one and the patterns that make it, or None if there is none."""
+    """Return the least spread up to this one and the patterns that make it, or None; with at most so many states."""
     count, members = len(case.lags), len(case.members)
     same = np.flatnonzero(np.diff(case.lags) == 0)
     follows = np.bitwise_or.reduce(np.concatenate([[np.uint64(0)], ONE << (same + 1).astype(np.uint64)]))
@@ -218,9 +225,9 @@ def _put_together(
                 i, j = np.nonzero((states.bits[some][:, None] & patterns.bits[None, begin:end]) == 0)
                 found.append(added(states, some[i], j + begin, rest))
                 size += len(found[-1].bits)
-                if size > 2 * MOST_STATES:
+                if size > 2 * most:
                     found = [_undominated(_States.together(found))]
-                    if (size := len(found[0].bits)) > MOST_STATES:
+                    if (size := len(found[0].bits)) > most:
                         raise TooManyError
         states = _undominated(_States.together(found))
         history.append(states)
@@ -245,13 +252,15 @@ def _undominated(states: _States) -> _States:
     return states.take(np.concatenate([[True], lifted[1:] > np.maximum.accumulate(lifted)[:-1]]))
 
 
-def _chosen(case: _Case, bound: int, spread: int, limits: Limits, started: float) -> tuple[Plan | None, int | None]:
-    """Let CP-SAT choose the patterns of a plan better than `spread`; `bound` is proven."""
+def _chosen(
+    case: _Case, bound: int, spread: int, most: int, limits: Limits, started: float
+) -> tuple[Plan | None, int | None]:
+    """Let CP-SAT choose the patterns of a plan better than `spread`, out of at most so many; `bound` is proven."""
     try:
-        rows, held_by = listed(len(case.lags), case.listed(spread - 1, MOST_TO_CHOOSE_FROM))
+        rows, held_by = listed(len(case.lags), case.listed(spread - 1, most))
     except TooManyError:
         return None, bound
-    if len(rows) > MOST_TO_CHOOSE_FROM:
+    if len(rows) > most:
         return None, bound
     if not all(held_by):
         return None, spread
