@@ -47,10 +47,11 @@ LARGEST_BASELINE = {"swap-balance": 2_000}  # partitions; beyond, it takes longe
 LEAST_FOR_MIP = 0.02  # seconds; a process cannot be started, and its plan be back, in less
 MOVE_BOUND_SHARE = 0.1  # of the time left
 FULL_COVERS = 1.0  # seconds left from which on as many patterns may be listed as there may ever be
+LITTLE = 0.1  # of all patterns, to cover the partitions before other searches have narrowed them
 COVER_SHARE = 0.3  # of the time left, to put covers together
 LOADS_SHARE = 0.3  # of the limit, for what loads allow whatever is moved
 RELOCATION_SHARE = 0.3  # of the time left
-MOST_RELOCATIONS = 1_000
+FEW_RELOCATIONS, MOST_RELOCATIONS = 100, 1_000
 LEAST_FOR_TRANSFERS = 0.02  # seconds
 FULL_TRANSFERS = 2.0  # seconds from which on as many transfers may be listed as there may ever be
 NOISE = 0.5  # how far, as a share, later relocations misjudge an exchange
@@ -193,9 +194,10 @@ class _Search:
                     self._polish()
                     self._unless_settled(self._relocate_first)
                 self._unless_settled(self._bound_loads)
-                self._unless_settled(partial(self._fit_transfers, 0.3))
+                self._unless_settled(partial(self._fit_transfers, 0.4))
+                self._unless_settled(partial(self._cover, LITTLE))
                 self._unless_settled(self._even_out)
-                self._unless_settled(self._prove)
+                self._unless_settled(self._cover)
                 self._unless_settled(self._mip_where_it_helps)
                 self._unless_settled(partial(self._fit_transfers, 0.8))
                 self._unless_settled(self._even_out_again)
@@ -267,7 +269,7 @@ class _Search:
         if not self.clock.deterministic and self.clock.left() < 2 * self.bounds_seconds:
             return  # the start alone takes about as long as the bounds took
         fits = boolean_count(self.problem) <= LARGEST[AUTO_BACKEND]
-        self._relocate(RELOCATION_SHARE, range(2 * len(GREEDS) if fits else MOST_RELOCATIONS))
+        self._relocate(*(0.1, range(FEW_RELOCATIONS)) if fits else (RELOCATION_SHARE, range(MOST_RELOCATIONS)))
 
     def _relocate(self, share: float, numbers: range) -> None:
         """Go from the fewest moves towards even loads, as far as moves are worth it; again and again, with noise."""
@@ -396,13 +398,16 @@ class _Search:
         """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
         return self._spread_alone and (self.gap_wanted > 0 or self.until is not None)
 
-    def _prove(self) -> None:
-        """List what a member may hold in a better plan, and cover the partitions with that."""
+    def _cover(self, size: float = 1.0) -> None:
+        """List what a member may hold in a better plan, and cover the partitions with that; a size of 1 is all."""
         if not self._provable:
             return
-        limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
-        size = min(self.clock.worth() / FULL_COVERS, 1.0)
-        plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits, self.clock.stop(COVER_SHARE), size)
+        limits = None
+        if size == 1:
+            limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
+        size *= min(self.clock.worth() / FULL_COVERS, 1.0)
+        stop = self.clock.stop(COVER_SHARE)
+        plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits, stop, size)
         if plan is not None:
             self.offer(plan, "exact cover")
         if bound is not None:

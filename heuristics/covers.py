@@ -50,7 +50,7 @@ def best_cover(
     rule: CountRule,
     window: tuple[Number, Number],
     spread: int,
-    limits: Limits,
+    limits: Limits | None,
     stop: Callable[[], bool],
     size: float = 1.0,
 ) -> tuple[Plan | None, int | None]:
@@ -64,8 +64,8 @@ def best_cover(
         The smallest load is at most `low`, the largest at least `high`, in any plan (model/bounds.py).
     spread : int
         Of the best plan known, in messages.
-    limits : Limits
-        CP-SAT's.
+    limits : Limits or None
+        CP-SAT's; None: it is not asked.
     stop : callable
         Asked before each step of putting together.
     size : float
@@ -95,6 +95,8 @@ def best_cover(
             bound, excess = target + 1, excess * GROWTH
         return None, spread
     except TooManyError:
+        if limits is None:
+            return None, bound
         return _chosen(case, bound, spread, int(size * MOST_TO_CHOOSE_FROM), limits, started)
 
 
