@@ -55,7 +55,7 @@ def after(event: str, kind: str, partitions: int, members: int, seed: int) -> Pr
     """Draw a group that was even until a member left ("leave"), joined ("join"), or lags changed ("drift")."""
     rng = np.random.default_rng(seed)
     before = one_topic(kind, partitions, members, seed)
-    owned = dict(solve(before, balance="group", stickiness=0, time_limit=0.5).assignment)
+    owned = dict(solve(before, balance="group", stickiness=0, time_limit=60, work=0.5, deterministic=True).assignment)
     drawn, names = before.lags, list(before.members)
     if event == "leave":
         owned.pop(names.pop(int(rng.integers(members))))

@@ -268,8 +268,12 @@ class _Search:
         """Try a few ways where the MIP can go on from there, else more."""
         if not self.clock.deterministic and self.clock.left() < 2 * self.bounds_seconds:
             return  # the start alone takes about as long as the bounds took
-        fits = boolean_count(self.problem) <= LARGEST[AUTO_BACKEND]
-        self._relocate(*(0.1, range(FEW_RELOCATIONS)) if fits else (RELOCATION_SHARE, range(MOST_RELOCATIONS)))
+        if boolean_count(self.problem) > LARGEST[AUTO_BACKEND]:
+            self._relocate(RELOCATION_SHARE, range(MOST_RELOCATIONS))
+        elif self._moves_count:
+            self._relocate(RELOCATION_SHARE / 3, range(FEW_RELOCATIONS))
+        else:
+            self._relocate(RELOCATION_SHARE, range(2 * len(GREEDS)))
 
     def _relocate(self, share: float, numbers: range) -> None:
         """Go from the fewest moves towards even loads, as far as moves are worth it; again and again, with noise."""
@@ -294,7 +298,7 @@ class _Search:
 
     def _bound_loads(self) -> None:
         """Find the best spread that there is whatever is moved: less is not to be had by any moves."""
-        if not self._moves_count or self.goal.kind != "spread" or not provable(self.rule):
+        if not self._loads_apart:
             return
         goal = Objective(self.goal.kind)
         freed = _Search(self.rule, goal, self.clock.part(LOADS_SHARE), 0.0, self.seed, self.threads, self.known)
@@ -335,6 +339,8 @@ class _Search:
         most = self._moves_worth
         if most is not None and most < int((self.problem.owner != NOBODY).sum()) // 2:
             return  # it moves more than that
+        if self._loads_apart:
+            return  # that has been done
         if self._has_owners and self._spread_alone and not self._near_will_do:  # fewer moves, if it comes as far
             plan = even_out(self.plan, self.rule, self._wanted, self.clock.stop(0.2), self.seed)
             self.offer(plan, "evening out")
@@ -383,6 +389,11 @@ class _Search:
     @property
     def _provable(self) -> bool:
         return self._spread_alone and provable(self.rule)
+
+    @property
+    def _loads_apart(self) -> bool:
+        """Whether moves count, and the best spread without them can be found first."""
+        return self._moves_count and self.goal.kind == "spread" and provable(self.rule)
 
     @property
     def _moves_count(self) -> bool:
