@@ -209,6 +209,8 @@ class Levelling:
             return int(among[scaled[among].argmin() if heavy else scaled[among].argmax()])
         if failures % 2:
             other = able & (scaled < self.low if heavy else scaled > self.high)
+            if not other.any():  # beside giants none is above the window; who is above its low end can give
+                other = able & (scaled < self.high if heavy else scaled > self.low)
             if other.any():
                 return self._any(other)
         return self._any(able)
