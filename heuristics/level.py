@@ -32,6 +32,7 @@ FEW_HELD = 20  # below this a pair of one class splits a sample of its pool in e
 QUICK_EXCHANGES = 14
 KICK = 12  # steps without progress, and as many for every ten members, before the worst is kicked
 KICK_CHOICES = 8
+MOST_SWAPS = 20_000  # looked at to help one member
 FILLED = 4  # smallest lags beside a partition that needs one to be in the window: not worth taking away
 BRIEF = 3  # steps per member by which progress is judged where other searches wait
 PATIENCE = 25  # steps per member without progress before the search gives up
@@ -166,24 +167,26 @@ class Levelling:
             self.spared[a] = self._help(a) if self.one_class else self._help_by_pair(a)
 
     def _help(self, a: int) -> bool:
-        """Swap a partition of the member for one of about the lag that brings it into the window."""
+        """Swap two partitions whose lags differ by about what brings the member into the window."""
         me = int(self.active[a])
         lags, held = self.lags, self.held[me]
         need = -(-(self.low - self.scaled[me]) // self.factors[me])
         if need <= 0:
             need = (self.high - self.scaled[me]) // self.factors[me]
-        give = held[lags[held].argmin()] if need > 0 else held[self.rng.integers(len(held))]
         able = np.zeros(len(self.held), dtype=bool)
         able[self.active[~self.spared & ~self.giant[self.active]]] = True
         able[me] = False
         others = np.flatnonzero(self.free & able[self.member_of])
-        gain = lags[others] - lags[give]
+        most = max(MOST_SWAPS // max(len(others), 1), 1)
+        if len(held) > most:  # the smallest, which leaves the most to choose from, and any others
+            held = np.append(self.rng.permutation(held)[: most - 1], held[lags[held].argmin()])
+        gain = (lags[others][None, :] - lags[held][:, None]).ravel()
         fits = np.flatnonzero(gain >= need if need > 0 else gain <= need)
         if not len(fits):
             return False
         nearest = fits[np.argsort(np.abs(gain[fits] - need), kind="stable")]
-        take = others[nearest[int(len(nearest) ** self.rng.random()) - 1]]  # more often the nearest ones
-        self.carry_out(me, int(self.member_of[take]), np.array([give]), np.array([take]))
+        give, take = divmod(int(nearest[int(len(nearest) ** self.rng.random()) - 1]), len(others))  # more often near
+        self.carry_out(me, int(self.member_of[others[take]]), held[[give]], others[[take]])
         return True
 
     def _help_by_pair(self, a: int) -> bool:

@@ -182,22 +182,24 @@ def _uneven(window: Window, lags: Sums, members: int, fewest: int) -> None:
 
 
 def _fillers(window: Window, lags: Sums, members: int) -> None:
-    """A partition just short of the smallest load needs a companion, and that takes its member past it.
+    """A partition just short of the smallest load needs companions, and they take its member past it.
 
-    For a smallest load m, each partition of more than m/2 costs its member what it is beyond m, with at least the
-    smallest lag there is added if it is short of m. Two of them on one member cost no less, if that lag is at most
-    m/2. What all cost beyond m, and m for every member, must be there.
+    For a smallest load m, each partition of more than m/2 costs its member what it is beyond m. If it is short of m by
+    d, it comes with one of at least d, so with the smallest such lag there is, or with two of at least the smallest
+    lag each. Two of them on one member cost no less, if what is counted of companions is at most m/2. What all cost
+    beyond m, and m for every member, must be there.
     """
-    positive = lags[lags > 0]
+    positive = np.sort(lags[lags > 0])
     if not len(positive):
         return
-    total, least = int(lags.sum()), int(positive.min())
+    total, least = int(lags.sum()), int(positive[0])
 
     def there_is_enough(low: int) -> bool:
-        if 2 * least > low:
-            return True
         big = positive[2 * positive > low]
-        loads = np.where(big >= low, big, np.maximum(big + least, low))
+        short = np.maximum(low - big, 0)
+        one = positive[np.searchsorted(positive, short)]
+        companions = np.minimum(np.minimum(one, np.maximum(short, 2 * least)), low // 2)
+        loads = big + np.where(short > 0, companions, 0)
         return members * low + int((loads - low).sum()) <= total
 
     low, over = 0, int(window.low // 1) + 1

@@ -577,6 +577,7 @@ PROVOKING = {  # lags that each bound of load_window is the best one for
     "giants and what must go with them": ({"t": [100, 100, 7, 7, 6, 5]}, 3),
     "near-giants that need a companion": ({"t": [35, 34, 0, 0, 0, 3, 3]}, 3),
     "a near-giant among zeros": ({"t": [9, 8, 0, 0, 0, 5]}, 2),
+    "near-giants whose companions are too big or too small": ({"t": [31, 29, 29, 14, 13, 6, 0]}, 3),
     "pairs": ({"t": [50, 41, 33, 30, 8, 5]}, 3),
     "fewer partitions than members": ({"t": [7, 4]}, 3),
     "one more for some": ({"t": [1_000, 1_001, 1_002, 1_003, 1_000]}, 2),
@@ -613,6 +614,12 @@ def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: st
     mean = Fraction(sum(map(int, rule.problem.lags)), len(rule.problem.members))
     if balance == "both":
         assert window.high > mean > window.low
+
+
+def test_the_window_knows_what_companions_there_are() -> None:
+    rule = count_rule(group_of(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
+    best = max(min(loads_of(plan)) for plan in feasible_plans(rule))
+    assert load_window(rule).low == best == 37
 
 
 def tiny_case(seed: int) -> tuple[evenlag.Problem, CountRule]:
