@@ -185,9 +185,10 @@ def _fillers(window: Window, lags: Sums, members: int) -> None:
     """A partition just short of the smallest load needs companions, and they take its member past it.
 
     For a smallest load m, each partition of more than m/2 costs its member what it is beyond m. If it is short of m by
-    d, it comes with one of at least d, so with the smallest such lag there is, or with two of at least the smallest
-    lag each. Two of them on one member cost no less, if what is counted of companions is at most m/2. What all cost
-    beyond m, and m for every member, must be there.
+    d, it comes with two of at least the smallest lag each, or with one of at least d, which then is no other's: so of
+    the lags below two smallest ones each serves one that is short by no more. Two partitions of more than m/2 on one
+    member cost no less, if what is counted of companions is at most m/2. What all cost beyond m, and m for every
+    member, must be there.
     """
     positive = np.sort(lags[lags > 0])
     if not len(positive):
@@ -197,10 +198,14 @@ def _fillers(window: Window, lags: Sums, members: int) -> None:
     def there_is_enough(low: int) -> bool:
         big = positive[2 * positive > low]
         short = np.maximum(low - big, 0)
-        one = positive[np.searchsorted(positive, short)]
-        companions = np.minimum(np.minimum(one, np.maximum(short, 2 * least)), low // 2)
-        loads = big + np.where(short > 0, companions, 0)
-        return members * low + int((loads - low).sum()) <= total
+        two = min(2 * least, low // 2)
+        companions = np.where(short > 0, np.maximum(short, two), 0)
+        ones = positive[: np.searchsorted(positive, two)]
+        rank = np.arange(len(ones))
+        served = np.searchsorted(np.sort(short[short > 0]), ones, side="right")  # are short by no more
+        used = np.minimum(rank + 1, np.minimum.accumulate(served - rank) + rank)  # of the first so many
+        saved = (two - ones)[np.diff(used, prepend=0) > 0]
+        return members * low + int((big + companions - low).sum()) - int(saved.sum()) <= total
 
     low, over = 0, int(window.low // 1) + 1
     if over <= 0 or there_is_enough(over - 1):
