@@ -351,6 +351,17 @@ def test_covers_of_many_members_are_those_of_an_independent_model(seed: int, kin
     assert plan.spread == bound == best
 
 
+@pytest.mark.parametrize("seed", seeds(3))
+def test_covers_beside_giants_need_no_solver(seed: int) -> None:
+    lags = np.rint(np.random.default_rng(seed).lognormal(np.log(1000), 2, 30)).astype(int).tolist()
+    rule = count_rule(group_of({"t": lags}, 7), "group")
+    fresh = differencing.difference(rule)
+    plan, bound = best_cover(rule, wanted(rule), int(fresh.spread) + 1, None, lambda: False)
+    assert plan is not None
+    assert violation(plan, rule) is None
+    assert plan.spread == bound <= fresh.spread
+
+
 def test_a_cover_that_is_stopped_proves_no_more_than_it_saw() -> None:
     random = Random(1)
     problem = group_of({"t": lags_of(random, 24, "wide")}, 8)
