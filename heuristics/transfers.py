@@ -94,7 +94,8 @@ def best_transfers(
     if max(value, problem.total_lag) >= LARGEST_SUM // MOST_PARTITIONS:
         return None, bound
     plain = plain_lags(rule, window[0])[problem.assignable]
-    members = [_Member(rule, m, plain, size) for m in np.flatnonzero(problem.active).tolist()]
+    price = int(goal.stickiness)
+    members = [_Member(rule, m, plain, price, size) for m in np.flatnonzero(problem.active).tolist()]
     first, excess, growth = bound, (value - 1 - bound) * FIRST, GROWTH
     while bound < value:
         target = max(bound, min(first + int(excess), value - 1))
@@ -163,10 +164,10 @@ def _quest(rule: CountRule, goal: Objective, window: tuple[int, int], target: in
 
 @dataclass(frozen=True)
 class _Subsets:
-    """Subsets of one size, by rising sum: their partitions and their lags' numbers as bits, and their sums."""
+    """Subsets of one size, by rising sum: their partitions as bits, and those not worth taking for them; their sums."""
 
     bits: Bits
-    lags: Bits
+    alike: Bits
     sums: Whole
 
 
@@ -177,20 +178,24 @@ class _Member:
     that; `beyond` is what the true ones are more.
     """
 
-    def __init__(self, rule: CountRule, member: int, plain: Whole, size: float) -> None:
+    def __init__(self, rule: CountRule, member: int, plain: Whole, price: int, size: float) -> None:
         problem = rule.problem
         items = np.flatnonzero(problem.assignable)
         owner = problem.owner[items]
         self.member, self.size = member, size
         self.lags, self.beyond = plain, problem.lags[items] - plain
-        different, self.lag_numbers = np.unique(problem.lags[items], return_inverse=True)
+        lags = problem.lags[items]
+        different, numbers = np.unique(lags, return_inverse=True)
         self.twins = len(different) < len(items)
-        self.alike: Whole = (owner.astype(np.int64) + 1) * len(items) + self.lag_numbers
+        self.kinds: Whole = (owner.astype(np.int64) + 1) * len(items) + numbers
+        near = 2 * np.abs(lags[:, None] - lags[None, :]) <= price
+        self.any_alike = bool(near.sum() > len(items))
         self.held, self.orphans = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
         self.foreign = np.flatnonzero((owner != member) & (owner != NOBODY))
         self.lo, self.hi = int(rule.total_boxes.lo[member]), int(rule.total_boxes.hi[member])
         self.load = int(self.lags[self.held].sum())
         self.words = -(-len(items) // 64)
+        self.alike = np.array([_bits(np.flatnonzero(row)[None, :], self.words)[:, 0] for row in near])
         self.inside = _bits(self.held[None, :], self.words)[:, 0]
         self.none: Bits = np.zeros((self.words, 0), dtype=np.uint64)
         self._known: dict[tuple[str, int], _Subsets] = {}
@@ -208,8 +213,8 @@ class _Member:
     def listed(self, shape: Shape, low: int, high: int, stop: Callable[[], bool]) -> tuple[Bits, Whole]:
         """Return all sets of this shape with a plain load in [low, high], and the plain loads.
 
-        Whoever gives a partition need not take one with the same lag: it may keep its own and leave the other to
-        whoever took that, which saves a move.
+        Whoever gives a partition need not take one of about the same lag: it may keep its own and leave the other to
+        whoever took that, which saves a move and changes two loads by the difference.
         """
         given, found, taken = (
             self._subsets(kind, size, stop) for kind, size in zip(("held", "orphans", "foreign"), shape, strict=True)
@@ -228,9 +233,9 @@ class _Member:
             raise TooManyError
         left, right = _spread_out(hits, begin)
         give, orphans = np.divmod(left, len(found.sums))
-        if self.twins:
-            same = given.lags[:, give] & (found.lags[:, orphans] | taken.lags[:, right])
-            kept = ~same.any(axis=0)
+        if self.any_alike:
+            alike = given.alike[:, give] & (found.bits[:, orphans] | taken.bits[:, right])
+            kept = ~alike.any(axis=0)
             left, right, give, orphans = left[kept], right[kept], give[kept], orphans[kept]
         return given.bits[:, give] | found.bits[:, orphans] | taken.bits[:, right], base[left] + taken.sums[right]
 
@@ -246,15 +251,14 @@ class _Member:
                 raise TooManyError
             chosen = subsets(len(of), size)
             if self.twins:
-                of = of[np.argsort(self.alike[of], kind="stable")]
-                chosen = chosen[self._canonical(self.alike[of], chosen, from_first=kind == "held")]
+                of = of[np.argsort(self.kinds[of], kind="stable")]
+                chosen = chosen[self._canonical(self.kinds[of], chosen, from_first=kind == "held")]
             rows = of[chosen]
             sums = self.lags[rows].sum(axis=1).astype(np.int64)
             order = np.argsort(sums, kind="stable")
             rows = rows[order]
-            self._known[kind, size] = _Subsets(
-                _bits(rows, self.words), _bits(self.lag_numbers[rows], self.words), sums[order]
-            )
+            alike = np.bitwise_or.reduce(self.alike[rows], axis=1).T
+            self._known[kind, size] = _Subsets(_bits(rows, self.words), alike, sums[order])
         return self._known[kind, size]
 
     @staticmethod
@@ -500,12 +504,13 @@ class _Fitting:
         found, states = [(NOTHING, NOTHING)], 0
         # Moves made or called for: what is taken from the other group is counted there.
         of_one, of_two = (self._by_moves(a, b) for a, b in ((one, two), (two, one)))
-        for moves, mine in of_one:
-            bits = one.open[:, mine]
-            for more, theirs in of_two:
+        for moves, all_mine in of_one:
+            for more, all_theirs in of_two:
                 if moves + more > self.quest.most:
                     break
-                step = max(AT_ONCE // len(mine), 1)
+                mine, theirs = (self._affordable(*each, moves + more) for each in ((one, all_mine), (two, all_theirs)))
+                bits = one.open[:, mine]
+                step = max(AT_ONCE // max(len(mine), 1), 1)
                 for a in range(0, len(theirs), step):
                     if self.stop():
                         raise TooManyError
@@ -524,6 +529,10 @@ class _Fitting:
                         if (states := len(found[0][0])) > most / 2:
                             raise TooManyError
         return self._together(one, two, found)[0]
+
+    def _affordable(self, group: _Group, states: Whole, moves: int) -> Whole:
+        """Return those of these states that are even enough for so many moves."""
+        return states[self._cost(group.low[states], group.high[states], moves) <= self.quest.target]
 
     def _together(
         self, one: _Group, two: _Group, pairs: list[tuple[Whole, Whole]]

@@ -84,6 +84,25 @@ def test_the_best_transfers_are_the_optimum(seed: int) -> None:
         assert ask(rule, goal, least, best) == (None, best)
 
 
+@pytest.mark.parametrize("objective", ["spread", "makespan"])
+@pytest.mark.parametrize("seed", seeds(80))
+def test_what_is_not_worth_a_move_is_never_in_the_optimum(seed: int, objective: str) -> None:
+    random = Random(f"{seed} {objective}")
+    members = random.choice([2, 3, 4])
+    problem = group(random, random.randint(members, SIZES[members]), members, "small")
+    price = random.choice([1, 2, 3, 5, 8, 13])  # lags from 0 to 9: many are about the same for it
+    parameters: dict[str, Any] = {"balance": "group", "stickiness": price, "objective": objective}
+    rule = count_rule(problem, "group")
+    goal = resolve_objective(rule, objective, price)
+    if not applies(rule, goal):
+        return
+    best = int(exhaustive(problem, Goal(**parameters)).objective)
+    plan, bound = ask(rule, goal, 0, best + random.randint(1, 3 * price))
+    assert plan is not None
+    assert goal.value(plan) == bound == best
+    assert ask(rule, goal, 0, best) == (None, best)
+
+
 @pytest.mark.parametrize("seed", seeds(60))
 def test_where_it_ends_early_the_bound_is_true(seed: int) -> None:
     problem, parameters, rule, goal = case(seed)
