@@ -417,8 +417,9 @@ class _Search:
         if size == 1:
             limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
         size *= min(self.clock.worth() / FULL_COVERS, 1.0)
+        window = (self._window.low, self._window.high)  # not what a gap makes of it: this is for a proof
         stop = self.clock.stop(COVER_SHARE)
-        plan, bound = best_cover(self.rule, self._wanted, int(self.value), limits, stop, size)
+        plan, bound = best_cover(self.rule, window, int(self.value), limits, stop, size)
         if plan is not None:
             self.offer(plan, "exact cover")
         if bound is not None:

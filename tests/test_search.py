@@ -337,6 +337,19 @@ def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch:
         assert best_cover(rule, wanted(rule), best, limits, never) == (None, best)
 
 
+@pytest.mark.parametrize("seed", seeds(300))
+def test_a_gap_does_not_make_the_bound_of_a_cover_untrue(seed: int) -> None:
+    random = Random(seed)
+    members = random.randint(2, 3)
+    count = random.randint(members, 9 if members == 3 else 10)
+    problem = group_of({"t": lags_of(random, count, random.choice(LAGS[:7]))}, members)
+    best = int(exhaustive(problem, Goal("group", 0)).objective)
+    for gap in (0.01, 0.1, 0.5):
+        result = evenlag.solve(problem, balance="group", stickiness=0, gap=gap, time_limit=LIMIT)
+        assert result.bound <= best <= result.objective
+        assert not any("discarded" in warning for warning in result.warnings)
+
+
 @pytest.mark.parametrize("kind", ["giant", "near-giants", "tailed", "zeros", "wide"])
 @pytest.mark.parametrize("seed", seeds(3))
 def test_covers_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
