@@ -195,7 +195,7 @@ class _Search:
                     self._unless_settled(self._relocate_first)
                 self._unless_settled(self._bound_loads)
                 self._unless_settled(partial(self._fit_transfers, 0.4))
-                self._unless_settled(partial(self._cover, LITTLE))
+                self._unless_settled(partial(self._cover, LITTLE, by_solver=False))
                 self._unless_settled(self._even_out)
                 self._unless_settled(self._cover)
                 self._unless_settled(self._mip_where_it_helps)
@@ -409,12 +409,12 @@ class _Search:
         """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
         return self._spread_alone and (self.gap_wanted > 0 or self.until is not None)
 
-    def _cover(self, size: float = 1.0) -> None:
-        """List what a member may hold in a better plan, and cover the partitions with that; a size of 1 is all."""
+    def _cover(self, size: float = 1.0, *, by_solver: bool = True) -> None:
+        """List what a member may hold in a better plan, up to this share of the most, and cover the partitions."""
         if not self._provable:
             return
         limits = None
-        if size == 1:
+        if by_solver:
             limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
         size *= min(self.clock.worth() / FULL_COVERS, 1.0)
         window = (self._window.low, self._window.high)  # not what a gap makes of it: this is for a proof

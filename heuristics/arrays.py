@@ -38,6 +38,20 @@ def in_turn(wanted: Whole) -> Whole:
     return np.concatenate(parts)
 
 
+def undominated(low: Whole, high: Whole, *alike: NDArray[Any]) -> Whole:
+    """Return the entries beside which there is none with the same `alike`, no smaller low and no larger high."""
+    order = np.lexsort((-low, high, *alike))
+    if len(order) < 2:
+        return order
+    other = np.zeros(len(order) - 1, dtype=bool)
+    for column in alike:
+        other |= np.diff(column[order]) != 0
+    _, rank = np.unique(low[order], return_inverse=True)
+    lifted = rank + np.concatenate([[0], np.cumsum(other)]) * (len(order) + 1)
+    best: Whole = order[np.concatenate([[True], lifted[1:] > np.maximum.accumulate(lifted)[:-1]])]
+    return best
+
+
 def owned_counts(problem: Problem) -> Whole:
     """Return how many partitions each member owned before, shape (M,)."""
     return np.bincount(problem.owner[problem.owner != NOBODY], minlength=len(problem.members)).astype(np.int64)

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from evenlag.heuristics.arrays import undominated
 from evenlag.heuristics.patterns import TooManyError, coverable, listed, patterns_within
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.backends.outcome import Limits
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import plain_lags
+from evenlag.model.bounds import most_plain, plain_lags
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
 
@@ -91,7 +92,7 @@ def best_cover(
             found = _put_together(case, patterns, target, int(size * MOST_STATES), stop)
             if found is not None:
                 best, chosen = found
-                return case.plan([patterns.rows[i] for i in chosen]), best
+                return case.plan([_partitions(int(patterns.bits[i])) for i in chosen]), best
             bound, excess = target + 1, excess * GROWTH
         return None, spread
     except TooManyError:
@@ -102,9 +103,8 @@ def best_cover(
 
 @dataclass(frozen=True)
 class _Patterns:
-    """What a member may hold, by their biggest partition: partitions, as bits too, sums of lags and plain lags."""
+    """What a member may hold, by their biggest partition: partitions, sums of lags and plain lags."""
 
-    rows: list[Whole]
     bits: Bits
     loads: Whole
     plain: Whole
@@ -130,11 +130,9 @@ class _Case:
     def listed(self, spread: int, most: int) -> list[Whole]:
         """List what a member may hold in plans of at most this spread, by how many partitions that is."""
         least, greatest = self.ceiling - spread, self.floor + spread
-        left = int(self.plain.sum()) - (len(self.members) - 1) * least
+        most_sum = most_plain(int(self.plain.sum()), self.raised, len(self.members), least, greatest)
         sizes = range(self.fewest, self.most + 1)
-        blocks = [
-            patterns_within(self.plain, size, least, min(greatest + self.raised, left), most) for size in sizes
-        ]  # fmt: skip
+        blocks = [patterns_within(self.plain, size, least, most_sum, most) for size in sizes]
         loads = [self.lags[block].sum(axis=1) for block in blocks]
         return [
             block[(sums >= least) & (sums <= greatest)] for block, sums in zip(blocks, loads, strict=True)
@@ -142,18 +140,16 @@ class _Case:
 
     def patterns(self, spread: int, most: int) -> _Patterns:
         """Return the same by the biggest partition; of equal lags only neighbours, since they may change places."""
-        rows: list[Whole] = []
         columns = []
         for block in self.listed(spread, most):
             apart = np.diff(block, axis=1) > 1
             block = block[~(apart & (np.diff(self.lags[block], axis=1) == 0)).any(axis=1)]
-            rows += list(block)
             bits = np.bitwise_or.reduce(ONE << block.astype(np.uint64), axis=1)
             columns.append((block[:, 0], bits, self.lags[block].sum(axis=1), self.plain[block].sum(axis=1)))
         first, bits, loads, plain = (np.concatenate(column) for column in zip(*columns, strict=True))
         order = np.argsort(first, kind="stable")
         starts = np.searchsorted(first[order], np.arange(len(self.lags) + 1))
-        return _Patterns([rows[i] for i in order.tolist()], bits[order], loads[order], plain[order], starts)
+        return _Patterns(bits[order], loads[order], plain[order], starts)
 
     def plan(self, patterns: list[Whole]) -> Plan:
         """Return the plan in which each member holds one of these."""
@@ -181,6 +177,10 @@ class _States:
 
     def take(self, kept: NDArray[np.generic]) -> _States:
         return _States(*(column[kept] for column in vars(self).values()))
+
+    def undominated(self) -> _States:
+        """Drop states beside which there is one of the same partitions with no smaller low and no larger high."""
+        return self.take(undominated(self.low, self.high, self.bits))
 
     @classmethod
     def together(cls, parts: list[_States]) -> _States:
@@ -228,10 +228,10 @@ def _put_together(
                 found.append(added(states, some[i], j + begin, rest))
                 size += len(found[-1].bits)
                 if size > 2 * most:
-                    found = [_undominated(_States.together(found))]
+                    found = [_States.together(found).undominated()]
                     if (size := len(found[0].bits)) > most:
                         raise TooManyError
-        states = _undominated(_States.together(found))
+        states = _States.together(found).undominated()
         history.append(states)
         if not len(states.bits):
             return None
@@ -243,15 +243,8 @@ def _put_together(
     return int(cost.min()), chosen
 
 
-def _undominated(states: _States) -> _States:
-    """Drop states beside which there is one of the same partitions with no smaller low and no larger high."""
-    states = states.take(np.lexsort((-states.low, states.high, states.bits)))
-    if len(states.bits) < 2:
-        return states
-    number = np.concatenate([[0], np.cumsum(np.diff(states.bits) != 0)])
-    _, rank = np.unique(states.low, return_inverse=True)
-    lifted = rank + number * (len(rank) + 1)
-    return states.take(np.concatenate([[True], lifted[1:] > np.maximum.accumulate(lifted)[:-1]]))
+def _partitions(bits: int) -> Whole:
+    return np.flatnonzero([bits >> item & 1 for item in range(MOST_PARTITIONS)])
 
 
 def _chosen(

@@ -20,9 +20,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.heuristics.arrays import undominated
 from evenlag.heuristics.patterns import TooManyError, subsets
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import plain_lags
+from evenlag.model.bounds import most_plain, plain_lags
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
@@ -123,7 +124,7 @@ class _Quest:
     """What plan is asked for: spread + price · moves at most `target`, with at most `most` moves.
 
     The smallest load is at most `floor`, the largest at least `ceiling`; `orphans` partitions have no owner; plain
-    loads sum up to `total`, and are at most `raised` more than true ones.
+    loads sum up to `plain_total`, and are at most `raised` more than true ones.
     """
 
     floor: int
@@ -133,7 +134,7 @@ class _Quest:
     most: int
     orphans: int
     members: int
-    total: int
+    plain_total: int
     raised: int
 
     def window(self, moves: int) -> tuple[int, int]:
@@ -144,7 +145,7 @@ class _Quest:
     def plain(self, moves: int) -> tuple[int, int]:
         """Return the least and the greatest plain load: the others take the least each, and there is but the total."""
         low, high = self.window(moves)
-        return low, min(high + self.raised, self.total - (self.members - 1) * low)
+        return low, most_plain(self.plain_total, self.raised, self.members, low, high)
 
 
 def _quest(rule: CountRule, goal: Objective, window: tuple[int, int], target: int, least: int, plain: Whole) -> _Quest:
@@ -460,15 +461,7 @@ class _Fitting:
     def _pruned(self, group: _Group) -> _Group:
         """Drop states that lead to nothing, and those beside which there is a better one that leaves the same open."""
         group = group.take(self._promising(group))
-        order = np.lexsort((-group.low, group.high, group.gives, *group.open))
-        group = group.take(order)
-        if len(group) < 2:
-            return group
-        same = (np.diff(group.gives) == 0) & (group.open[:, 1:] == group.open[:, :-1]).all(axis=0)
-        number = np.concatenate([[0], np.cumsum(~same)])
-        _, rank = np.unique(group.low, return_inverse=True)
-        lifted = rank + number * (len(group) + 1)
-        return group.take(np.concatenate([[True], lifted[1:] > np.maximum.accumulate(lifted)[:-1]]))
+        return group.take(undominated(group.low, group.high, group.gives, *group.open))
 
     def _promising(self, group: _Group) -> NDArray[np.bool_]:
         quest, state = self.quest, group.open
@@ -483,7 +476,7 @@ class _Fitting:
         low, high = group.low, group.high
         if rest:
             count = sum(len(self.members[i].held) for i in rest) + left - got + quest.orphans
-            load = self.quest.total - group.load
+            load = self.quest.plain_total - group.load
             low, high = np.minimum(low, load // len(rest)), np.maximum(high, -(-load // len(rest)))
             fits = count >= sum(self.members[i].lo for i in rest)
             fits &= count <= sum(self.members[i].hi for i in rest)
@@ -519,7 +512,7 @@ class _Fitting:
                     i, j = mine[i], some[j]
                     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
                     if rest:
-                        load = self.quest.total - one.load[i] - two.load[j]
+                        load = self.quest.plain_total - one.load[i] - two.load[j]
                         low, high = np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
                     kept = self._cost(low, high, moves + more) <= self.quest.target
                     found.append((i[kept], j[kept]))
@@ -590,7 +583,7 @@ class _Fitting:
         """Return the best plan in which the member that is not listed does what is left to it."""
         assert self.unlisted is not None
         inside = self.members[self.unlisted].inside[:, None]
-        left = self.quest.total - group.load + self._beyond(group.open ^ inside ^ self.orphans[:, None])
+        left = self.quest.plain_total - group.load + self._beyond(group.open ^ inside ^ self.orphans[:, None])
         moves = group.gives + _count(group.open & inside)
         cost = self._cost(np.minimum(group.low, left), np.maximum(group.high, left), moves)
         return self._plan(cost, [(group, np.arange(len(group)))])

@@ -73,6 +73,14 @@ def plain_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
     return chosen
 
 
+def most_plain(total: int, raised: int, members: int, low: int, high: int) -> int:
+    """Return the greatest plain load (`plain_lags`) where true ones lie in [low, high]: the others take `low` each.
+
+    Plain loads sum up to `total`; `raised` is what plain lags are more than true ones, added up where they are more.
+    """
+    return min(high + raised, total - (members - 1) * low)
+
+
 def load_window(rule: CountRule) -> Window:
     """Return how high the largest and how low the smallest load per weight must be in any plan."""
     problem = rule.problem
