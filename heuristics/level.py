@@ -178,8 +178,9 @@ class Levelling:
         able[me] = False
         others = np.flatnonzero(self.free & able[self.member_of])
         most = max(MOST_SWAPS // max(len(others), 1), 1)
-        if len(held) > most:  # the smallest, which leaves the most to choose from, and any others
-            held = np.append(self.rng.permutation(held)[: most - 1], held[lags[held].argmin()])
+        if len(held) > most:  # the one that leaves the most to choose from, and any others
+            widest = lags[held].argmin() if need > 0 else lags[held].argmax()
+            held = np.append(self.rng.permutation(np.delete(held, widest))[: most - 1], held[widest])
         gain = (lags[others][None, :] - lags[held][:, None]).ravel()
         fits = np.flatnonzero(gain >= need if need > 0 else gain <= need)
         if not len(fits):
