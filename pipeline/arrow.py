@@ -1,4 +1,4 @@
-"""Arrow batches to groups and back, on the executors: what `mapInArrow` calls. Needs pyarrow, not Spark."""
+"""Groups solved, and their results as Arrow batches, on the executors: what `mapInArrow` calls. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from evenlag.pipeline.budget import Budget, least_effort, recoverable
-from evenlag.pipeline.group import OFFSETS, UNKNOWN, GroupRows, Member
+from evenlag.pipeline.gathering import gather
+from evenlag.pipeline.group import GroupRows
 from evenlag.pipeline.guarded import ProcessDiedError, in_own_process
 from evenlag.pipeline.solving import GroupResult, Options, Want, failed, solve_group
 
@@ -34,37 +35,35 @@ class Solver:
     """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.GROUPS`).
 
     Groups from which most spread may be recovered come first and get up to the limit of a group; what the others need
-    for the plan of least effort is kept back for them. Where `retried` says that an earlier attempt at the task died,
-    each group is solved in a process of its own, so that the one that kills it costs nobody else anything.
+    for the plan of least effort is kept back for them. `attempt` gives the number of the task, and whether an earlier
+    attempt at it died: then each group is solved in a process of its own, so that the one that kills it costs nobody
+    else anything.
     """
 
     options: Options
     budget: Budget
     want: Want
     schema: Any
+    attempt: Callable[[], tuple[int, bool]] = lambda: (0, False)
     done: Counter | None = None
     failed: Counter | None = None
-    retried: Callable[[], bool] | None = None
     solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Solve the groups of one task."""
-        rows = [_Waiting.of(batch, index) for batch in batches for index in range(batch.num_rows)]
-        if not rows:
-            return
-        rows.sort(key=lambda waiting: (-waiting.gain, waiting.key))
-        end = self.budget.task_end(rows[0].batch.column("task")[rows[0].index].as_py())
-        reserved = sum(least_effort(waiting.size) for waiting in rows)
+        """Solve the groups of one task, from their rows (`schemas.ROWS`)."""
+        groups = gather(batches)
+        groups.sort(key=recoverable_spread, reverse=True)
+        task, careful = self.attempt()
+        end = self.budget.task_end(task)
+        reserved = sum(least_effort(len(group.lags)) for group in groups)
         over = 0.0
         solved: list[GroupResult] = []
         held = 0  # rows of those
-        careful = self.retried is not None and self.retried()
-        for position, waiting in enumerate(rows):
-            reserved -= least_effort(waiting.size)
-            late_over = over / max(position, 1) * (len(rows) - position)
+        for position, group in enumerate(groups):
+            reserved -= least_effort(len(group.lags))
+            late_over = over / max(position, 1) * (len(groups) - position)
             limit, late = self.budget.group(end, reserved + late_over)
             started = time.monotonic()
-            group = group_rows(waiting.batch, waiting.index)
             solve = partial(self.solve, group, self.options, self.want, time_limit=limit, late=late)
             solved.append(self._guarded(group, solve) if careful else solve())
             over += max(time.monotonic() - started - limit, 0)
@@ -72,7 +71,7 @@ class Solver:
                 self.done.add(1)
             if self.failed is not None and solved[-1].error is not None:
                 self.failed.add(1)
-            held += waiting.size
+            held += len(group.lags)
             if held >= ROWS_PER_BATCH:
                 yield result_batch(solved, self.schema)
                 solved, held = [], 0
@@ -87,64 +86,16 @@ class Solver:
             return failed(group, self.options, self.want, str(error))
 
 
-@dataclass(frozen=True)
-class _Waiting:
-    """A group still to be solved: where it is, its rows, and what spread may be recovered from it."""
-
-    batch: Any
-    index: int
-    key: tuple[str, str]
-    size: int
-    gain: float
-
-    @classmethod
-    def of(cls, batch: Any, index: int) -> _Waiting:
-        rows = batch.column("rows")[index].values
-        owners = rows.field("consumer_id").dictionary_encode()
-        holders = owners.indices.fill_null(-1).to_numpy().astype(np.int64)
-        members = batch.column("members")[index]
-        count = len(members) if members.is_valid else 0
-        gain = recoverable(rows.field("lag").to_numpy(), holders, max(count, len(owners.dictionary)))
-        key = (batch.column("group")[index].as_py(), batch.column("snapshot_ts")[index].as_py())
-        return cls(batch, index, key, len(rows), gain)
+def recoverable_spread(group: GroupRows) -> float:
+    """Return how many messages of spread a better plan may save; see `budget.recoverable`."""
+    number: dict[str | None, int] = {None: -1}
+    holders = np.array([number.setdefault(owner, len(number) - 1) for owner in group.owners], dtype=np.int64)
+    return recoverable(group.lags, holders, max(len(group.members or ()), len(number) - 1))
 
 
 def unchanged(batches: Iterable[Any]) -> Iterable[Any]:
     """Give back what came: all that a worker does for it is to import this module."""
     return batches
-
-
-def group_rows(batch: Any, index: int) -> GroupRows:
-    """Read one group from a batch with `snapshot_ts, group, rows, members` and the counts of `GroupRows`."""
-
-    def scalar(name: str) -> Any:
-        return batch.column(name)[index].as_py()
-
-    rows = batch.column("rows")[index].values
-    topics = rows.field("topic").dictionary_encode()
-    members = scalar("members")
-    return GroupRows.sort(
-        (scalar("snapshot_ts"), scalar("group")),
-        topics.dictionary.to_pylist(),
-        topics.indices.to_numpy(),
-        rows.field("partition").to_numpy().astype(np.int64),
-        rows.field("lag").to_numpy(),
-        rows.field("consumer_id").to_pylist(),
-        offsets=_offsets(rows),
-        members=None if members is None else tuple(Member(**each) for each in members),
-        beyond_end=scalar("beyond_end"),
-        before_start=scalar("before_start"),
-        rejected_rows=scalar("rejected_rows"),
-        predicted=scalar("predicted"),
-        unrated=scalar("unrated"),
-    )
-
-
-def _offsets(rows: Any) -> Any:
-    """Read the offsets, where they were asked for; see `GroupRows.offsets`."""
-    if rows.type.get_field_index(OFFSETS[0]) < 0:
-        return None
-    return np.stack([rows.field(name).fill_null(UNKNOWN).to_numpy() for name in OFFSETS])
 
 
 def result_batch(results: Sequence[GroupResult], schema: Any) -> Any:

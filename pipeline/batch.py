@@ -121,7 +121,7 @@ def run(
     offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
     members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")
     with written_whole(spark, out, OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
-        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
+        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True)
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:

@@ -15,6 +15,7 @@ from evenlag.model.problem import Problem
 
 OFFSETS = ("log_start_offset", "log_end_offset", "current_offset")
 UNKNOWN = -1  # an offset that is null
+MEMBER = ("topics", "weight", "max_partitions", "generation")  # what a row of a member says of it
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
@@ -18,20 +18,24 @@ from evenlag.model.rates import horizon_micros
 from evenlag.pipeline import validate
 from evenlag.pipeline.arrow import Solver, unchanged
 from evenlag.pipeline.budget import RESERVE, Budget
-from evenlag.pipeline.placing import MOST_PACKED, TASK, Placing
+from evenlag.pipeline.group import MEMBER
+from evenlag.pipeline.placing import MOST_PACKED, Placing
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.rates import with_predicted_lags
-from evenlag.pipeline.schemas import AUDIT, GROUPS, MEMBERS, PLANS, columns
+from evenlag.pipeline.schemas import AUDIT, GROUPS, PLANS, columns
 from evenlag.pipeline.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.session import use_own_python
 from evenlag.pipeline.solving import Options, Want
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
-TASKS_PER_SLOT = (2, 8)  # at least and at most; a task alone takes about 0.15 s
+TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes 0.02 to 0.15 s
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
 T = TypeVar("T")
+
+_woken: set[str] = set()  # applications whose workers were
 
 
 def plans(
@@ -153,16 +157,17 @@ def rejects(
 
 @dataclass(frozen=True)
 class Fleet:
-    """The checked tables of a call, and how many tasks solve their groups.
+    """The checked tables of a call, and which tasks solve their groups.
 
     Attributes
     ----------
     offsets, members : DataFrame
-        As `validate.check_offsets` and `check_members` give them.
+        As `validate.check_offsets` and `check_members` give them, or `typed_offsets` and `typed_members`.
     groups : int
         Groups, one for each snapshot they are in.
-    tasks, slots : int
-        Tasks in all, and how many the cluster runs at once.
+    placing : Placing
+    slots : int
+        How many tasks the cluster runs at once.
     snapshot_type : DataType
         What `snapshot_ts` came as.
     """
@@ -170,7 +175,7 @@ class Fleet:
     offsets: DataFrame
     members: DataFrame | None
     groups: int
-    tasks: int
+    placing: Placing
     slots: int
     snapshot_type: types.DataType
 
@@ -187,8 +192,13 @@ def check_tables(
     auto_offset_reset: str,
     tasks: int | None,
     horizon: float | str = 0,
+    *,
+    copies: bool = False,
 ) -> Fleet:
-    """Check both tables, predict lags where a horizon is given, and say how many tasks are to solve their groups."""
+    """Check both tables, predict lags where a horizon is given, and say which tasks are to solve their groups.
+
+    Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject.
+    """
     ahead = horizon_micros(horizon)
     validate.require_columns(offsets_df, "offsets")
     if members_df is not None:
@@ -197,20 +207,21 @@ def check_tables(
     context = offsets_df.sparkSession.sparkContext
     use_own_python(context)
     slots = max(context.defaultParallelism // task_cpus(context), 1)
+    _wake_workers(offsets_df.sparkSession, slots)
     sizes = validate.group_sizes(offsets_df)
     largest = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
-    _wake_workers(offsets_df.sparkSession, slots)
     groups = len(largest) if len(largest) <= MOST_PACKED else sizes.count()
     least, most = (slots * each for each in TASKS_PER_SLOT)
     tasks = tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most)
     rows = [((row["snapshot_ts"], row["group"]), row["rows"]) for row in largest[:MOST_PACKED]]
-    placing = Placing.pack(rows, tasks)
-    offsets = validate.check_offsets(offsets_df, auto_offset_reset, None if ahead else placing)
+    check_offsets = validate.check_offsets if copies or ahead else validate.typed_offsets
+    check_members = validate.check_members if copies else validate.typed_members
+    offsets = check_offsets(offsets_df, auto_offset_reset)
     return Fleet(
-        offsets=placing.spread(with_predicted_lags(offsets, horizon)) if ahead else offsets,
-        members=None if members_df is None else validate.check_members(members_df, placing),
+        offsets=with_predicted_lags(offsets, horizon) if ahead else offsets,
+        members=None if members_df is None else check_members(members_df),
         groups=groups,
-        tasks=tasks,
+        placing=Placing.pack(rows, tasks),
         slots=slots,
         snapshot_type=_snapshot_type(offsets_df),
     )
@@ -236,7 +247,7 @@ class Call:
         budget = Budget.share(
             *self._limits,
             started=self._started,
-            tasks=fleet.tasks,
+            tasks=fleet.placing.tasks,
             slots=fleet.slots,
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == "both" else RESERVE,
@@ -245,49 +256,45 @@ class Call:
         watched = self._progress is not None
         done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(GROUPS)))
-        solver = Solver(options, budget, self._want, schema, done, failed, retried)
-        with reporting(self._progress, done, failed, fleet.groups):
-            return finish(solve_groups(gather_groups(fleet.offsets, fleet.members), solver))
+        solver = Solver(options, budget, self._want, schema, attempt, done, failed)
+        rows = fleet.placing.spread(group_rows(fleet.offsets, fleet.members))
+        with reporting(self._progress, done, failed, fleet.groups), unweighed(context):
+            return finish(rows.mapInArrow(solver, GROUPS))
 
 
-def retried() -> bool:
-    """Whether an earlier attempt at this executor's task failed."""
+def attempt() -> tuple[int, bool]:
+    """Return the number of this executor's task, and whether an earlier attempt at it failed."""
     context = TaskContext.get()
-    return context is not None and context.attemptNumber() > 0
+    return (0, False) if context is None else (context.partitionId(), context.attemptNumber() > 0)
 
 
-def gather_groups(
+def group_rows(
     checked_offsets: DataFrame, checked_members: DataFrame | None = None, *, more: Sequence[str] = ()
 ) -> DataFrame:
-    """Gather the checked rows of each group and snapshot into one row, with `more` columns; see `arrow.group_rows`."""
-    usable = sf.col("reason").isNull()
-    row = sf.struct("topic", "partition", "lag", "consumer_id", *more)
-    predicted = sf.col("predicted") if "predicted" in checked_offsets.columns else sf.lit(None).cast("boolean")
-    groups = (
-        checked_offsets.filter("snapshot_ts is not null and `group` is not null")
-        .groupBy(TASK, *KEY)
-        .agg(
-            sf.collect_list(sf.when(usable, row)).alias("rows"),
-            sf.count_if(usable & (sf.col("clamped") == "beyond_end")).alias("beyond_end"),
-            sf.count_if(usable & (sf.col("clamped") == "before_start")).alias("before_start"),
-            sf.count_if(~usable).alias("rejected_rows"),
-            sf.count_if(usable & predicted).alias("predicted"),
-            sf.count_if(usable & ~predicted).alias("unrated"),
-        )
-    )
+    """Give the rows of groups as the executors take them (`schemas.ROWS`), with `more` columns of the offsets."""
+    rows = checked_offsets.filter("snapshot_ts is not null and `group` is not null").select(
+        *KEY, "topic", "partition", "lag", "consumer_id", "clamped", sf.col("reason").isNotNull().alias("rejected"),
+        *(name for name in ("mark", "predicted") if name in checked_offsets.columns), *more,
+    )  # fmt: skip
     if checked_members is None:
-        return groups.withColumn("members", sf.lit(None).cast(MEMBERS))
-    member_row = sf.struct("consumer_id", "topics", "weight", "max_partitions", "generation")
-    members = (
-        checked_members.filter("reason is null").groupBy(TASK, *KEY).agg(sf.collect_list(member_row).alias("members"))
-    )
-    joined = groups.join(members, on=[TASK, *KEY], how="left")
-    return joined.withColumn("members", sf.coalesce("members", sf.array().cast(MEMBERS)))
+        return rows
+    usable = checked_members.filter("reason is null")
+    members = usable.select(*KEY, "consumer_id", sf.struct(*MEMBER).alias("member"))
+    return rows.unionByName(members, allowMissingColumns=True)
 
 
-def solve_groups(groups: DataFrame, solver: Solver) -> DataFrame:
-    """Solve gathered groups where they lie, one row each (`schemas.GROUPS`)."""
-    return groups.withColumn(TASK, sf.spark_partition_id()).mapInArrow(solver, GROUPS)
+@contextmanager
+def unweighed(context: SparkContext) -> Iterator[None]:
+    """Let batches of rows for Python be full by their number alone, in jobs that this thread starts.
+
+    Spark 4 would add up the bytes of all columns after every row, which takes longer than all else it does with it.
+    """
+    before = context.getLocalProperty(BATCH_BYTES)
+    context.setLocalProperty(BATCH_BYTES, str(2**31 - 1))
+    try:
+        yield
+    finally:
+        context.setLocalProperty(BATCH_BYTES, before)  # type: ignore[arg-type]
 
 
 def plan_rows(solved: DataFrame) -> DataFrame:
@@ -306,10 +313,15 @@ def task_cpus(context: SparkContext) -> int:
 
 
 def _wake_workers(spark: SparkSession, slots: int) -> None:
-    """Let Python workers start and import what they need while the driver still plans the work."""
+    """Let Python workers start and import what they need, once, while the driver still plans the work."""
+    if spark.sparkContext.applicationId in _woken:
+        return
+    _woken.add(spark.sparkContext.applicationId)
+
+    few = max(slots // 2, 1)  # the others are for the driver's own first job
 
     def wake() -> None:
-        numbers = spark.range(0, slots, 1, slots).mapInArrow(unchanged, "id BIGINT")
+        numbers = spark.range(0, few, 1, few).mapInArrow(unchanged, "id BIGINT")
         with suppress(Exception):  # what goes wrong here is said by the work itself
             numbers.write.format("noop").mode("append").save()
 

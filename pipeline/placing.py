@@ -49,7 +49,7 @@ class Placing:
         return cls(tasks, {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)})
 
     def spread(self, df: DataFrame) -> DataFrame:
-        """Give every row of a table with `snapshot_ts` and `group` to the task of its group, named in a column."""
+        """Give every row of a table with `snapshot_ts` and `group` to the task of its group."""
         number = sf.pmod(sf.xxhash64("snapshot_ts", "group"), sf.lit(self.tasks)).cast("int")
         if self.places:
             stamps, groups = zip(*self.places, strict=True)
@@ -59,7 +59,7 @@ class Placing:
             df = df.join(sf.broadcast(known), on=["snapshot_ts", "group"], how="left")
             number = sf.coalesce(TASK, number)
         keys = sf.array(*(sf.lit(key) for key in partition_keys(self.tasks)))
-        return df.withColumn(TASK, keys[number]).repartition(self.tasks, TASK)
+        return df.withColumn(TASK, keys[number]).repartition(self.tasks, TASK).drop(TASK)
 
 
 def partition_keys(partitions: int) -> list[int]:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from evenlag.compare.replay import ReplayOptions, run
 from evenlag.compare.replay_result import Replay, ReplaySummary
-from evenlag.pipeline.arrow import Counter, group_rows
+from evenlag.pipeline.arrow import Counter
+from evenlag.pipeline.gathering import gather
 from evenlag.pipeline.group import GroupRows
 from evenlag.pipeline.history import snapshots
 from evenlag.pipeline.schemas import REPLAY_STEP_FIELDS, REPLAY_SUMMARY_FIELDS, with_doubles
@@ -27,9 +28,8 @@ class Replayer:
     failed: Counter | None = None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Replay the groups of one task, whose rows come together."""
-        rows = (group_rows(batch, index) for batch in batches for index in range(batch.num_rows))
-        for group, history in groupby(rows, key=lambda each: each.group):
+        """Replay the groups of one task, from their rows (`schemas.ROWS`)."""
+        for group, history in groupby(gather(batches), key=lambda each: each.group):
             document = replay_group(group, list(history), self.options)
             yield pa.RecordBatch.from_pylist([document], schema=self.schema)
             if self.done is not None:

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
 from evenlag.model.objective import DEFAULT_STICKINESS
 from evenlag.pipeline.group import OFFSETS
-from evenlag.pipeline.jobs import check_tables, gather_groups, task_cpus
+from evenlag.pipeline.jobs import check_tables, group_rows, task_cpus, unweighed
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.replaying import Replayer
 from evenlag.pipeline.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
@@ -112,13 +112,9 @@ def replay(
     watched = progress is not None
     done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
-    gathered = gather_groups(fleet.offsets, fleet.members, more=OFFSETS).persist()
-    try:
-        total = gathered.select("group").distinct().count()
-        together = gathered.repartition(fleet.tasks, "group").sortWithinPartitions("group")
-        with reporting(progress, done, failed, total), blamed("the replay"):
-            groups = together.mapInArrow(Replayer(options, schema, done, failed), REPLAYS).persist()
-            groups.count()
-    finally:
-        gathered.unpersist()
+    rows = group_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.placing.tasks, "group")
+    total = rows.select("group").distinct().count() if watched else 0
+    with reporting(progress, done, failed, total), blamed("the replay"), unweighed(context):
+        groups = rows.mapInArrow(Replayer(options, schema, done, failed), REPLAYS).persist()
+        groups.count()
     return Replays(groups)

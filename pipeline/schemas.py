@@ -38,10 +38,14 @@ REJECTS = (
 """A row per row that was not accepted: `source` is the table (offsets or members), `row` the row as it came, as JSON
 text, or the line itself where it could not be read; the columns between are for filtering."""
 
-MEMBERS = (
-    "ARRAY<STRUCT<consumer_id STRING, topics ARRAY<STRING>, weight DOUBLE, max_partitions BIGINT, generation BIGINT>>"
+ROWS = (
+    f"{KEY}, topic STRING, partition INT, lag BIGINT, consumer_id STRING, clamped STRING, rejected BOOLEAN, "
+    f"mark BIGINT, log_start_offset BIGINT, log_end_offset BIGINT, current_offset BIGINT, predicted BOOLEAN, "
+    f"member STRUCT<topics ARRAY<STRING>, weight DOUBLE, max_partitions BIGINT, generation BIGINT>"
 )
-"""The members of a group on their way to the executors."""
+"""Rows on their way to the executors, of partitions and of members (`member` is null in those of partitions). `mark`
+says which of several copies counts. Columns from `mark` on are there only where they say something; without `member`
+there is no members table."""
 
 GROUPS = (
     f"{KEY}, status STRING, method STRING, seconds DOUBLE, error STRING, warnings ARRAY<STRING>, "

@@ -27,6 +27,7 @@ _SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.executorEnv.OMP_NUM_THREADS": "1",
+    "spark.python.daemon.module": "evenlag.pipeline.daemon",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",

@@ -7,9 +7,8 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.model.parse import LARGEST_WEIGHT, MAX_PARTITION
-from evenlag.pipeline.group import OFFSETS
+from evenlag.pipeline.group import MEMBER, OFFSETS
 from evenlag.pipeline.lags import first_reason, with_lags
-from evenlag.pipeline.placing import TASK, Placing
 from evenlag.pipeline.schemas import REJECTS, columns
 from evenlag.pipeline.tables import TABLES, TableKind
 from evenlag.pipeline.typed import Typed, row_text
@@ -41,7 +40,7 @@ def group_sizes(df: DataFrame) -> DataFrame:
     return keys.dropna().groupBy("snapshot_ts", "group").agg(sf.count("*").alias("rows"))
 
 
-def check_offsets(df: DataFrame, auto_offset_reset: str = "latest", placing: Placing | None = None) -> DataFrame:
+def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame:
     """Type the rows of an offsets table, work out their lags, and say what is wrong with each.
 
     Parameters
@@ -50,8 +49,6 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest", placing: Pla
         An offsets table; its columns may be text or typed, and all but the required ones may be absent.
     auto_offset_reset : str
         The reset rule where a row names none.
-    placing : Placing, optional
-        Where each group is to be solved: then its rows are there already, and `task` says where.
 
     Returns
     -------
@@ -65,6 +62,12 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest", placing: Pla
     SourceError
         A required column is absent.
     """
+    key, content = ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id")
+    return _without_copies(typed_offsets(df, auto_offset_reset), key, content, "partition")
+
+
+def typed_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame:
+    """As `check_offsets`, but copies are left in, each with `mark`, a hash of it; and `row` is no text yet."""
     require_columns(df, "offsets")
     read = Typed(df)
     numbers = {name: read.whole(name) for name in ("partition", *OFFSETS, "lag")}
@@ -80,17 +83,15 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest", placing: Pla
         ]
     )
     typed = read.select(names | numbers | {"unread": unread})
-    checked = with_lags(typed, auto_offset_reset).select(
+    return with_lags(typed, auto_offset_reset).select(
         *("snapshot_ts", "group", "topic", "consumer_id", *OFFSETS, "row", "mark"),
         sf.col("partition").try_cast("int").alias("partition"),
         *(sf.when(sf.col("unread").isNull(), sf.col(name)).alias(name) for name in ("lag", "clamped")),
         sf.coalesce("unread", "reason").alias("reason"),
     )
-    key, content = ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id")
-    return _without_copies(checked, key, content, "partition", placing)
 
 
-def check_members(df: DataFrame, placing: Placing | None = None) -> DataFrame:
+def check_members(df: DataFrame) -> DataFrame:
     """Type the rows of a members table, and say what is wrong with each.
 
     Returns
@@ -104,6 +105,11 @@ def check_members(df: DataFrame, placing: Placing | None = None) -> DataFrame:
     SourceError
         A required column is absent.
     """
+    return _without_copies(typed_members(df), ("snapshot_ts", "group", "consumer_id"), MEMBER, "member")
+
+
+def typed_members(df: DataFrame) -> DataFrame:
+    """As `check_members`, but copies are left in; as `typed_offsets`."""
     require_columns(df, "members")
     read = Typed(df)
     numbers = {name: read.whole(name) for name in ("max_partitions", "generation")}
@@ -123,9 +129,7 @@ def check_members(df: DataFrame, placing: Placing | None = None) -> DataFrame:
             ("max_partitions is negative", numbers["max_partitions"] < 0),
         ]
     )
-    content = {"topics": topics, "weight": weight} | numbers
-    checked = read.select(names | content | {"reason": reason})
-    return _without_copies(checked, tuple(names), tuple(content), "member", placing)
+    return read.select(names | {"topics": topics, "weight": weight} | numbers | {"reason": reason})
 
 
 def rejects(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:
@@ -147,15 +151,10 @@ def _rejects(checked: DataFrame, source: str) -> DataFrame:
     return filled.select(*columns(REJECTS))
 
 
-def _without_copies(
-    checked: DataFrame, key: tuple[str, ...], content: tuple[str, ...], what: str, placing: Placing | None
-) -> DataFrame:
+def _without_copies(typed: DataFrame, key: tuple[str, ...], content: tuple[str, ...], what: str) -> DataFrame:
     """Of rows with one key that say the same keep one; where they contradict one another reject them all."""
-    # By snapshot and group, so that what follows finds them together.
-    spread = checked.repartition("snapshot_ts", "group") if placing is None else placing.spread(checked)
-    place = () if placing is None else (TASK,)
     # Which of the copies stays must not depend on their order: the one with the least hash.
-    copies = Window.partitionBy(*place, *key, "reason").orderBy("mark")
+    copies = Window.partitionBy(*key, "reason").orderBy("mark")
     everyone = copies.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     said = sf.struct(*content)
     differ = ~sf.min(said).over(everyone).eqNullSafe(sf.max(said).over(everyone))
@@ -165,5 +164,6 @@ def _without_copies(
         sf.when(differ, sf.lit(f"several rows for this {what}, and they differ")),
         sf.when(nth > 1, sf.lit(f"the same row for this {what} again")),
     )
-    found = spread.withColumn("reason", reason).drop("mark")
+    # By group and snapshot, so that what follows finds them together.
+    found = typed.repartition("snapshot_ts", "group").withColumn("reason", reason).drop("mark")
     return found.withColumn("row", sf.when(sf.col("reason").isNotNull(), row_text(found)))

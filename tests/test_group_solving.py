@@ -150,25 +150,20 @@ def test_time_is_shared_by_rounds_of_tasks_and_their_groups(clock: list[float]) 
     assert budget.group(1018.0, 0.0) == (budgets.LEAST, True)
 
 
-def task_of(groups: dict[str, list[tuple[int, str | None]]]) -> pa.RecordBatch:
-    """A batch of groups, each of one topic: lags and owners."""
-    rows = [
-        [{"topic": "t", "partition": p, "lag": lag, "consumer_id": owner} for p, (lag, owner) in enumerate(group)]
-        for group in groups.values()
-    ]
-    size = len(groups)
-    return pa.RecordBatch.from_pydict(
+def task_of(groups: dict[str, list[tuple[int, str | None]]]) -> Any:
+    """A batch of the rows of groups, each with its (lag, owner)."""
+    rows = [(name, p, *row) for name, each in groups.items() for p, row in enumerate(each)]
+    names, partitions, lags, owners = zip(*rows, strict=True)
+    return pa.record_batch(
         {
-            "snapshot_ts": ["now"] * size,
-            "group": list(groups),
-            "rows": rows,
-            "members": pa.array([None] * size, pa.list_(pa.struct([("consumer_id", pa.string())]))),
-            "beyond_end": [0] * size,
-            "before_start": [0] * size,
-            "rejected_rows": [0] * size,
-            "predicted": [0] * size,
-            "unrated": [0] * size,
-            "task": [0] * size,
+            "snapshot_ts": ["now"] * len(rows),
+            "group": names,
+            "topic": ["t"] * len(rows),
+            "partition": pa.array(partitions, pa.int32()),
+            "lag": pa.array(lags, pa.int64()),
+            "consumer_id": pa.array(owners, pa.string()),
+            "clamped": pa.nulls(len(rows), pa.string()),
+            "rejected": [False] * len(rows),
         }
     )
 

@@ -27,7 +27,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
 from evenlag.pipeline.arrow import Solver
 from evenlag.pipeline.budget import Budget
-from evenlag.pipeline.jobs import check_tables, gather_groups, retried, solve_groups
+from evenlag.pipeline.jobs import attempt, check_tables, group_rows
 from evenlag.pipeline.schemas import GROUPS
 from evenlag.pipeline.solving import Options
 
@@ -484,10 +484,9 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
     fleet_ = check_tables(offsets, members, "latest", 2)
     schema = to_arrow_schema(types.StructType.fromDDL(GROUPS))
     budget = Budget(group_limit=0.2, tasks=2)
-    solver = Solver(Options(method="lag-aware"), budget, "both", schema, retried=retried, solve=deadly)
-    solved = {
-        row["group"]: row for row in solve_groups(gather_groups(fleet_.offsets, fleet_.members), solver).collect()
-    }
+    solver = Solver(Options(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
+    rows = fleet_.placing.spread(group_rows(fleet_.offsets, fleet_.members))
+    solved = {row["group"]: row for row in rows.mapInArrow(solver, GROUPS).collect()}
     assert mark.exists()
     assert sorted(solved) == [f"g{g:03}" for g in range(5)]
     assert {len(row["plan"]) for row in solved.values()} == {12}
