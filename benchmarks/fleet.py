@@ -1,10 +1,13 @@
 """A fleet on Spark beside the same work in a plain Python loop on one core."""
 
+import multiprocessing
 import os
 import resource
+import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ MONSTER = (100_000, 1_000)
 SNAPSHOT = "2026-01-01T00:00:00Z"
 GAP, LIMIT = 1e-4, 1.0
 CORES = 2
+RUNS = 3
 
 
 def draw(partitions: int, members: int, seed: tuple[int, ...]) -> dict[str, Any]:
@@ -88,49 +92,62 @@ def peak_megabytes(of: Callable[[str], bool]) -> list[float]:
 
 
 def fleet(seed: int) -> Iterator[str]:
-    """Groups a second on local Spark and in a plain loop; memory; what one huge group adds."""
+    """Groups a second on local Spark and in a plain loop, in turns; memory; what one huge group adds."""
     yield f"## A fleet on Spark: {GROUPS:,} groups × {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
     yield (
-        f"`pipeline.audit` from Parquet on local[{CORES}] after the session has started, every strategy and the "
-        f"optimum under every balance, gap {GAP:g}, at most {LIMIT:g} s a group; the loop is the same work on the same "
-        f"groups, already in memory, on one core, every other group before Spark and the rest after.\n"
+        f"`pipeline.audit` from Parquet on local[{CORES}], every strategy and the optimum under every balance, gap "
+        f"{GAP:g}, at most {LIMIT:g} s a group: {RUNS} times, each in a new process after its session has started. "
+        f"The loop is the same work on the same groups, already in memory, on one core, in {RUNS + 1} parts before, "
+        f"between and after these.\n"
     )
     drawn = {f"g{i:05}": (draw(PARTITIONS, MEMBERS, (seed, i)), MEMBERS) for i in range(GROUPS)}
     groups = [group_of(name, *columns) for name, columns in drawn.items()]
+    runs, parts = [], []
     with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
         tables = write(Path(folder), drawn)
-        before = plain_loop(groups[::2])
-        spark = pipeline.local_session(CORES)
-        spark.range(1).count()
-        seconds = spark_audit(spark, *tables)
-        memory = {
-            "driver (Python)": [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024],
-            "driver and executor (Java)": peak_megabytes(lambda name: name == "java"),
-            "Python workers": peak_megabytes(lambda name: name.startswith("python")),
-        }
-        after = plain_loop(groups[1::2])
+        for part in range(RUNS + 1):
+            parts.append(plain_loop(groups[part :: RUNS + 1]))
+            if part < RUNS:
+                runs.append(in_new_process(*tables))
         drawn["monster"] = (draw(*MONSTER, (seed, GROUPS)), MONSTER[1])
-        with_monster = spark_audit(spark, *write(Path(folder), drawn))
-        spark.stop()
-    loop = before + after
+        with_monster, _ = in_new_process(*write(Path(folder), drawn))
+    loop, seconds = sum(parts), statistics.mean(seconds for seconds, _ in runs)
+
+    def row(what: str, total: float, times: Iterable[float], ratio: str) -> str:
+        each = ", ".join(f"{figure:.1f}" for figure in times)
+        return f"| {what} | {GROUPS / total:.0f} | {total:.1f} ({each}) | {ratio} |"
+
     yield "| what | groups/s | seconds | × loop |"
     yield "|---|---|---|---|"
-    yield f"| plain loop, one core | {GROUPS / loop:.0f} | {loop:.1f} ({before:.1f} + {after:.1f}) | 1 |"
-    yield f"| Spark | {GROUPS / seconds:.0f} | {seconds:.1f} | {loop / seconds:.2f} |"
+    yield row("plain loop, one core: its parts", loop, parts, "1")
+    yield row("Spark: mean of its runs", seconds, (each for each, _ in runs), f"{loop / seconds:.2f}")
     size = f"{MONSTER[0]:,} × {MONSTER[1]:,}"
     yield f"| Spark, and one group of {size} | {(GROUPS + 1) / with_monster:.0f} | {with_monster:.1f} | |"
     yield ""
-    peaks = "; ".join(f"{what} {', '.join(f'{each:.0f}' for each in each_of)}" for what, each_of in memory.items())
+    peaks = "; ".join(f"{what} {', '.join(f'{each:.0f}' for each in each_of)}" for what, each_of in runs[-1][1].items())
     yield f"The huge group adds {with_monster - seconds:.1f} s. Peak memory in MB, by process: {peaks}."
 
 
-def spark_audit(spark: Any, offsets: Path, members: Path) -> float:
-    """Seconds that the audit of a fleet takes."""
+def in_new_process(offsets: Path, members: Path) -> tuple[float, dict[str, list[float]]]:
+    """What `timed_audit` returns there."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(timed_audit, offsets, members).result()
+
+
+def timed_audit(offsets: Path, members: Path) -> tuple[float, dict[str, list[float]]]:
+    """Seconds that the audit of a fleet takes in a new session, and the peak memory in MB of all processes."""
+    spark = pipeline.local_session(CORES)
+    spark.range(1).count()
     started = time.perf_counter()
     tables = pipeline.read_table(spark, offsets, "offsets"), pipeline.read_table(spark, members, "members")
     audited = pipeline.audit(*tables, time_limit=None, group_time_limit=LIMIT, gap=GAP)
     seconds = time.perf_counter() - started
+    memory = {
+        "driver (Python)": [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024],
+        "driver and executor (Java)": peak_megabytes(lambda name: name == "java"),
+        "Python workers": peak_megabytes(lambda name: name.startswith("python")),
+    }
     failed = audited.filter("error is not null").count()
     assert not failed, f"{failed} groups failed"
-    audited.unpersist()
-    return seconds
+    spark.stop()
+    return seconds, memory

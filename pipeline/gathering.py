@@ -48,11 +48,13 @@ def _table(batches: Iterable[Any]) -> Any:
     tables = []
     for batch in batches:
         if batch.num_rows:
-            columns = (
-                column.dictionary_encode() if pa.types.is_string(column.type) else column for column in batch.columns
-            )
-            tables.append(pa.table(list(columns), names=batch.schema.names))
+            columns = [column.dictionary_encode() if _is_text(column.type) else column for column in batch.columns]
+            tables.append(pa.table(columns, names=batch.schema.names))
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else None
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _array(column: Any) -> NDArray[Any]:

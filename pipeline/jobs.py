@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
-from pyspark import InheritableThread, SparkContext, TaskContext
-from pyspark.sql import DataFrame, SparkSession, types
+from pyspark import SparkContext, TaskContext, inheritable_thread_target
+from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.rates import horizon_micros
 from evenlag.pipeline import validate
-from evenlag.pipeline.arrow import Solver, unchanged
+from evenlag.pipeline.arrow import Solver
 from evenlag.pipeline.budget import RESERVE, Budget
 from evenlag.pipeline.group import MEMBER
-from evenlag.pipeline.placing import MOST_PACKED, Placing
+from evenlag.pipeline.placing import MOST_PACKED, Key, Placing
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.rates import with_predicted_lags
 from evenlag.pipeline.schemas import AUDIT, GROUPS, PLANS, columns
 from evenlag.pipeline.schemas import KEY_COLUMNS as KEY
-from evenlag.pipeline.session import use_own_python
+from evenlag.pipeline.session import task_cpus, task_slots, use_own_python, wake_workers
 from evenlag.pipeline.solving import Options, Want
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
@@ -34,8 +35,6 @@ WRITING = 0.2  # share of the time limit that is kept where tables are sorted an
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
 T = TypeVar("T")
-
-_woken: set[str] = set()  # applications whose workers were
 
 
 def plans(
@@ -206,25 +205,27 @@ def check_tables(
         _same_times(offsets_df, members_df)
     context = offsets_df.sparkSession.sparkContext
     use_own_python(context)
-    slots = max(context.defaultParallelism // task_cpus(context), 1)
-    _wake_workers(offsets_df.sparkSession, slots)
-    sizes = validate.group_sizes(offsets_df)
-    largest = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
-    groups = len(largest) if len(largest) <= MOST_PACKED else sizes.count()
+    slots = task_slots(context)
+    wake_workers(offsets_df.sparkSession)
+    with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
+        counted = pool.submit(inheritable_thread_target(offsets_df.sparkSession)(_largest_groups), offsets_df)
+        check_offsets = validate.check_offsets if copies or ahead else validate.typed_offsets
+        check_members = validate.check_members if copies else validate.typed_members
+        offsets = check_offsets(offsets_df, auto_offset_reset)
+        offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
+        members = None if members_df is None else check_members(members_df)
+        groups, largest = counted.result()
     least, most = (slots * each for each in TASKS_PER_SLOT)
     tasks = tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most)
-    rows = [((row["snapshot_ts"], row["group"]), row["rows"]) for row in largest[:MOST_PACKED]]
-    check_offsets = validate.check_offsets if copies or ahead else validate.typed_offsets
-    check_members = validate.check_members if copies else validate.typed_members
-    offsets = check_offsets(offsets_df, auto_offset_reset)
-    return Fleet(
-        offsets=with_predicted_lags(offsets, horizon) if ahead else offsets,
-        members=None if members_df is None else check_members(members_df),
-        groups=groups,
-        placing=Placing.pack(rows, tasks),
-        slots=slots,
-        snapshot_type=_snapshot_type(offsets_df),
-    )
+    return Fleet(offsets, members, groups, Placing.pack(largest, tasks), slots, _snapshot_type(offsets_df))
+
+
+def _largest_groups(offsets_df: DataFrame) -> tuple[int, list[tuple[Key, int]]]:
+    """Count the groups of an offsets table, and the rows of those with most."""
+    sizes = validate.group_sizes(offsets_df)
+    rows = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
+    groups = len(rows) if len(rows) <= MOST_PACKED else sizes.count()
+    return groups, [((row["snapshot_ts"], row["group"]), row["rows"]) for row in rows[:MOST_PACKED]]
 
 
 class Call:
@@ -305,27 +306,6 @@ def plan_rows(solved: DataFrame) -> DataFrame:
 def audit_rows(solved: DataFrame) -> DataFrame:
     """Give the audits of solved groups (`schemas.AUDIT`)."""
     return solved.select(*KEY, sf.inline("audit")).select(*columns(AUDIT))
-
-
-def task_cpus(context: SparkContext) -> int:
-    """Return the processors that Spark gives a task."""
-    return int(context.getConf().get("spark.task.cpus", "1") or 1)
-
-
-def _wake_workers(spark: SparkSession, slots: int) -> None:
-    """Let Python workers start and import what they need, once, while the driver still plans the work."""
-    if spark.sparkContext.applicationId in _woken:
-        return
-    _woken.add(spark.sparkContext.applicationId)
-
-    few = max(slots // 2, 1)  # the others are for the driver's own first job
-
-    def wake() -> None:
-        numbers = spark.range(0, few, 1, few).mapInArrow(unchanged, "id BIGINT")
-        with suppress(Exception):  # what goes wrong here is said by the work itself
-            numbers.write.format("noop").mode("append").save()
-
-    InheritableThread(target=wake, daemon=True).start()
 
 
 def _kept(df: DataFrame) -> DataFrame:

@@ -14,10 +14,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
 from evenlag.model.objective import DEFAULT_STICKINESS
 from evenlag.pipeline.group import OFFSETS
-from evenlag.pipeline.jobs import check_tables, group_rows, task_cpus, unweighed
+from evenlag.pipeline.jobs import check_tables, group_rows, unweighed
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.replaying import Replayer
 from evenlag.pipeline.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
+from evenlag.pipeline.session import task_cpus
 from evenlag.pipeline.storage import blamed, written_whole
 
 Form = Literal["parquet", "csv"]

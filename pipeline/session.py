@@ -6,15 +6,16 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 
-from pyspark import SparkConf, SparkContext
+from pyspark import InheritableThread, SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.arrow import unchanged
 from evenlag.pipeline.java import java_home
 
 TASKS_PER_CORE = 3
@@ -30,10 +31,13 @@ _SETTINGS = {
     "spark.python.daemon.module": "evenlag.pipeline.daemon",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.files.openCostInBytes": "65536",  # those of a disk: all cores read a small file too
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+_woken: set[str] = set()  # applications whose workers were
 
 
 def local_session(cores: int | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -63,7 +67,34 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
     session = SparkSession(context)
     if "spark.sql.shuffle.partitions" not in chosen:
         session.conf.set("spark.sql.shuffle.partitions", TASKS_PER_CORE * context.defaultParallelism)
+    wake_workers(session)
     return session
+
+
+def wake_workers(spark: SparkSession) -> None:
+    """Let Python workers start and import what they need in the background, once in an application."""
+    context = spark.sparkContext
+    if context.applicationId in _woken:
+        return
+    _woken.add(context.applicationId)
+    few = max(task_slots(context) // 2, 1)  # the others are for what the driver asks for meanwhile
+
+    def wake() -> None:
+        numbers = spark.range(0, few, 1, few).mapInArrow(unchanged, "id BIGINT")
+        with suppress(Exception):  # what goes wrong here is said by the work itself
+            numbers.write.format("noop").mode("append").save()
+
+    InheritableThread(target=wake, daemon=True).start()
+
+
+def task_slots(context: SparkContext) -> int:
+    """Return how many tasks Spark runs at once."""
+    return max(context.defaultParallelism // task_cpus(context), 1)
+
+
+def task_cpus(context: SparkContext) -> int:
+    """Return the processors that Spark gives a task."""
+    return int(context.getConf().get("spark.task.cpus", "1") or 1)
 
 
 def use_own_python(context: SparkContext) -> None:

@@ -145,6 +145,15 @@ def test_columns_that_say_nothing_may_be_absent() -> None:
     assert group.members == ()  # there is a table, and nobody in it
 
 
+def test_texts_may_come_as_long_ones() -> None:
+    rows = [PLAIN, PLAIN | {"partition": 1, "consumer_id": None}]
+    large = [
+        batch.cast(pa.schema([(f.name, pa.large_string() if f.type == pa.string() else f.type) for f in batch.schema]))
+        for batch in batches(rows, 5)
+    ]
+    assert [told(group) for group in gather(large)] == [told(group) for group in gather(batches(rows, 5))]
+
+
 def test_a_group_of_members_alone_is_none() -> None:
     member = {"snapshot_ts": "1", "group": "others", "consumer_id": "m", "member": {"topics": None}}
     assert [group.group for group in gather(batches([PLAIN, member], 5))] == ["g"]

@@ -377,10 +377,10 @@ def test_covers_beside_giants_need_no_solver(seed: int) -> None:
 
 def test_a_cover_that_is_stopped_proves_no_more_than_it_saw() -> None:
     random = Random(1)
-    problem = group_of({"t": lags_of(random, 24, "wide")}, 8)
+    problem = group_of({"t": lags_of(random, 18, "wide")}, 6)
     rule = count_rule(problem, "group")
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
-    for steps in range(0, 60, 7):
+    for steps in range(0, 40, 4):
         left = iter(range(steps))
         plan, bound = best_cover(
             rule, wanted(rule), best + 500, Limits(0.001, None, 1), lambda left=left: next(left, None) is None
