@@ -13,6 +13,7 @@ from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
+from benchmarks.transport import transport
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
 from evenlag.heuristics import HEURISTICS
@@ -177,4 +178,4 @@ def without_counts(seed: int) -> Iterator[str]:
             yield f"| {kind} | {partitions} × {members} | {theirs} | {result.gap:.1e} | {result.status} |"
 
 
-TABLES = (grid, heuristics, scale, rules, frontiers, budgets, without_counts, assignors, packing, fleet)
+TABLES = (grid, heuristics, scale, rules, frontiers, budgets, without_counts, assignors, packing, fleet, transport)

@@ -77,7 +77,7 @@ class Solver:
                 solved, held = [], 0
         if solved:
             yield result_batch(solved, self.schema)
-        _forget_archives()
+        forget_archives()
 
     def _guarded(self, group: GroupRows, solve: Callable[[], GroupResult]) -> GroupResult:
         try:
@@ -132,7 +132,7 @@ def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
     return pa.ListArray.from_arrays(pa.array(list(ends), pa.int32()), structs, type=kind)
 
 
-def _forget_archives() -> None:
+def forget_archives() -> None:
     """Leave Spark no archives on Python's path whose directories it would read again before each task: 0.05 s."""
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):

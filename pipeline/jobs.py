@@ -29,7 +29,7 @@ from evenlag.pipeline.session import task_cpus, task_slots, use_own_python, wake
 from evenlag.pipeline.solving import Options, Want
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
-TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes 0.02 to 0.15 s
+TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"

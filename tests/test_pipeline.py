@@ -27,7 +27,7 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
 from evenlag.pipeline.arrow import Solver
 from evenlag.pipeline.budget import Budget
-from evenlag.pipeline.jobs import attempt, check_tables, group_rows
+from evenlag.pipeline.jobs import BATCH_BYTES, attempt, check_tables, group_rows, unweighed
 from evenlag.pipeline.schemas import GROUPS
 from evenlag.pipeline.solving import Options
 
@@ -494,6 +494,25 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
     assert failed == ({"g002": "its process ended with signal 9: out of memory, or a crash"} if always else {})
     if always:
         assert [row["status"] for row in solved["g002"]["audit"]] == ["ERROR"]
+
+
+def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSession") -> None:
+    def told(batches: Any) -> Any:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        said = [context.getLocalProperty(BATCH_BYTES) for _ in batches]
+        yield pa.RecordBatch.from_pydict({"said": said})
+
+    def said() -> str | None:
+        return spark.range(1).mapInArrow(told, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
+
+    before = said()
+    with unweighed(spark.sparkContext):
+        assert said() == str(2**31 - 1)
+    assert said() == before != str(2**31 - 1)
 
 
 def test_a_job_that_is_killed_and_started_again(spark: "SparkSession", tmp_path: Path) -> None:
