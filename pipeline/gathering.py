@@ -89,19 +89,21 @@ class _Partitions:
         rejected = _array(columns["rejected"].fill_null(False))[rows]
         usable = rows[~rejected]
         topic_of, self._topics = _codes(columns["topic"])
-        owner_of, owners = _codes(columns["consumer_id"])
+        owner_of, _ = _codes(columns["consumer_id"])
         partition_of, lags = _whole(columns["partition"], -1), _whole(columns["lag"], 0)
         marks = [_whole(columns["mark"], 0)] if "mark" in columns else []
         order = np.lexsort([column[usable] for column in (*marks, partition_of, topic_of, group_of)])
         usable = usable[order]
-        kept = _first_copies([column[usable] for column in (group_of, topic_of, partition_of)],
-                             [column[usable] for column in (lags, owner_of)])  # fmt: skip
+        keys, contents = (
+            [column[usable] for column in each] for each in ((group_of, topic_of, partition_of), (lags, owner_of))
+        )
+        kept = _first_copies(keys, contents)
         self._rows = usable[kept]
         self._seen = np.bincount(group_of[rows], minlength=groups)
         self._ends = np.searchsorted(group_of[self._rows], np.arange(groups + 1))
         self._group_of = group_of[self._rows]
         self._topic_of, self._partitions, self._lags = (column[self._rows] for column in (topic_of, partition_of, lags))
-        self._owners = np.array([*owners, None], dtype=object)[owner_of[self._rows]]
+        self._owners = _array(columns["consumer_id"])[self._rows]
 
     def groups(
         self, keys: Sequence[tuple[str, str]], members: dict[int, tuple[Member, ...]] | None
@@ -137,13 +139,8 @@ class _Partitions:
         """Count for each group the usable rows that say this."""
         if name not in self._columns:
             return np.zeros(self._count, dtype=np.int64)
-        column = self._columns[name]
-        if isinstance(value, str):
-            codes, texts = _codes(column)
-            says = codes == (texts.index(value) if value in texts else len(texts))
-        else:
-            says = _array(pa.compute.equal(column, value).fill_null(False))
-        return np.bincount(self._group_of[says[self._rows]], minlength=self._count)
+        says = _array(self._columns[name])[self._rows] == value
+        return np.bincount(self._group_of[says], minlength=self._count)
 
 
 def _first_copies(keys: Sequence[Ints], contents: Sequence[Ints]) -> NDArray[np.bool_]:

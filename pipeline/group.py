@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from evenlag.model.problem import Problem
 
 OFFSETS = ("log_start_offset", "log_end_offset", "current_offset")
 UNKNOWN = -1  # an offset that is null
-MEMBER = ("topics", "weight", "max_partitions", "generation")  # what a row of a member says of it
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,9 @@ class Member:
     weight: float | None = None
     max_partitions: int | None = None
     generation: int | None = None
+
+
+MEMBER = tuple(each.name for each in fields(Member))[1:]  # what a row of a member says of it
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from evenlag.pipeline.group import OFFSETS
 from evenlag.pipeline.jobs import check_tables, group_rows, unweighed
 from evenlag.pipeline.progress import Progress, reporting
 from evenlag.pipeline.replaying import Replayer
+from evenlag.pipeline.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
 from evenlag.pipeline.session import task_cpus
 from evenlag.pipeline.storage import blamed, written_whole
@@ -113,8 +114,8 @@ def replay(
     watched = progress is not None
     done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
+    total = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct().count() if watched else 0
     rows = group_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.placing.tasks, "group")
-    total = rows.select("group").distinct().count() if watched else 0
     with reporting(progress, done, failed, total), blamed("the replay"), unweighed(context):
         groups = rows.mapInArrow(Replayer(options, schema, done, failed), REPLAYS).persist()
         groups.count()

@@ -37,6 +37,7 @@ FIELDS = [
     ("member", MEMBER),
 ]
 Row = dict[str, Any]
+SAID = ("members", "beyond_end", "before_start", "rejected_rows", "predicted", "unrated")
 
 KEYS = {"snapshot_ts": st.sampled_from(["1", "2"]), "group": st.sampled_from(["g", "", "ä"])}
 PARTITION_ROWS = st.fixed_dictionaries(
@@ -109,7 +110,7 @@ def plainly(rows: list[Row]) -> dict[tuple[str, str], Row]:
 
 def told(group: GroupRows) -> Row:
     names = [group.topics[t] for t in group.topic_of.tolist()]
-    said = {name: getattr(group, name) for name in plainly([PLAIN])["1", "g"] if name not in {"rows", "offsets"}}
+    said = {name: getattr(group, name) for name in SAID}
     rows = list(zip(names, group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True))
     return said | {"rows": rows, "offsets": None if group.offsets is None else group.offsets.tolist()}
 
@@ -166,7 +167,10 @@ def test_a_group_without_a_usable_row_is_still_one() -> None:
 
 @pytest.mark.spark
 def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> None:
-    from evenlag.pipeline import jobs, validate
+    from pyspark.sql import types
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from evenlag.pipeline import jobs, schemas, validate
 
     chance = random.Random(3)
     some = ["snapshot_ts STRING", "`group` STRING", "topic STRING", "`partition` INT", "log_start_offset BIGINT"]
@@ -187,12 +191,16 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     members_df = spark.createDataFrame(
         members, "snapshot_ts STRING, `group` STRING, consumer_id STRING, topics STRING, weight STRING"
     )
+    promised = types.StructType.fromDDL(schemas.ROWS)
+    contract = {(each.name, each.dataType) for each in promised}
+    assert to_arrow_schema(promised).equals(pa.schema(FIELDS))  # what the tests above give
     found = []
     for checked in (
         (validate.typed_offsets(offsets_df), validate.typed_members(members_df)),
         (validate.check_offsets(offsets_df), validate.check_members(members_df)),
     ):
         rows = jobs.group_rows(*checked, more=OFFSETS)
+        assert {(each.name, each.dataType) for each in rows.schema} <= contract
         found.append([told(group) for group in gather(rows.toArrow().to_batches())])
     assert found[0] == found[1]
     assert len(found[0]) == 4
