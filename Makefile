@@ -1,7 +1,6 @@
 # Every target sets up what it needs; `make help` lists them.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := evenlag model heuristics compare pipeline live
 
 .PHONY: help demo test lint format types bench lock clean
 .DEFAULT_GOAL := help
@@ -19,8 +18,8 @@ lint: .venv/.ready types ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/.ready .typing/evenlag ## check types alone
-	MYPYPATH=.typing $(BIN)/mypy -p evenlag
+types: .venv/.ready ## check types alone
+	$(BIN)/mypy -p evenlag
 
 format: .venv/.ready ## format the code
 	$(BIN)/ruff check --fix .
@@ -36,13 +35,8 @@ lock: .venv/.ready ## resolve constraints.txt anew
 	@printf '%s\n%s\n' '# Versions of a reproducible set-up; `make lock` writes this file anew.' "$$(cat constraints.txt)" > constraints.txt
 
 clean: ## remove everything that the targets made
-	rm -rf .venv .typing .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out *.egg-info
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out *.egg-info
 
 .venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON='$(PYTHON)' sh scripts/setup.sh
 
-# mypy does not follow the editable install's mapping of root folders to evenlag.*; a folder of links it does.
-.typing/evenlag: $(wildcard evenlag/*)
-	@rm -rf .typing && mkdir -p .typing/evenlag
-	@for file in evenlag/*.py evenlag/py.typed; do ln -s "../../$$file" .typing/evenlag/; done
-	@for room in $(filter-out evenlag,$(SOURCES)); do ln -s "../../$$room" .typing/evenlag/; done

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.instances import lags
 from evenlag import pipeline
-from evenlag.pipeline.group import GroupRows, Member
-from evenlag.pipeline.solving import Options, solve_group
+from evenlag.pipeline.tasks.group import GroupRows, Member
+from evenlag.pipeline.tasks.solving import Options, solve_group
 
 GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10
 MONSTER = (100_000, 1_000)

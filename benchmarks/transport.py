@@ -10,11 +10,11 @@ from pyspark.sql import functions as sf
 
 from benchmarks.fleet import CORES, GROUPS, MEMBERS, PARTITIONS
 from evenlag.pipeline import local_session
-from evenlag.pipeline.arrow import forget_archives
-from evenlag.pipeline.group import OFFSETS
-from evenlag.pipeline.jobs import group_rows, unweighed
-from evenlag.pipeline.schemas import KEY_COLUMNS as KEY
-from evenlag.pipeline.validate import check_members, check_offsets, typed_members, typed_offsets
+from evenlag.pipeline.columns.checks import check_members, check_offsets, typed_members, typed_offsets
+from evenlag.pipeline.jobs.calls import group_rows, unweighed
+from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tasks.group import OFFSETS
+from evenlag.pipeline.tasks.worker import forget_archives
 
 TASKS = 4
 EMPTY = 64

@@ -15,22 +15,12 @@ from math import ceil, floor
 import numpy as np
 
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
-from evenlag.heuristics import HEURISTICS, differencing, pools
-from evenlag.heuristics.construct import deal, keep_and_deal, lightest_first
-from evenlag.heuristics.covers import best_cover, provable
-from evenlag.heuristics.evening import even_out
-from evenlag.heuristics.improve import improve
-from evenlag.heuristics.known import Known
-from evenlag.heuristics.relocate import relocate
-from evenlag.heuristics.rename import keep_owners
-from evenlag.heuristics.transfers import applies as transfers_apply
-from evenlag.heuristics.transfers import best_transfers
+from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, LARGEST, Limits
 from evenlag.model.backends.runner import run
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import Window, lower_bound
 from evenlag.model.check import plan_violation, violation
-from evenlag.model.clock import Clock
 from evenlag.model.formulation import boolean_count, formulate
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, resolve_objective
@@ -38,6 +28,18 @@ from evenlag.model.plan import Number, Plan, current_plan, whole
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.relaxations import relaxations
 from evenlag.model.result import Result
+from evenlag.search.cache import Known
+from evenlag.search.clock import Clock
+from evenlag.search.construct import differencing
+from evenlag.search.construct.greedy import deal, keep_and_deal, lightest_first
+from evenlag.search.construct.relabel import keep_owners
+from evenlag.search.exact.move_dp import applies as transfers_apply
+from evenlag.search.exact.move_dp import best_transfers
+from evenlag.search.exact.set_partitioning import best_cover, provable
+from evenlag.search.improve import lns
+from evenlag.search.improve.equalize import even_out
+from evenlag.search.improve.local_search import improve
+from evenlag.search.improve.relocation import relocate
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
@@ -383,7 +385,7 @@ class _Search:
             self._mip(AUTO_BACKEND, share=0.7 if self._has_owners else 1.0)
         elif booleans <= SMALL_MIP:
             self._mip(AUTO_BACKEND, share=0.9)
-        elif not pools.applies(self.rule, self.plan):
+        elif not lns.applies(self.rule, self.plan):
             self._mip(AUTO_BACKEND, share=0.4)
 
     @property

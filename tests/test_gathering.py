@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.pipeline.gathering import gather
-from evenlag.pipeline.group import OFFSETS, UNKNOWN, GroupRows, Member
+from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
+from evenlag.pipeline.tasks.grouping import gather
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -170,7 +170,9 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     from pyspark.sql import types
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from evenlag.pipeline import jobs, schemas, validate
+    from evenlag.pipeline.columns import checks
+    from evenlag.pipeline.jobs import calls
+    from evenlag.pipeline.tables import schemas
 
     chance = random.Random(3)
     some = ["snapshot_ts STRING", "`group` STRING", "topic STRING", "`partition` INT", "log_start_offset BIGINT"]
@@ -196,10 +198,10 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     assert to_arrow_schema(promised).equals(pa.schema(FIELDS))  # what the tests above give
     found = []
     for checked in (
-        (validate.typed_offsets(offsets_df), validate.typed_members(members_df)),
-        (validate.check_offsets(offsets_df), validate.check_members(members_df)),
+        (checks.typed_offsets(offsets_df), checks.typed_members(members_df)),
+        (checks.check_offsets(offsets_df), checks.check_members(members_df)),
     ):
-        rows = jobs.group_rows(*checked, more=OFFSETS)
+        rows = calls.group_rows(*checked, more=OFFSETS)
         assert {(each.name, each.dataType) for each in rows.schema} <= contract
         found.append([told(group) for group in gather(rows.toArrow().to_batches())])
     assert found[0] == found[1]

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from evenlag.errors import SourceError
 from evenlag.model.problem import NOBODY
-from evenlag.pipeline import arrow, solving
-from evenlag.pipeline import budget as budgets
-from evenlag.pipeline.budget import Budget, recoverable
-from evenlag.pipeline.group import GroupRows, Member
-from evenlag.pipeline.java import java_home
-from evenlag.pipeline.solving import Options, solve_group
+from evenlag.pipeline.spark.java import java_home
+from evenlag.pipeline.tasks import budget as budgets
+from evenlag.pipeline.tasks import solving, worker
+from evenlag.pipeline.tasks.budget import Budget, recoverable
+from evenlag.pipeline.tasks.group import GroupRows, Member
+from evenlag.pipeline.tasks.solving import Options, solve_group
 
 Partition = tuple[str, int, int, str | None]
 PARTITIONS: list[Partition] = [
@@ -184,7 +184,7 @@ def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(cl
     )
     schema = pa.schema([("group", pa.string()), ("status", pa.string())])
     budget = Budget(group_limit=2.0, deadline=1002.5, tasks=1, slots=1)
-    solver = arrow.Solver(Options(), budget, "plan", schema, solve=solve)
+    solver = worker.Solver(Options(), budget, "plan", schema, solve=solve)
     batches = list(solver([task_of({"even": even, "hot": hot}), task_of({"uneven": uneven, "more": uneven * 20})]))
     assert [name for name, _ in granted] == ["more", "uneven", "even", "hot"]
     seconds = dict(granted)
@@ -277,7 +277,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
 
 
 def test_importing_the_package_needs_no_spark() -> None:
-    code = "import sys, evenlag.pipeline, evenlag.pipeline.solving; print('pyspark' in sys.modules)"
+    code = "import sys, evenlag.pipeline, evenlag.pipeline.tasks.solving; print('pyspark' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from evenlag.errors import InvalidProblemError
 from evenlag.pipeline import Packing, Task, pack_offset_ranges
-from evenlag.pipeline import packing as packing_module
-from evenlag.pipeline.offset_ranges import offset_ranges
+from evenlag.pipeline.offsets import packing as packing_module
+from evenlag.pipeline.offsets.ranges import offset_ranges
 
 if TYPE_CHECKING:
     from broker import Broker

@@ -25,11 +25,11 @@ from test_lag import ROWS
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
-from evenlag.pipeline.arrow import Solver
-from evenlag.pipeline.budget import Budget
-from evenlag.pipeline.jobs import BATCH_BYTES, attempt, check_tables, group_rows, unweighed
-from evenlag.pipeline.schemas import GROUPS
-from evenlag.pipeline.solving import Options
+from evenlag.pipeline.jobs.calls import BATCH_BYTES, attempt, check_tables, group_rows, unweighed
+from evenlag.pipeline.tables.schemas import GROUPS
+from evenlag.pipeline.tasks.budget import Budget
+from evenlag.pipeline.tasks.solving import Options
+from evenlag.pipeline.tasks.worker import Solver
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -473,7 +473,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
         import os
         import signal
 
-        from evenlag.pipeline.solving import solve_group
+        from evenlag.pipeline.tasks.solving import solve_group
 
         if group.group == "g002" and (always or not mark.exists()):
             mark.touch()

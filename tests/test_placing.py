@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.pipeline.placing import COST, COST_PER_ROW, Placing, partition_keys
+from evenlag.pipeline.jobs.task_packing import COST, COST_PER_ROW, Placing, partition_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,17 +58,17 @@ def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
 def test_groups_and_their_members_are_solved_where_they_are_placed(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.pipeline import jobs
+    from evenlag.pipeline.jobs import calls
 
     offsets = [("now", f"g{g}", "t", p, 1) for g in range(12) for p in range(g + 1)]
     members = [("now", f"g{g}", name) for g in range(12) for name in "abc"]
-    fleet = jobs.check_tables(
+    fleet = calls.check_tables(
         spark.createDataFrame(offsets, "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT"),
         spark.createDataFrame(members, "snapshot_ts STRING, `group` STRING, consumer_id STRING"),
         "latest",
         5,
     )
-    rows = fleet.placing.spread(jobs.group_rows(fleet.offsets, fleet.members))
+    rows = fleet.placing.spread(calls.group_rows(fleet.offsets, fleet.members))
     found = rows.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
     assert len(found) == len(offsets) + len(members)
     assert {((row["snapshot_ts"], row["group"]), row["place"]) for row in found} == set(fleet.placing.places.items())

@@ -9,8 +9,8 @@ from fleet import MEMBER_NAMES, OFFSET_NAMES, write_csv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenlag.cli.inputs import holds_many_groups, read_group, read_history
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.inputs import holds_many_groups, read_group, read_history
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.rates import (
     SECOND,
@@ -183,7 +183,7 @@ DDL = (
 def test_rates_in_columns_are_those_of_the_model(spark: "SparkSession", seed: int) -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.pipeline.rates import with_predicted_lags, with_rates
+    from evenlag.pipeline.columns.rates import with_predicted_lags, with_rates
 
     rng = random.Random(seed)
     some = [None, 0, 5, 9, 30, 2**62]
@@ -281,7 +281,7 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
         replays.write(tmp_path / "out")
     replays.groups.unpersist()
 
-    from evenlag.replaying import replay_fleet
+    from evenlag.cli.replaying import replay_fleet
 
     fleet = replay_fleet(
         tmp_path / "offsets.csv", tmp_path / "members.csv", out=tmp_path / "csv", form="csv", **options

@@ -20,8 +20,8 @@ from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import Problem
-from evenlag.pipeline.group import GroupRows, Member
-from evenlag.pipeline.history import snapshots
+from evenlag.pipeline.tasks.group import GroupRows, Member
+from evenlag.pipeline.tasks.history import snapshots
 
 FAST = ("range", "roundrobin", "lag-aware", "sticky", "fair", "swap-balance")
 
@@ -386,7 +386,7 @@ def test_loads_by_weight_are_those_of_the_model() -> None:
 
 def test_figures_beyond_what_a_double_can_tell_apart_are_written(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    from evenlag.replaying import write_replay
+    from evenlag.cli.replaying import write_replay
 
     end = 2**61 + 1
     history = [Taken(n, {("t", p): (0, end, n, "ab"[p]) for p in range(2)}, {"a": 1, "b": 1}) for n in range(3)]

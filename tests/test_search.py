@@ -16,13 +16,7 @@ from problems import CASES, random_problem, seeds
 
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError
-from evenlag.heuristics import HEURISTICS, covers, differencing, triples
-from evenlag.heuristics.construct import deal, keep_and_deal
-from evenlag.heuristics.covers import best_cover, provable
-from evenlag.heuristics.evening import even_out
-from evenlag.heuristics.level import Levelling, nearest_subset, subset_of_size
-from evenlag.heuristics.patterns import TooManyError, cover, coverable, patterns_within
-from evenlag.heuristics.relocate import relocate
+from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import Limits
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import Window, load_window, lower_bound, plain_lags
@@ -31,6 +25,15 @@ from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
+from evenlag.search.construct import differencing
+from evenlag.search.construct.greedy import deal, keep_and_deal
+from evenlag.search.exact import set_partitioning
+from evenlag.search.exact.patterns import TooManyError, cover, coverable, patterns_within
+from evenlag.search.exact.set_partitioning import best_cover, provable
+from evenlag.search.improve import three_way
+from evenlag.search.improve.equalize import even_out
+from evenlag.search.improve.relocation import relocate
+from evenlag.search.improve.state import Levelling, nearest_subset, subset_of_size
 
 BALANCES = ("both", "topic", "group", "none")
 HUGE = 2**62
@@ -315,10 +318,10 @@ def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
     assert len(found) == count
 
 
-@pytest.mark.parametrize("states", [covers.MOST_STATES, 0])
+@pytest.mark.parametrize("states", [set_partitioning.MOST_STATES, 0])
 @pytest.mark.parametrize("seed", seeds(40))
 def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(covers, "MOST_STATES", states)  # without, CP-SAT chooses
+    monkeypatch.setattr(set_partitioning, "MOST_STATES", states)  # without, CP-SAT chooses
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 10 if members == 2 else 9)
@@ -494,8 +497,8 @@ def in_threes_alone(
 ) -> Plan:
     """Triples alone, where they apply."""
     state = Levelling(plan, rule, window, seed)
-    if coverable(rule) and triples.applies(state):
-        triples.in_threes(state, stop)
+    if coverable(rule) and three_way.applies(state):
+        three_way.in_threes(state, stop)
     return Plan(plan.problem, state.member_of)
 
 

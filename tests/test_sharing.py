@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from evenlag import Problem, compare, solve
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
-from evenlag.heuristics.known import Known
-from evenlag.heuristics.rename import keep_owners
 from evenlag.model.balance import count_rule
 from evenlag.model.bounds import load_window
 from evenlag.model.check import violation
 from evenlag.model.plan import Plan
+from evenlag.search.cache import Known
+from evenlag.search.construct.relabel import keep_owners
 
 
 def problem_of(lags: list[int], owners: list[int], members: int) -> Problem:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenlag.errors import SourceError
-from evenlag.pipeline.tables import (
+from evenlag.pipeline.tables.files import (
     MEMBERS,
     OFFSETS,
     TABLES,

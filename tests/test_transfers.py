@@ -7,11 +7,11 @@ import pytest
 
 import evenlag
 from evenlag.errors import InfeasibleError
-from evenlag.heuristics.transfers import applies, best_transfers
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_window
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective, resolve_objective
+from evenlag.search.exact.move_dp import applies, best_transfers
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
 from tests.problems import LAG_KINDS, lags, random_parameters, random_problem, seeds
 

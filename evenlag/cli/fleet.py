@@ -1,0 +1,216 @@
+"""What the command does with a whole fleet: run the Spark job and put its tables into a few lines and a picture."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sf
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evenlag.compare.audit import CURRENT, OPTIMAL
+from evenlag.compare.picture import Loads, draw
+from evenlag.compare.report import number, percent
+from evenlag.errors import SourceError
+from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, Summary, run
+from evenlag.pipeline.jobs.streaming import Batch, stream
+from evenlag.pipeline.spark.kafka import add_connector, is_topic
+from evenlag.pipeline.spark.progress import Progress
+from evenlag.pipeline.spark.session import local_session
+
+MOST_GROUPS = 15  # in the table of groups
+PICTURE = "picture.png"
+
+
+@dataclass(frozen=True)
+class FleetReport:
+    """The outcome of a job, ready to be printed.
+
+    Attributes
+    ----------
+    summary : Summary
+    out : Path
+        The folder with the tables.
+    groups : list of Row
+        The groups whose spread the plan cuts most: figures in messages.
+    strategies : dict of strategy to figures
+        `groups`, `best` (at the optimum), `median`, `p90`, `p99` and `worst` excess as a share of the optimum's
+        largest load, `broken`.
+    """
+
+    summary: Summary
+    out: Path
+    groups: list[Row]
+    strategies: dict[str, dict[str, Any]]
+    written: list[str] = field(default_factory=lambda: list(OUTPUT))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a document for JSON."""
+        return {
+            "out": str(self.out),
+            "written": self.written,
+            "summary": asdict(self.summary),
+            "groups": [row.asDict() for row in self.groups],
+            "strategies": self.strategies,
+        }
+
+    def report(self) -> RenderableType:
+        """Return the tables."""
+        said = self.summary
+        statuses = ", ".join(f"{count:,} {status}" for status, count in said.statuses.items())
+        head = Text(f"{sum(said.statuses.values()):,} groups: {statuses}", style="bold")
+        head.append(
+            f"\n{said.rows:,} rows = {said.plans:,} planned + {said.rejects:,} rejected, in {said.seconds:.1f} s",
+            style="not bold",
+        )
+        notes = [Text(f"failed: {error}", style="red") for error in said.errors]
+        notes += [
+            Text(f"note: {note.count:,} {note.text} ({note.groups:,} groups)", style="yellow") for note in said.notes
+        ]
+        where = Text("written: " + ", ".join(str(self.out / name) for name in self.written))
+        return Group(head, self._groups(), self._strategies(), *notes, where)
+
+    def _groups(self) -> Table:
+        title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+        table.add_column("group")
+        for name in ("partitions", "members", "spread today", "best spread", "proven bound", "planned moves"):
+            table.add_column(name, justify="right")
+        table.add_column("held up by")
+        table.add_column("")
+        for row in self.groups:
+            style = "green" if row["status"] == "OPTIMAL" else "yellow"
+            table.add_row(
+                row["group"], f"{row['partitions']:,}", f"{row['members']:,}", number(row["today"]),
+                number(row["best"]), number(row["bound"]), f"{row['moves']:,}",
+                (row["binding"] or "").replace(";", ", "), Text(row["status"], style=style),
+            )  # fmt: skip
+        return table
+
+    def _strategies(self) -> Table:
+        table = Table(
+            box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold",
+            title="spread above the best under the same balance, as a share of the best plan's largest load",
+        )  # fmt: skip
+        table.add_column("strategy")
+        for name in ("groups", "at the best", "median", "p90", "p99", "worst", "breaks its balance"):
+            table.add_column(name, justify="right")
+        for strategy, row in self.strategies.items():
+            table.add_row(
+                strategy, f"{row['groups']:,}", f"{row['best']:,}",
+                *(percent(row[name]) for name in ("median", "p90", "p99", "worst")), f"{row['broken']:,}",
+            )  # fmt: skip
+        return table
+
+
+def audit_fleet(
+    offsets: str | Path,
+    members: str | Path | None,
+    out: Path,
+    *,
+    balance: str = "both",
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> FleetReport:
+    """Plan and audit a fleet on local Spark; parameters are those of `evenlag.pipeline.run`."""
+    spark = local_session()
+    if is_topic(offsets) or is_topic(members or ""):
+        add_connector(spark)
+    summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
+    plans, audit = spark.read.parquet(str(out / "plans")), spark.read.parquet(str(out / "audit"))
+    strategies = spark.read.parquet(str(out / SUMMARY / "strategies"))
+    return FleetReport(summary, out, _worst_groups(plans, audit, balance), _strategies(strategies))
+
+
+def stream_fleet(topic: str, out: Path, **parameters: Any) -> None:
+    """Plan and audit a stream of snapshots on local Spark; parameters are those of `evenlag.pipeline.stream`."""
+    spark = local_session()
+    add_connector(spark)
+    stream(spark, topic, out=out, **parameters)
+
+
+def batch_line(batch: Batch) -> str:
+    """Say in a line what became of a batch."""
+    parts = [
+        f"batch {batch.number}: {batch.rows:,} rows came, {batch.snapshots:,} snapshots of a group audited",
+        f"{batch.plans:,} rows planned",
+        f"{batch.rejects:,} rejected",
+        f"{batch.waiting:,} waiting",
+    ]
+    parts += [f"{batch.short:,} snapshots short of rows"] if batch.short else []
+    parts += [f"{batch.failed:,} failed"] if batch.failed else []
+    return ", ".join(parts) + f"; {batch.seconds:.1f} s"
+
+
+def run_demo(
+    out: Path, *, group_time_limit: float, progress: Progress | None = None
+) -> FleetReport:  # fmt: skip
+    """Run the job on the recorded snapshot that comes with evenlag, and draw a picture of it."""
+    with as_file(files("evenlag.examples")) as folder:
+        offsets, members = folder / "offsets.csv", folder / "members.csv"
+        if not offsets.exists():
+            raise SourceError(f"{offsets}: the recorded snapshot is missing; install evenlag from its repository")
+        report = audit_fleet(
+            offsets, members, out, overwrite=True, group_time_limit=group_time_limit, progress=progress
+        )  # fmt: skip
+    spark = local_session()
+    plans, audit = spark.read.parquet(str(out / "plans")), spark.read.parquet(str(out / "audit"))
+    means = {row["group"]: row["mean"] for row in _mean_loads(plans).collect()}
+    shown = max(report.groups, key=lambda row: ((row["today"] or 0) - row["best"]) / (means.get(row["group"]) or 1))
+    loads = _member_loads(plans, shown["group"], means[shown["group"]])
+    draw(loads, [row.asDict() for row in audit.collect()], means, out / PICTURE)
+    return FleetReport(
+        report.summary, out, report.groups, report.strategies, [*report.written, PICTURE]
+    )  # fmt: skip
+
+
+def _mean_loads(plans: DataFrame) -> DataFrame:
+    return plans.filter("consumer_id is not null").groupBy("snapshot_ts", "group").agg(
+        (sf.sum("lag") / sf.count_distinct("consumer_id")).cast("double").alias("mean"),
+        sf.count("*").alias("partitions"),
+        sf.count_if(sf.col("move") == "moved").alias("moves"),
+        sf.count_distinct("consumer_id").alias("members"),
+    )  # fmt: skip
+
+
+def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]:
+    """Return the groups with the largest difference between today's spread and the optimum's."""
+    today = audit.filter(sf.col("strategy") == CURRENT).select("snapshot_ts", "group", sf.col("spread").alias("today"))
+    best = audit.filter((sf.col("strategy") == OPTIMAL) & (sf.col("balance") == balance)).select(
+        "snapshot_ts", "group", "status", "bound", "binding", sf.col("spread").alias("best")
+    )
+    rows = best.join(today, ["snapshot_ts", "group"], "left").join(_mean_loads(plans), ["snapshot_ts", "group"], "left")
+    gain = sf.coalesce(sf.col("today") - sf.col("best"), sf.lit(0))
+    return (
+        rows.orderBy(sf.desc(gain), "snapshot_ts", "group")
+        .na.fill(0, ["partitions", "members", "moves"])
+        .take(MOST_GROUPS)
+    )
+
+
+def _strategies(table: DataFrame) -> dict[str, dict[str, Any]]:
+    """Return how far each strategy is from the optimum over all groups."""
+    names = {
+        "groups": "groups", "best": "optimal", "median": "share_median", "p90": "share_p90", "p99": "share_p99",
+        "worst": "share_max", "broken": "broken",
+    }  # fmt: skip
+    rows = table.orderBy("share_median", "share_max", "strategy").collect()
+    return {row["strategy"]: {name: row[column] for name, column in names.items()} for row in rows}
+
+
+def _member_loads(plans: DataFrame, group: str, mean: float) -> Loads:
+    today: defaultdict[str, float] = defaultdict(float)
+    planned: defaultdict[str, float] = defaultdict(float)
+    for row in plans.filter(sf.col("group") == group).collect():
+        for loads, member in ((today, row["previous_consumer_id"]), (planned, row["consumer_id"])):
+            if member is not None:
+                loads[member] += row["lag"]
+    names = sorted(today | planned)
+    return Loads(group, [today[name] for name in names], [planned[name] for name in names], mean)

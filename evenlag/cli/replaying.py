@@ -1,0 +1,143 @@
+"""What the command does with recorded histories: replay one group, or a fleet on Spark, and write the tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evenlag.compare.replay_report import fleet_table
+from evenlag.compare.replay_result import Replay
+from evenlag.errors import SourceError
+from evenlag.pipeline.spark.progress import Progress
+from evenlag.pipeline.tables.files import Column, write_tables
+from evenlag.pipeline.tables.schemas import REPLAY_STEPS, REPLAY_SUMMARY, columns
+from evenlag.pipeline.tasks.replaying import document
+
+Form = Literal["parquet", "csv"]
+_KINDS: dict[str, Any] = {"STRING": "string", "BIGINT": "integer", "DOUBLE": "number", "BOOLEAN": "boolean"}
+MOST_FAILED = 20  # groups named
+
+
+def write_replay(replayed: Replay, out: Path, form: Form, overwrite: bool) -> list[Path]:
+    """Write one group's `summary` and `steps` to a folder, as `evenlag.pipeline.Replays.write` does for a fleet.
+
+    Raises
+    ------
+    SourceError
+        They are there already, or cannot be written.
+    """
+    tables, shared = document(replayed), set(columns(REPLAY_SUMMARY))
+    common = {name: value for name, value in tables.items() if name in shared}
+    files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
+    for path in files.values():
+        if path.exists() and not overwrite:
+            raise SourceError(f"{path}: exists already; name another folder, or ask to overwrite it")
+    ddl = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
+    write_tables(
+        {path: ([common | row for row in tables[name]], _columns(ddl[name])) for name, path in files.items()}
+    )  # fmt: skip
+    return list(files.values())
+
+
+def summary_document(replayed: Replay) -> dict[str, Any]:
+    """Return a replay without its steps, for JSON."""
+    said = document(replayed)
+    return {name: value for name, value in said.items() if name != "steps"} | {"best": replayed.best}
+
+
+@dataclass(frozen=True)
+class FleetReplay:
+    """How strategies did over many groups.
+
+    Attributes
+    ----------
+    groups : int
+    strategies : list of dict
+        For each strategy `groups`, `best` (groups where it is), `median` and `worst` of its cost above that of the
+        group's best (a fraction), `moves`, `rebalances`, `above` (seconds), `failed`.
+    errors : list of str
+        Groups that could not be replayed.
+    rejects : int
+        Rows of both tables that could not be used.
+    written : list of str
+    """
+
+    groups: int
+    strategies: list[dict[str, Any]]
+    errors: list[str]
+    rejects: int
+    written: list[str]
+
+    def report(self) -> RenderableType:
+        """Return the table and what there is to say."""
+        head = Text(f"{self.groups:,} groups replayed", style="bold")
+        notes = [Text(f"failed: {error}", style="red") for error in self.errors]
+        if self.rejects:
+            notes.append(Text(f"note: {self.rejects:,} rows rejected; `evenlag audit` lists them", style="yellow"))
+        if self.written:
+            notes.append(Text("written: " + ", ".join(self.written)))
+        return Group(head, fleet_table(self.strategies), *notes)
+
+
+def replay_fleet(
+    offsets: Path,
+    members: Path | None,
+    *,
+    out: Path | None = None,
+    form: Form = "parquet",
+    overwrite: bool = False,
+    auto_offset_reset: str = "latest",
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> FleetReplay:
+    """Replay all groups of a table on local Spark; parameters are those of `evenlag.pipeline.replay`."""
+    from pyspark.sql import functions as sf
+
+    from evenlag.pipeline import local_session, read_table, rejects, replay
+
+    spark = local_session()
+    offsets_df = read_table(spark, offsets, "offsets")
+    members_df = None if members is None else read_table(spark, members, "members")
+    replays = replay(
+        offsets_df, members_df, auto_offset_reset=auto_offset_reset, progress=progress, **parameters
+    )  # fmt: skip
+    try:
+        summary = replays.summary
+        failed = summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()
+        leading = summary.filter("best").select("group", sf.col("cost").alias("least"))
+        above = (sf.col("cost") - sf.col("least")) / sf.greatest("least", sf.lit(1.0))
+        strategies = (
+            summary.filter("strategy is not null")
+            .join(leading, "group", "left")
+            .withColumn("share", sf.greatest(above, sf.lit(0.0)))
+            .groupBy("strategy")
+            .agg(
+                sf.count("*").alias("groups"),
+                sf.count_if("best").alias("best"),
+                sf.median("share").alias("median"),
+                sf.max("share").alias("worst"),
+                sf.sum("moves").alias("moves"),
+                sf.sum("rebalances").alias("rebalances"),
+                sf.sum("seconds_above").alias("above"),
+                sf.count_if(sf.col("error").isNotNull()).alias("failed"),
+            )
+            .orderBy(sf.desc("best"), "median", "strategy")
+        )
+        return FleetReplay(
+            groups=replays.groups.count(),
+            strategies=[row.asDict() for row in strategies.collect()],
+            errors=[f"{row['group']}: {row['error']}" for row in failed],
+            rejects=rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset).count(),
+            written=[] if out is None else [str(out / name) for name in replays.write(out, form, overwrite)],
+        )
+    finally:
+        replays.groups.unpersist()
+
+
+def _columns(ddl: str) -> list[Column]:
+    kinds = [field.split()[1] for field in ddl.split(", ")]
+    return [Column(name, _KINDS[kind]) for name, kind in zip(columns(ddl), kinds, strict=True)]

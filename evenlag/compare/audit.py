@@ -1,0 +1,190 @@
+"""Every strategy beside the optimum, each held to the balance that it promises."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from evenlag.errors import EvenlagError
+from evenlag.heuristics import PROMISED_BALANCE
+from evenlag.model.check import plan_violation
+from evenlag.model.plan import Number, Plan, current_plan, plain
+from evenlag.model.problem import NO_CAP, NOBODY, Problem
+from evenlag.model.result import Result
+from evenlag.search.cache import Known
+from evenlag.solve import solve
+
+OPTIMAL, CURRENT = "optimal", "current"
+BALANCES = ("both", "topic", "group", "none")  # from narrow to wide: each optimum is a start for the next
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """One strategy under one balance; figures in messages and seconds, None where there is none.
+
+    Attributes
+    ----------
+    strategy : str
+        A published heuristic, "current" (today's assignment) or "optimal".
+    balance : str
+        What the strategy promises; its optimum is the one under the same balance.
+    status : str
+        OPTIMAL, FEASIBLE, HEURISTIC, ERROR or EMPTY.
+    excess : number or None
+        Spread above the optimum's; None where the promise is broken.
+    bound_excess : number or None
+        Spread above the proven bound.
+    valid : bool
+        Whether every partition goes to one subscriber, pins and caps respected.
+    violation : str or None
+        How the plan breaks the problem's rules or the balance promised.
+    binding : tuple of str
+        See `Result.binding`; for the optimum only.
+    """
+
+    strategy: str
+    balance: str
+    status: str
+    method: str | None = None
+    objective: int | float | None = None
+    bound: int | float | None = None
+    gap: float | None = None
+    spread: int | float | None = None
+    excess: int | float | None = None
+    bound_excess: int | float | None = None
+    makespan: int | float | None = None
+    moves: int | None = None
+    forced_moves: int | None = None
+    count_min: int | None = None
+    count_max: int | None = None
+    valid: bool = False
+    violation: str | None = None
+    binding: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of one group.
+
+    Attributes
+    ----------
+    problem : Problem
+    rows : list of AuditRow
+    optima : dict of balance to Result
+    """
+
+    problem: Problem
+    rows: list[AuditRow]
+    optima: dict[str, Result]
+
+
+def audit(
+    problem: Problem,
+    *,
+    time_limit: float = 2.0,
+    gap: float = 0.0,
+    seed: int = 0,
+    deterministic: bool = False,
+    threads: int | None = None,
+    work: float | None = None,
+) -> Audit:
+    """Solve the group under every balance (stickiness 0) and hold each strategy to its optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+    time_limit : float
+        Seconds for the whole audit.
+    gap, seed, deterministic, threads, work
+        As in `solve`; the optima share `work`.
+
+    Returns
+    -------
+    Audit
+        Rows for today's assignment, every published heuristic, and the optimum under each balance.
+    """
+    started = time.monotonic()
+    known = Known(problem)
+    optima: dict[str, Result] = {}
+    errors: dict[str, str] = {}
+    for number, balance in enumerate(BALANCES):
+        left = max(time_limit - (time.monotonic() - started), 0.001)
+        share = left if deterministic else left / (len(BALANCES) - number)
+        if (twin := _same_rule(problem, balance, optima)) is not None:
+            optima[balance] = twin
+            continue
+        try:
+            optima[balance] = solve(
+                problem, balance=balance, stickiness=0, time_limit=share, gap=gap, seed=seed,
+                deterministic=deterministic, threads=threads, start=_narrower(optima),
+                work=(time_limit if work is None else work) / len(BALANCES), known=known, ties=False,
+            )  # fmt: skip
+        except EvenlagError as error:
+            errors[balance] = str(error)
+    rows = [_strategy_row(known, CURRENT, "none", optima)] if (problem.owner != NOBODY).any() else []
+    rows += [_strategy_row(known, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
+    for balance in BALANCES:
+        if balance in optima:
+            rows.append(_optimum_row(balance, optima[balance]))
+        else:
+            rows.append(AuditRow(OPTIMAL, balance, "ERROR", error=errors[balance]))
+    return Audit(problem, rows, optima)
+
+
+def _narrower(optima: dict[str, Result]) -> Plan | None:
+    """Return the best plan found so far; solve takes it where it keeps the wider balance."""
+    return min((result.plan for result in optima.values()), key=lambda plan: plan.spread, default=None)
+
+
+def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Result | None:
+    """With one topic, equal weights and no side rules, topic and group balance are the same as both."""
+    plain_topic = len(problem.topics) == 1 and problem.equal_weights
+    side_rules = (problem.caps != NO_CAP).any() or (problem.pins != NOBODY).any()
+    return optima.get("both") if balance in ("topic", "group") and plain_topic and not side_rules else None
+
+
+def _strategy_row(known: Known, strategy: str, balance: str, optima: dict[str, Result]) -> AuditRow:
+    try:
+        plan = current_plan(known.problem) if strategy == CURRENT else known.plan(strategy)
+    except EvenlagError as error:
+        return AuditRow(strategy, balance, "HEURISTIC", strategy, violation=str(error))
+    seconds = known.seconds.get(strategy, 0.0)
+    optimum = optima.get(balance)
+    if optimum is not None and optimum.status == "EMPTY":
+        return AuditRow(strategy, balance, "EMPTY", strategy, **_figures(plan, 0), seconds=seconds)
+    broken = plan_violation(plan)
+    valid = broken is None
+    if broken is None and optimum is not None:
+        broken = known.rule(balance).violation(plan.topic_counts)
+    kept = broken is None and optimum is not None
+    return AuditRow(
+        strategy, balance, "HEURISTIC", strategy, **_figures(plan, plan.spread),
+        bound=plain(optimum.bound) if optimum is not None else None,
+        excess=plain(plan.spread - optimum.spread) if kept and optimum is not None else None,
+        bound_excess=plain(plan.spread - optimum.bound) if kept and optimum is not None else None,
+        valid=valid, violation=broken, seconds=seconds,
+    )  # fmt: skip
+
+
+def _optimum_row(balance: str, result: Result) -> AuditRow:
+    return AuditRow(
+        OPTIMAL, balance, result.status, result.method, **_figures(result.plan, result.objective),
+        bound=plain(result.bound), gap=result.gap, excess=0, bound_excess=plain(result.spread - result.bound),
+        valid=True, binding=result.binding, seconds=result.seconds,
+    )  # fmt: skip
+
+
+def _figures(plan: Plan, objective: Number) -> dict[str, Any]:
+    counts = plan.counts[plan.problem.active]
+    return {
+        "objective": plain(objective),
+        "spread": plain(plan.spread),
+        "makespan": plain(plan.makespan),
+        "moves": plan.moves,
+        "forced_moves": plan.forced_moves,
+        "count_min": int(counts.min()) if len(counts) else None,
+        "count_max": int(counts.max()) if len(counts) else None,
+    }

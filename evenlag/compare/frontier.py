@@ -1,0 +1,195 @@
+"""How much spread each further move buys: the curve of best spread against a budget of moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from evenlag.model.backends import LARGEST
+from evenlag.model.balance import CountRule
+from evenlag.model.bounds import Window
+from evenlag.model.formulation import boolean_count
+from evenlag.model.move_bounds import MoveBound
+from evenlag.model.objective import FEWEST_MOVES
+from evenlag.model.plan import Number, Plan, whole
+from evenlag.model.problem import NOBODY, Problem
+from evenlag.search.cache import Known
+from evenlag.search.clock import Clock
+from evenlag.search.construct.greedy import keep_and_deal
+from evenlag.search.improve.equalize import even_out
+from evenlag.search.improve.relocation import relocate
+from evenlag.solve import AUTO_BACKEND, solve
+
+PATHS = (
+    (1.0, 0.0),
+    (0.6, 0.0),
+    (1.0, 0.5),
+    (0.3, 0.5),
+)  # greed and noise of relocations
+
+SOLVED, PICKED = 1.25, 1.05  # how steps between budgets grow where each is solved, and where plans are there anyway
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The best plan found with at most `moves` moves.
+
+    Attributes
+    ----------
+    moves : int
+        Moves that the plan makes.
+    spread, bound : number
+        Messages; no plan with at most `moves` moves has a spread below `bound`.
+    plan : Plan
+    """
+
+    moves: int
+    spread: Number
+    bound: Number
+    plan: Plan
+
+    @property
+    def assignment(self) -> dict[str, list[tuple[str, int]]]:
+        """`{member: [(topic, partition), …]}`."""
+        return self.plan.assignment
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Points of rising moves and falling spread, none dominated by another.
+
+    Attributes
+    ----------
+    problem : Problem
+    balance : str
+    points : list of FrontierPoint
+    knee : int
+        Index of the point after which moves buy least: the one farthest below the line from first to last.
+    """
+
+    problem: Problem
+    balance: str
+    points: list[FrontierPoint]
+    knee: int
+
+
+def frontier(
+    problem: Problem,
+    *,
+    balance: str = "both",
+    time_limit: float = 10.0,
+    seed: int = 0,
+    deterministic: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Frontier:
+    """Find the best plans for rising budgets of moves, from the fewest that the balance allows to as many as help.
+
+    Relocations give plans all the way; where the MIP is small each budget is then solved on its own. Every point's
+    bound is the better of that and of what so many moves can bring at best.
+
+    Parameters
+    ----------
+    problem : Problem
+    balance : str
+    time_limit : float
+        Seconds for the whole curve.
+    seed, deterministic, threads
+        As in `solve`.
+    progress : callable, optional
+        Called with budgets solved and budgets in all.
+
+    Returns
+    -------
+    Frontier
+    """
+    clock, known = Clock(time_limit, deterministic), Known(problem)
+    by_budget = partial(
+        solve, problem, balance=balance, seed=seed, deterministic=deterministic, threads=threads, known=known
+    )  # fmt: skip
+    fewest = by_budget(stickiness=FEWEST_MOVES, time_limit=0.15 * time_limit)
+    widest = by_budget(stickiness=0, time_limit=0.2 * time_limit)
+    rule = known.rule(balance)
+    window = known.window(rule)
+    plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
+    provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
+    budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
+    found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
+    for number, budget in enumerate(budgets):
+        if progress is not None:
+            progress(number, len(budgets))
+        best = min((plan for plan in plans if plan.moves <= budget), key=lambda plan: (plan.spread, plan.moves))
+        bound: Number = 0
+        if provable:
+            share = 0.3 * time_limit / len(budgets) if deterministic else 0.8 * clock.left() / (len(budgets) - number)
+            result = by_budget(stickiness=0, max_moves=budget, time_limit=max(share, 0.001), start=best)
+            best, bound = result.plan, result.bound
+        found.append(FrontierPoint(budget, best.spread, bound, best))
+    found.append(FrontierPoint(widest.moves, widest.spread, widest.bound, widest.plan))
+    points = _undominated(found)
+    if (problem.owner != NOBODY).any():
+        points = _bounded(points, MoveBound(rule, window, fewest.moves_bound), clock)
+    return Frontier(problem, balance, points, _knee(points))
+
+
+def _on_the_way(rule: CountRule, window: Window, clock: Clock, seed: int) -> list[Plan]:
+    """Plans from the fewest moves to even loads, by relocation; at each what costs no move is done too."""
+    if not (rule.problem.owner != NOBODY).any():
+        return []
+    wanted = window.low, window.high
+    start = even_out(keep_and_deal(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
+    plans: list[Plan] = []
+    for number, (greed, noise) in enumerate(PATHS):
+        plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, greed=greed, noise=noise)
+    return plans
+
+
+def _bounded(points: list[FrontierPoint], moves: MoveBound, clock: Clock) -> list[FrontierPoint]:
+    """Raise the points' bounds by what so many moves can bring at best, the outermost first."""
+    bounds = {point.moves: point.bound for point in points}
+    stop = clock.stop()
+    order = sorted(range(len(points)), key=lambda i: min(i, len(points) - 1 - i))
+    for i in order:
+        if stop():
+            break
+        bounds[points[i].moves] = max(bounds[points[i].moves], whole(moves.base(points[i].moves, stop)))
+    best: Number = 0
+    for point in reversed(points):
+        best = bounds[point.moves] = max(best, bounds[point.moves])
+    return [replace(point, bound=min(bounds[point.moves], point.spread)) for point in points]
+
+
+def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
+    """Every budget while they are few, then in growing steps."""
+    budgets, step = [], 1.0
+    budget = fewest + 1
+    while budget < widest:
+        budgets.append(budget)
+        step = step if len(budgets) < 8 else step * growth
+        budget += int(step)
+    return budgets
+
+
+def _undominated(found: list[FrontierPoint]) -> list[FrontierPoint]:
+    """Keep the points that better all with fewer moves, at the moves they really make.
+
+    A bound for a larger budget holds for every smaller one, so each point takes the best bound from there on.
+    """
+    points: list[FrontierPoint] = []
+    for point in sorted(found, key=lambda point: (point.plan.moves, point.spread)):
+        if not points or point.spread < points[-1].spread:
+            bound = max(other.bound for other in found if other.moves >= point.plan.moves)
+            points.append(FrontierPoint(point.plan.moves, point.spread, min(bound, point.spread), point.plan))
+    return points
+
+
+def _knee(points: list[FrontierPoint]) -> int:
+    first, last = points[0], points[-1]
+    across, down = last.moves - first.moves, float(first.spread - last.spread)
+    if not across or not down:
+        return 0
+    below = [
+        float(first.spread - point.spread) / down - (point.moves - first.moves) / across for point in points
+    ]  # fmt: skip
+    return below.index(max(below))

@@ -1,0 +1,355 @@
+"""Which strategy would have served a group best: each one is run over the group's recorded history.
+
+The record gives what was produced, who was a member when, and how fast members read. What each strategy is given is the
+same; only the assignment differs. docs/replay.md states the model and what it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from evenlag.compare.consumption import budget, share_out
+from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, estimate_capacity, intervals
+from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
+from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.check import plan_violation
+from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, move_price
+from evenlag.model.plan import Number, Plan, current_plan, plain
+from evenlag.model.problem import NOBODY, Index, Problem
+from evenlag.model.rates import SECOND, horizon_micros, predicted_lag
+from evenlag.model.result import Result
+from evenlag.solve import solve
+
+EVENLAG = "evenlag"
+STRATEGIES = (*HEURISTICS, EVENLAG)
+CLOSE = 1e-4  # of the mean load: closer is not worth the time of every rebalance
+NET = 5  # with work limits the clock is a safety net: how many times the limit it allows
+START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How to replay a group: the parameters of `replay` under their names."""
+
+    strategies: Sequence[str] = STRATEGIES
+    horizon: float | str = 0
+    lag_limit: float | None = None
+    rebalance_above: float | None = None
+    capacity: float | None = None
+    balance: str = "both"
+    stickiness: float | str = DEFAULT_STICKINESS
+    time_limit: float = 1.0
+    gap: float = CLOSE
+    seed: int = 0
+    deterministic: bool = False
+    threads: int | None = None
+
+    def check(self) -> None:
+        """Refuse an option that is no such thing.
+
+        Raises
+        ------
+        InvalidProblemError
+            The message names the option.
+        """
+        unknown = [name for name in self.strategies if name not in STRATEGIES]
+        if unknown or not self.strategies or isinstance(self.strategies, str):
+            found = repr(unknown[0]) if unknown and not isinstance(self.strategies, str) else repr(self.strategies)
+            raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {found}")
+        horizon_micros(self.horizon)
+        for name in ("lag_limit", "rebalance_above"):
+            if getattr(self, name) is not None and not _number(getattr(self, name)) >= 0:
+                raise InvalidProblemError(f"{name} must be a number >= 0, not {getattr(self, name)!r}")
+        if self.capacity is not None and not _number(self.capacity) > 0:
+            raise InvalidProblemError(f"capacity must be messages per second > 0, not {self.capacity!r}")
+        self._solve(Problem.from_lags({"topic": [1]}, {"member": ["topic"]}))
+
+    def assign(self, strategy: str, problem: Problem) -> tuple[Index, bool]:
+        """Let a strategy assign a group, owners being those it had; also say whether only the clock stopped it."""
+        if not problem.active.any():
+            return np.full_like(problem.owner, NOBODY), False
+        result = self._solve(problem) if strategy == EVENLAG else None
+        plan = HEURISTICS[strategy](problem) if result is None else result.plan
+        if (broken := plan_violation(plan)) is not None:
+            raise InvalidPlanError(broken)
+        return plan.member_of, result is not None and result.stopped_by == "time"
+
+    def price(self, problem: Problem) -> Number:
+        """Return what a move costs, in messages; 0 with "fewest-moves"."""
+        if self.stickiness == FEWEST_MOVES:
+            return 0
+        return move_price(self.stickiness, problem.mean_load)
+
+    def _solve(self, problem: Problem) -> Result:
+        wall = NET * self.time_limit if self.deterministic else self.time_limit
+        return solve(
+            problem, balance=self.balance, stickiness=self.stickiness, time_limit=wall, gap=self.gap, seed=self.seed,
+            deterministic=self.deterministic, threads=self.threads, work=self.time_limit,
+        )  # fmt: skip
+
+
+def replay(
+    history: Sequence[Snapshot],
+    *,
+    strategies: Sequence[str] = STRATEGIES,
+    horizon: float | str = 0,
+    lag_limit: float | None = None,
+    rebalance_above: float | None = None,
+    capacity: float | None = None,
+    balance: str = "both",
+    stickiness: float | str = DEFAULT_STICKINESS,
+    time_limit: float = 1.0,
+    gap: float = CLOSE,
+    seed: int = 0,
+    deterministic: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Replay:
+    """Run strategies over the recorded history of one group.
+
+    Each starts from the recorded lags and owners, assigns the group, and keeps its assignment from snapshot to
+    snapshot. It assigns anew when members or partitions change, and where the spread crosses a threshold.
+
+    Parameters
+    ----------
+    history : sequence of Snapshot
+        In order of time, at least two; `evenlag.pipeline.tasks.history` makes them of a snapshot table's rows.
+    strategies : sequence of str
+        Published heuristics by name, and "evenlag" for `solve`.
+    horizon : float or str
+        Seconds, or text such as "10m": strategies see the lag predicted for then, lag + produce rate · horizon, by the
+        rate since the snapshot before. 0: today's lag.
+    lag_limit : float, optional
+        Messages: the time in which any member has more to read (by weight) is counted.
+    rebalance_above : float, optional
+        Assign anew at every snapshot where the spread, in the lags that the strategy sees, is above this fraction of
+        the mean load.
+    capacity : float, optional
+        Messages per second that a member of weight 1 reads; by default estimated (`history.estimate_capacity`).
+    balance, stickiness, time_limit, gap, seed, deterministic, threads
+        Of "evenlag", as in `solve`; seconds for each rebalance. `stickiness` also prices moves in `cost`.
+    progress : callable, optional
+        Called with the strategies done and their number.
+
+    Raises
+    ------
+    InvalidProblemError
+        A history that is none, or an option that is no such thing.
+    """
+    options = ReplayOptions(
+        strategies, horizon, lag_limit, rebalance_above, capacity, balance, stickiness, time_limit, gap, seed,
+        deterministic, threads,
+    )  # fmt: skip
+    options.check()
+    return run(history, options, progress)
+
+
+def run(
+    history: Sequence[Snapshot], options: ReplayOptions, progress: Callable[[int, int], None] | None = None
+) -> Replay:
+    """Replay with options that are checked already; see `replay`."""
+    course = list(intervals(history))
+    _tells_what_came_in(course)
+    given = options.capacity
+    capacity = estimate_capacity(course) if given is None else Capacity(Fraction(Decimal(repr(given))), "given")
+    names = [RECORDED, *dict.fromkeys(options.strategies)]
+    steps: list[ReplayStep] = []
+    summary: list[ReplaySummary] = []
+    stopped = 0
+    for done, name in enumerate(names):
+        if progress is not None:
+            progress(done, len(names))
+        runner = _Runner(name, course, capacity.rate, options)
+        error = runner.run()
+        stopped += runner.stopped
+        steps += runner.steps
+        summary.append(runner.summary() if error is None else ReplaySummary(name, error=error))
+    if progress is not None:
+        progress(len(names), len(names))
+    return Replay(
+        group=history[0].problem.group,
+        since=history[0].ts,
+        until=history[-1].ts,
+        snapshots=len(history),
+        capacity=capacity,
+        lag_limit=options.lag_limit,
+        steps=steps,
+        summary=_ranked(summary, options),
+        recorded_lag=plain(_mean([(step.micros, sum(step.recorded.tolist())) for step in course])),
+        notes=_notes(course, stopped if options.deterministic else 0),
+    )
+
+
+class _Runner:
+    """One strategy on its way through the history: its assignment and the lags that come of it."""
+
+    def __init__(self, strategy: str, course: Sequence[Interval], capacity: Fraction, options: ReplayOptions) -> None:
+        self.strategy, self.course, self.capacity, self.options = strategy, course, capacity, options
+        self.horizon = horizon_micros(options.horizon)
+        self.steps: list[ReplayStep] = []
+        self.prices: list[Number] = []
+        self.stopped = 0
+        first = course[0].before
+        self.start = first.micros
+        self.lags: Messages = first.problem.lags.astype(np.int64)
+        self.member_of: Index = first.problem.owner.copy()
+
+    def run(self) -> str | None:
+        """Go through the whole history; return what went wrong, if anything did."""
+        previous: Interval | None = None
+        for interval in self.course:
+            try:
+                self._go(previous, interval)
+            except EvenlagError as error:
+                return f"at {interval.before.ts}: {error}"
+            previous = interval
+        return None
+
+    def _go(self, previous: Interval | None, interval: Interval) -> None:
+        problem = interval.before.problem.at(self.lags.copy(), self.member_of.copy())
+        reason, plan = self._assigned(problem, previous, interval)
+        self.member_of = plan.member_of
+        lags, flows = self._flow(interval)
+        at_end = Plan(problem.at(lags.copy(), self.member_of.copy()), self.member_of)
+        before, after = sum(self.lags.tolist()), sum(lags.tolist())
+        self.steps.append(
+            ReplayStep(
+                strategy=self.strategy,
+                since=interval.before.ts,
+                snapshot_ts=interval.after.ts,
+                seconds=interval.micros / SECOND,
+                rebalance=reason,
+                moves=plan.moves,
+                forced_moves=plan.forced_moves if reason is not None else 0,
+                members=int(problem.active.sum()),
+                spread=at_end.spread,
+                makespan=at_end.makespan,
+                mean_load=at_end.problem.mean_load,
+                lag_before=before,
+                lag=after,
+                **flows,
+                restated=after - before - flows["produced"] + flows["consumed"] + flows["expired"],
+            )
+        )
+        self.prices.append(self.options.price(problem))
+        self.lags, self.member_of = interval.carry(lags, self.member_of)
+
+    def _assigned(self, problem: Problem, previous: Interval | None, interval: Interval) -> tuple[str | None, Plan]:
+        """Return the assignment for the interval, and why it is another one than before, if it is."""
+        if self.strategy == RECORDED:
+            plan = Plan(problem, interval.before.problem.owner.copy())
+            return (RECORDED if (plan.member_of != problem.owner).any() else None), plan
+        seen = problem if self.horizon == 0 or previous is None else self._predicted(problem, previous)
+        reason = START if previous is None else None if previous.same else MEMBERSHIP
+        if reason is None and self.options.rebalance_above is not None:
+            limit = Fraction(Decimal(repr(self.options.rebalance_above)))
+            reason = THRESHOLD if current_plan(seen).spread > limit * seen.mean_load else None
+        if reason is None:
+            return None, current_plan(problem)
+        member_of, stopped = self.options.assign(self.strategy, seen)
+        self.stopped += stopped
+        return reason, Plan(problem, member_of.copy())
+
+    def _predicted(self, problem: Problem, previous: Interval) -> Problem:
+        pairs = zip(self.lags.tolist(), previous.grown, strict=True)
+        lags = [predicted_lag(lag, grown, self.horizon) for lag, grown in pairs]
+        return problem.at(np.array(lags, dtype=np.int64), self.member_of.copy())
+
+    def _flow(self, interval: Interval) -> tuple[Messages, dict[str, int]]:
+        """Let messages come in and members read; return the lags at the end, and what flowed."""
+        problem = interval.before.problem
+        since, until = (snapshot.micros - self.start for snapshot in (interval.before, interval.after))
+        by_weight = {weight: budget(self.capacity, weight, since, until) for weight in set(problem.weights)}
+        budgets = [by_weight[weight] for weight in problem.weights]
+        work = np.where(interval.restated, 0, self.lags + interval.produced)
+        read = share_out(work, self.member_of, np.array(budgets, dtype=np.int64))
+        kept = np.minimum(work - read, interval.room)
+        flows = {
+            "produced": sum(interval.produced.tolist()),
+            "consumed": sum(read.tolist()),
+            "expired": sum((work - read - kept).tolist()),
+        }
+        return np.where(interval.restated, interval.recorded, kept), flows
+
+    def summary(self) -> ReplaySummary:
+        """Sum the steps up."""
+        counted = [
+            (step, interval.micros, price)
+            for step, interval, price in zip(self.steps, self.course, self.prices, strict=True)
+            if step.members
+        ]
+        limit = self.options.lag_limit
+        above = sum(micros for step, micros, _ in counted if limit is not None and step.makespan > limit)
+        return ReplaySummary(
+            self.strategy,
+            rebalances=sum(step.rebalance is not None for step in self.steps),
+            moves=sum(step.moves for step in self.steps),
+            forced_moves=sum(step.forced_moves for step in self.steps),
+            mean_spread=plain(_mean([(micros, step.spread) for step, micros, _ in counted])),
+            p99_spread=plain(_quantile([(micros, step.spread) for step, micros, _ in counted])),
+            mean_makespan=plain(_mean([(micros, step.makespan) for step, micros, _ in counted])),
+            cost=plain(_mean([(micros, step.spread + price * step.moves) for step, micros, price in counted])),
+            mean_lag=plain(
+                _mean([(interval.micros, s.lag) for s, interval in zip(self.steps, self.course, strict=True)])
+            ),
+            seconds_above=None if limit is None else above / SECOND,
+        )
+
+
+def _ranked(summary: list[ReplaySummary], options: ReplayOptions) -> list[ReplaySummary]:
+    """Mark the best strategy."""
+
+    def key(row: ReplaySummary) -> tuple[Any, ...]:
+        price = (row.moves, row.cost) if options.stickiness == FEWEST_MOVES else (row.cost, row.moves)
+        return row.seconds_above or 0, *price
+
+    able = [row for row in summary if row.error is None and row.strategy != RECORDED]
+    best = min(able, key=key, default=None)
+    return [ReplaySummary(**{**vars(row), "best": row is best}) for row in summary]
+
+
+def _mean(values: list[tuple[int, Number]]) -> Number:
+    """Return the mean of (time, value) over the time; 0 of nothing."""
+    total = sum(micros for micros, _ in values)
+    return sum((Fraction(micros) * value for micros, value in values), Fraction(0)) / total if total else 0
+
+
+def _quantile(values: list[tuple[int, Number]]) -> Number:
+    """Return the least value that is not exceeded in 99 % of the time; 0 of nothing."""
+    total, passed = sum(micros for micros, _ in values), 0
+    for micros, value in sorted(values, key=lambda pair: pair[1]):
+        passed += micros
+        if 100 * passed >= 99 * total:
+            return value
+    return 0
+
+
+def _number(value: object) -> float:
+    return (
+        value if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63 else float("nan")
+    )
+
+
+def _tells_what_came_in(course: Sequence[Interval]) -> None:
+    if all(interval.restated[interval.source[interval.source != NOBODY]].all() for interval in course):
+        raise InvalidProblemError(
+            "the record does not tell what was produced: a replay needs log_end_offset in at least two snapshots"
+        )
+
+
+def _notes(course: Sequence[Interval], stopped: int) -> tuple[str, ...]:
+    restated = sum(int(interval.restated.sum()) for interval in course)
+    idle = sum(not interval.before.problem.active.any() for interval in course)
+    said = {
+        f"{restated} lags taken from the record: a log end unknown or gone back, or a commit set back": restated,
+        f"{idle} intervals without an active member: left out of means": idle,
+        f"{stopped} rebalances stopped by the wall clock before their work limit: another run may differ": stopped,
+    }
+    return tuple(note for note, applies in said.items() if applies)

@@ -1,0 +1,180 @@
+"""Rates of a partition from consecutive snapshots, and the lag that they predict; all in whole numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.lag import MAX_LAG
+
+SECOND = 1_000_000  # microseconds
+LONGEST_HORIZON = 365 * 86_400 * SECOND
+
+_UNITS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "h": 3_600 * SECOND, "d": 86_400 * SECOND}
+TIME = (
+    r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\s*$"
+)
+"""ISO 8601: date, hours and minutes, seconds, zone; everything but the date may be absent."""
+
+_TIME = re.compile(TIME, re.ASCII)
+_HORIZON = re.compile(r"\s*([0-9]{1,9})(?:\.([0-9]{1,6}))?\s*([smhd]?)\s*", re.ASCII)
+
+
+class Offsets(NamedTuple):
+    """What a snapshot says of a partition: when (microseconds since the epoch), log end and commit (None: unknown)."""
+
+    micros: int
+    log_end_offset: int | None
+    current_offset: int | None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What happened in a partition between two snapshots.
+
+    Attributes
+    ----------
+    micros : int
+        Microseconds between them, > 0.
+    produced, consumed : int or None
+        Messages by which the log end and the committed offset grew; None where either value is unknown or the offset
+        went back. A log end that went back is another log (the topic was made again), so both are None then.
+    """
+
+    micros: int
+    produced: int | None
+    consumed: int | None
+
+    @property
+    def produce_rate(self) -> float | None:
+        """Messages per second that came in."""
+        return None if self.produced is None else self.produced * SECOND / self.micros
+
+    @property
+    def consume_rate(self) -> float | None:
+        """Messages per second that were read; a commit that skipped messages counts as having read them."""
+        return None if self.consumed is None else self.consumed * SECOND / self.micros
+
+
+def growth(before: Offsets, now: Offsets) -> Growth:
+    """Compare a partition in two snapshots, the earlier first.
+
+    Examples
+    --------
+    >>> growth(Offsets(0, 100, 40), Offsets(60 * SECOND, 700, 340)).produce_rate
+    10.0
+    >>> growth(Offsets(0, 100, 40), Offsets(60 * SECOND, 30, 45))
+    Growth(micros=60000000, produced=None, consumed=None)
+    """
+    produced = _grown(before.log_end_offset, now.log_end_offset)
+    known = before.log_end_offset is not None and now.log_end_offset is not None
+    made_again = known and produced is None
+    consumed = None if made_again else _grown(before.current_offset, now.current_offset)
+    return Growth(now.micros - before.micros, produced, consumed)
+
+
+def group_growth(rows: Sequence[tuple[Hashable, Offsets]]) -> list[Growth | None]:
+    """Compare every row of a group's history with the latest earlier row of its partition.
+
+    Snapshots may be missing: then the growth is that over the longer time. Of several earlier rows with one time the
+    one with the highest offsets is taken. `evenlag.pipeline.columns.rates` states the same rule in Spark columns.
+
+    Parameters
+    ----------
+    rows : sequence of (partition, Offsets)
+        In any order.
+
+    Returns
+    -------
+    list of Growth or None
+        For each row; None where no earlier row of the partition is there.
+    """
+    by_partition: defaultdict[Hashable, list[tuple[Offsets, int]]] = defaultdict(list)
+    for place, (partition, offsets) in enumerate(rows):
+        by_partition[partition].append((offsets, place))
+    found: list[Growth | None] = [None] * len(rows)
+    for history in by_partition.values():
+        history.sort(key=lambda row: _rank(row[0]))
+        before: Offsets | None = None  # the last row with an earlier time
+        last: Offsets | None = None
+        for now, place in history:
+            if last is not None and last.micros < now.micros:
+                before = last
+            if before is not None:
+                found[place] = growth(before, now)
+            last = now
+    return found
+
+
+def predicted_lag(lag: int, grown: Growth | None, horizon: int) -> int:
+    """Return the lag after `horizon` microseconds if messages keep coming in at their rate and none is read.
+
+    lag + produce rate · horizon, rounded up, at most 2**62; the lag as it is where no rate is known.
+
+    Examples
+    --------
+    >>> predicted_lag(5, Growth(3 * SECOND, produced=10, consumed=None), horizon=SECOND)
+    9
+    """
+    if grown is None or grown.produced is None:
+        return lag
+    return min(lag - (-grown.produced * horizon // grown.micros), MAX_LAG)
+
+
+def horizon_micros(horizon: float | str) -> int:
+    """Read a horizon: seconds, or text such as "90", "30s", "10m", "1.5h", "1d".
+
+    Returns
+    -------
+    int
+        Microseconds.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is no such time, negative, or longer than a year.
+    """
+    text = f"{horizon:.6f}" if isinstance(horizon, int | float) and not isinstance(horizon, bool) else horizon
+    match = _HORIZON.fullmatch(text) if isinstance(text, str) else None
+    if match is not None:
+        unit = _UNITS[match[3]]
+        micros = int(match[1]) * unit + int((match[2] or "0").ljust(6, "0")) * unit // SECOND
+        if micros <= LONGEST_HORIZON:
+            return micros
+    raise InvalidProblemError(f'horizon must be seconds or a time such as "10m", at most 365d, not {horizon!r}')
+
+
+def time_micros(text: object) -> int | None:
+    """Return the microseconds since the epoch of a `TIME` (UTC where it names no zone), or None.
+
+    `evenlag.pipeline.columns.rates` states the same rule in Spark columns.
+
+    Examples
+    --------
+    >>> time_micros("1970-01-01T01:00:00.5+01:00"), time_micros("1970-01-02"), time_micros("tomorrow")
+    (500000, 86400000000, None)
+    """
+    match = _TIME.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    date, minutes, seconds, zone = match.groups()
+    try:
+        time = datetime.fromisoformat(f"{date}T{minutes or '00:00'}{seconds or ':00'}{zone or '+00:00'}")
+    except ValueError:
+        return None
+    past = time - datetime.fromtimestamp(0, UTC)
+    return (past.days * 86_400 + past.seconds) * SECOND + past.microseconds
+
+
+def _grown(before: int | None, now: int | None) -> int | None:
+    return now - before if before is not None and now is not None and now >= before else None
+
+
+def _rank(offsets: Offsets) -> tuple[tuple[bool, int], ...]:
+    return tuple((value is not None, value or 0) for value in offsets)

@@ -1,0 +1,85 @@
+"""Whole fleets with Spark: tables of many groups in, tables of plans, audits and rejected rows out.
+
+Importing this package needs no Spark; it is imported when one of the names below is asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evenlag.pipeline.columns.checks import check_members, check_offsets
+    from evenlag.pipeline.columns.lags import with_lags
+    from evenlag.pipeline.columns.rates import with_rates
+    from evenlag.pipeline.jobs.batch import Note, Summary, run
+    from evenlag.pipeline.jobs.calls import audit, plans, rejects
+    from evenlag.pipeline.jobs.digest import Digest, summary
+    from evenlag.pipeline.jobs.replays import Replays, replay
+    from evenlag.pipeline.jobs.streaming import Batch, stream
+    from evenlag.pipeline.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
+    from evenlag.pipeline.offsets.reading import read_packing
+    from evenlag.pipeline.spark.kafka import add_connector
+    from evenlag.pipeline.spark.progress import progress_bar
+    from evenlag.pipeline.spark.session import local_session
+    from evenlag.pipeline.spark.sources import read_table
+
+_HOMES = {
+    "Batch": "jobs.streaming",
+    "Digest": "jobs.digest",
+    "Note": "jobs.batch",
+    "OffsetRange": "offsets.packing",
+    "Packing": "offsets.packing",
+    "Replays": "jobs.replays",
+    "Summary": "jobs.batch",
+    "Task": "offsets.packing",
+    "add_connector": "spark.kafka",
+    "audit": "jobs.calls",
+    "check_members": "columns.checks",
+    "check_offsets": "columns.checks",
+    "local_session": "spark.session",
+    "pack_offset_ranges": "offsets.packing",
+    "plans": "jobs.calls",
+    "read_packing": "offsets.reading",
+    "progress_bar": "spark.progress",
+    "read_table": "spark.sources",
+    "rejects": "jobs.calls",
+    "replay": "jobs.replays",
+    "run": "jobs.batch",
+    "stream": "jobs.streaming",
+    "summary": "jobs.digest",
+    "with_lags": "columns.lags",
+    "with_rates": "columns.rates",
+}
+
+__all__ = [
+    "Batch",
+    "Digest",
+    "Note",
+    "OffsetRange",
+    "Packing",
+    "Replays",
+    "Summary",
+    "Task",
+    "add_connector",
+    "audit",
+    "check_members",
+    "check_offsets",
+    "local_session",
+    "pack_offset_ranges",
+    "plans",
+    "progress_bar",
+    "read_packing",
+    "read_table",
+    "rejects",
+    "replay",
+    "run",
+    "stream",
+    "summary",
+    "with_lags",
+    "with_rates",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,1 @@
+"""Row rules in native Spark columns."""

@@ -1,0 +1,104 @@
+"""A table's columns in the types they should have, whatever they came as: native Spark, nothing raised."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, types
+from pyspark.sql import functions as sf
+
+from evenlag.pipeline.tables.files import LINE, MALFORMED
+
+_WHOLE = r"^\s*([+-]?[0-9]{1,40})(\.0*)?\s*$"
+NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
+_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+
+
+def row_text(df: DataFrame) -> Column:
+    """The text of a row that `Typed.select` gave: JSON, or the line itself where the reader has it."""
+    fields = df.schema["row"].dataType.names  # type: ignore[attr-defined]
+    texts = [sf.col("row").getField(name) for name in (LINE, MALFORMED) if name in fields]
+    kept = sf.struct(*(sf.col("row").getField(name).alias(name) for name in fields if name not in (LINE, MALFORMED)))
+    return sf.coalesce(*texts, sf.to_json(kept, {"ignoreNullFields": "false", "timestampFormat": _TIME}))
+
+
+def _holds_map(kind: types.DataType) -> bool:
+    """Whether Spark cannot hash it."""
+    return "map<" in kind.simpleString() or "variant" in kind.simpleString()
+
+
+class Typed:
+    """Columns of a table as the type they should have: null where absent, empty or not of that type."""
+
+    def __init__(self, df: DataFrame) -> None:
+        self._df = df
+        self._types = {field.name.lower(): field.dataType for field in df.schema}
+        self.malformed = sf.col(MALFORMED).isNotNull() if MALFORMED in self._types else sf.lit(False)
+
+    def select(self, named: dict[str, Column]) -> DataFrame:
+        """Select columns, and before them the row as it came (`row_text`), and a hash of it."""
+        names = self._df.columns
+        plain = [sf.col(f"`{name}`") for name in names if not _holds_map(self._df.schema[name].dataType)]
+        others = [sf.to_json(sf.col(f"`{name}`")) for name in names if _holds_map(self._df.schema[name].dataType)]
+        row = sf.struct(*(sf.col(f"`{name}`") for name in names))
+        mark = sf.xxhash64(*plain, *others)
+        return self._df.select(
+            row.alias("row"), mark.alias("mark"), *(column.alias(name) for name, column in named.items())
+        )
+
+    def present(self, name: str) -> Column:
+        """Whether the column says anything."""
+        return self._column(name).isNotNull()
+
+    def text(self, name: str) -> Column:
+        """Names, and the key: a time in full, as text that can be cast back."""
+        column = self._column(name)
+        if isinstance(self._type(name), types.TimestampType):
+            return sf.date_format(column, _TIME)
+        if isinstance(self._type(name), types.DoubleType | types.FloatType):  # an all-null column of pandas
+            column = sf.when(~sf.isnan(column), column)
+        return column.cast("string")
+
+    def whole(self, name: str) -> Column:
+        """Whole numbers as BIGINT; text may also say 7.0 or 7E3, as pandas and Spark write them beside nulls."""
+        column, kind = self._column(name), self._type(name)
+        if isinstance(kind, types.IntegralType):
+            return column.cast("bigint")
+        if isinstance(kind, types.DecimalType):
+            return sf.when(column % 1 == 0, column.try_cast("bigint"))
+        if isinstance(kind, types.StringType):
+            plain = sf.regexp_extract(column, _WHOLE, 1).try_cast("bigint")
+            real = sf.when(column.rlike(NUMBER) & column.rlike("[eE]"), sf.trim(column).try_cast("double"))
+            return sf.coalesce(plain, sf.when(sf.rint(real) == real, real.try_cast("bigint")))
+        if isinstance(kind, types.FractionalType):
+            return sf.when(sf.rint(column) == column, column.try_cast("bigint"))
+        return sf.lit(None).cast("bigint")
+
+    def number(self, name: str) -> Column:
+        """Numbers as DOUBLE."""
+        column, kind = self._column(name), self._type(name)
+        if isinstance(kind, types.StringType):
+            return sf.when(column.rlike(NUMBER), sf.trim(column).try_cast("double"))
+        return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
+
+    def names(self, name: str) -> Column:
+        """Lists of names as ARRAY<STRING>: an array, a JSON array as text, or names joined by `;`."""
+        column, kind = self._column(name), self._type(name)
+        if isinstance(kind, types.ArrayType):
+            return column.cast("array<string>")
+        if not isinstance(kind, types.StringType):
+            return sf.lit(None).cast("array<string>")
+        trimmed = sf.transform(sf.split(column, ";"), lambda each: sf.trim(each))  # a bare trim would get the index
+        joined = sf.filter(trimmed, lambda each: each != "")
+        return sf.when(column.startswith("["), sf.from_json(column, "array<string>")).otherwise(joined)
+
+    def _type(self, name: str) -> types.DataType:
+        return self._types.get(name, types.NullType())
+
+    def _column(self, name: str) -> Column:
+        """The column; an empty text says nothing, and nor does a line that could not be read."""
+        if name not in self._types:
+            return sf.lit(None)
+        column = sf.col(f"`{name}`")
+        said = ~self.malformed
+        if isinstance(self._types[name], types.StringType):
+            said &= sf.trim(column) != ""
+        return sf.when(said, column)

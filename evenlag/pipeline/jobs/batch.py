@@ -1,0 +1,173 @@
+"""The job: snapshot tables in, a folder with the tables `plans`, `audit` and `rejects`, and their summary, out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from evenlag.errors import SourceError
+from evenlag.pipeline.columns import checks
+from evenlag.pipeline.jobs.calls import Call, Fleet, audit_rows, check_tables, plan_rows
+from evenlag.pipeline.jobs.digest import summary as digest
+from evenlag.pipeline.spark.progress import Progress
+from evenlag.pipeline.spark.sources import read_table
+from evenlag.pipeline.spark.storage import blamed, written_whole
+from evenlag.pipeline.tasks.solving import Options
+
+TABLES = ("plans", "audit", "rejects")
+SUMMARY = "summary"  # folder of the tables of a `Digest`
+OUTPUT = (*TABLES, SUMMARY)
+MOST_SAID = 20  # notes, and failed groups, in a summary
+
+_ORDER = {
+    "plans": ("snapshot_ts", "group", "topic", "partition"),
+    "audit": ("snapshot_ts", "group", "strategy", "balance"),
+    "rejects": ("source", "snapshot_ts", "group", "topic", "partition", "consumer_id", "row", "reason"),
+}
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something done to the input, or found on the way: how often in all, and in how many groups."""
+
+    text: str
+    count: int
+    groups: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What became of a fleet.
+
+    Attributes
+    ----------
+    rows, plans, rejects : int
+        Rows of the offsets table; always `rows == plans + rejects`.
+    member_rows, member_rejects : int
+        Rows of the members table, and those of them that could not be used.
+    statuses : dict of status to groups
+    errors : tuple of str
+        The first groups that failed, with their reason.
+    notes : tuple of Note
+        Clamped commits, dropped owners and the like, the most frequent first.
+    seconds : float
+    """
+
+    rows: int
+    plans: int
+    rejects: int
+    member_rows: int
+    member_rejects: int
+    statuses: dict[str, int]
+    errors: tuple[str, ...]
+    notes: tuple[Note, ...]
+    seconds: float
+
+
+def run(
+    spark: SparkSession,
+    offsets: str | Path | DataFrame,
+    members: str | Path | DataFrame | None = None,
+    *,
+    out: str | Path,
+    overwrite: bool = False,
+    balance: str = "both",
+    stickiness: float | str = "0.1%",
+    max_moves: int | None = None,
+    slack: int = 0,
+    objective: str = "spread",
+    method: str = "auto",
+    time_limit: float | None = None,
+    group_time_limit: float = 2.0,
+    gap: float = 0.0,
+    seed: int = 0,
+    deterministic: bool = False,
+    auto_offset_reset: str = "latest",
+    horizon: float | str = 0,
+    tasks: int | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Plan and audit every group of a fleet, and write the tables as Parquet: all of them or none.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    offsets, members : str, Path or DataFrame
+        The tables, or where they lie (`read_table`).
+    out : str or Path
+        Folder for `plans`, `audit`, `rejects` and `summary` (a folder with those of `Digest`); it must not exist or
+        be empty.
+    overwrite : bool
+        Replace what an earlier job wrote there.
+    balance, stickiness, max_moves, slack, objective, method, time_limit, group_time_limit, gap, seed, deterministic,
+    auto_offset_reset, horizon, tasks, progress
+        As in `plans`; a group's plan and audit share its time.
+
+    Raises
+    ------
+    SourceError
+        A table cannot be read, or the folder not be written; the message names it.
+    InvalidProblemError
+        An option that is no such thing.
+    """
+    started = time.monotonic()
+    options = Options(balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic)
+    call = Call(options, "both", time_limit, group_time_limit, progress)
+    offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
+    members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")
+    with written_whole(spark, out, OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
+        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True)
+        # Kept, so that every row is counted where it went even if the source changes meanwhile.
+        kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
+        try:
+            call.run(fleet, lambda solved: solved.write.parquet(f"{folder}/solved"))
+            solved = spark.read.parquet(f"{folder}/solved")
+            tables = {
+                "plans": fleet.dated(plan_rows(solved)),
+                "audit": fleet.dated(audit_rows(solved)),
+                "rejects": checks.rejects(fleet.offsets, fleet.members),
+            }
+            for name, table in tables.items():
+                table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
+            written = {name: spark.read.parquet(f"{folder}/{name}") for name in TABLES}
+            for name, table in vars(digest(written["audit"], balance)).items():
+                table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
+            return _summary(fleet, solved, written, started)
+        finally:
+            for df in kept:
+                df.unpersist()
+
+
+def _summary(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> Summary:
+    sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
+    rows, plans = fleet.offsets.count(), written["plans"].count()
+    if rows != plans + sources["offsets"]:
+        raise SourceError(f"{rows} rows came in, but {plans + sources['offsets']} went out; please report this")
+    failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_SAID)
+    return Summary(
+        rows=rows,
+        plans=plans,
+        rejects=sources["offsets"],
+        member_rows=0 if fleet.members is None else fleet.members.count(),
+        member_rejects=sources["members"],
+        statuses={row["status"]: row["count"] for row in solved.groupBy("status").count().orderBy("status").collect()},
+        errors=tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect()),
+        notes=_notes(solved),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _notes(solved: DataFrame) -> tuple[Note, ...]:
+    """Add up what the groups say: most of it is a number and what it counts, some has seconds in it."""
+    said = solved.select(sf.explode("warnings").alias("said"))
+    number = sf.regexp_extract("said", r"^(\d+) ", 1).try_cast("bigint")
+    text = sf.regexp_replace(sf.regexp_replace("said", r"^\d+ ", ""), r"\b[\d.e-]+ s\b", "… s")
+    counted = said.select(text.alias("text"), sf.coalesce(number, sf.lit(1)).alias("n"))
+    sums = counted.groupBy("text").agg(sf.sum("n").alias("count"), sf.count("*").alias("groups"))
+    rows = sums.orderBy(sf.desc("groups"), "text").limit(MOST_SAID).collect()
+    return tuple(Note(row["text"], row["count"], row["groups"]) for row in rows)

@@ -1,0 +1,122 @@
+"""The replay of a fleet on Spark: every group's recorded history under every strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+from pyspark.sql import DataFrame, types
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
+from evenlag.model.objective import DEFAULT_STICKINESS
+from evenlag.pipeline.jobs.calls import check_tables, group_rows, unweighed
+from evenlag.pipeline.spark.progress import Progress, reporting
+from evenlag.pipeline.spark.session import task_cpus
+from evenlag.pipeline.spark.storage import blamed, written_whole
+from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
+from evenlag.pipeline.tasks.group import OFFSETS
+from evenlag.pipeline.tasks.replaying import Replayer
+
+Form = Literal["parquet", "csv"]
+
+
+@dataclass(frozen=True)
+class Replays:
+    """The replays of a fleet.
+
+    Attributes
+    ----------
+    groups : DataFrame
+        A row per group (`schemas.REPLAYS`), cached: call `unpersist` on it when you are done.
+    """
+
+    groups: DataFrame
+
+    @property
+    def summary(self) -> DataFrame:
+        """A row per group and strategy (`schemas.REPLAY_SUMMARY`)."""
+        return self.groups.select(*columns(REPLAY_KEY), sf.inline("summary")).select(*columns(REPLAY_SUMMARY))
+
+    @property
+    def steps(self) -> DataFrame:
+        """A row per group, strategy and interval (`schemas.REPLAY_STEPS`)."""
+        return self.groups.select("group", sf.inline("steps")).select(*columns(REPLAY_STEPS))
+
+    def write(self, out: str | Path, form: Form = "parquet", overwrite: bool = False) -> list[str]:
+        """Write both tables to a folder, `summary` and `steps`, whole or not at all; return their names in it.
+
+        Raises
+        ------
+        SourceError
+            The folder is taken or cannot be written.
+        """
+        tables = {f"summary.{form}": self.summary, f"steps.{form}": self.steps}
+        with written_whole(self.groups.sparkSession, out, tuple(tables), overwrite) as folder, blamed("the replay"):
+            for name, table in tables.items():
+                order = ("group", "strategy", *(("snapshot_ts",) if "steps" in name else ()))
+                table.orderBy(*order).write.format(form).option("header", True).save(f"{folder}/{name}")
+        return list(tables)
+
+
+def replay(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None = None,
+    *,
+    strategies: Sequence[str] = STRATEGIES,
+    horizon: float | str = 0,
+    lag_limit: float | None = None,
+    rebalance_above: float | None = None,
+    capacity: float | None = None,
+    balance: str = "both",
+    stickiness: float | str = DEFAULT_STICKINESS,
+    group_time_limit: float = 1.0,
+    gap: float = CLOSE,
+    seed: int = 0,
+    deterministic: bool = False,
+    auto_offset_reset: str = "latest",
+    tasks: int | None = None,
+    progress: Progress | None = None,
+) -> Replays:
+    """Run strategies over the recorded history of every group; see `evenlag.compare.replay.replay`.
+
+    The work is done within the call, and its result is cached. Rows that cannot be used are left out (`rejects` gives
+    them); a group that cannot be replayed is a row with its error.
+
+    Parameters
+    ----------
+    offsets_df, members_df, auto_offset_reset, tasks, progress
+        As in `plans`.
+    strategies, horizon, lag_limit, rebalance_above, capacity, balance, stickiness, gap, seed, deterministic
+        As in `evenlag.compare.replay.replay`, for every group.
+    group_time_limit : float
+        Seconds, the most that "evenlag" gets for one rebalance of one group.
+
+    Raises
+    ------
+    InvalidProblemError
+        An option that is no such thing.
+    SourceError
+        A table lacks a required column.
+    """
+    context = offsets_df.sparkSession.sparkContext
+    options = ReplayOptions(
+        strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,
+        capacity=capacity, balance=balance, stickiness=stickiness, time_limit=group_time_limit, gap=gap, seed=seed,
+        deterministic=deterministic, threads=task_cpus(context),
+    )  # fmt: skip
+    options.check()
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
+    watched = progress is not None
+    done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
+    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
+    total = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct().count() if watched else 0
+    rows = group_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.placing.tasks, "group")
+    with reporting(progress, done, failed, total), blamed("the replay"), unweighed(context):
+        groups = rows.mapInArrow(Replayer(options, schema, done, failed), REPLAYS).persist()
+        groups.count()
+    return Replays(groups)

@@ -1,0 +1,1 @@
+"""Offset ranges packed into even tasks for batch reads."""

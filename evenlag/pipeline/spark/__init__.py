@@ -1,0 +1,1 @@
+"""Spark's session, storage, sources and connector."""

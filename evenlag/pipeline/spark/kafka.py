@@ -1,0 +1,91 @@
+"""Kafka topics of snapshot rows: how one is named, and how Spark's own connector is asked for it."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+
+from evenlag.errors import SourceError
+from evenlag.pipeline.spark.storage import blamed
+
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"  # the last whose parts are all on Maven Central
+
+_URL = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<topics>[A-Za-z0-9._,-]+)")
+_REACH = 5.0  # seconds that a broker has to take a connection; Spark itself tries for minutes
+
+
+def is_topic(path: str | Path) -> bool:
+    """Whether a place is a topic rather than a file."""
+    return isinstance(path, str) and path.startswith("kafka:")
+
+
+def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give the options of Spark's Kafka source for `kafka://host:port,host:port/topic,topic`, and others beside them.
+
+    Raises
+    ------
+    SourceError
+        The text is no such address, or none of the brokers takes a connection.
+    """
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise SourceError(f"{url}: is no topic; write kafka://HOST:PORT/TOPIC, several of each joined by commas")
+    _reach(url, match["servers"].split(","))
+    named = {"kafka.bootstrap.servers": match["servers"], "subscribe": match["topics"]}
+    return {"startingOffsets": "earliest"} | dict(options or {}) | named
+
+
+def _reach(url: str, servers: list[str]) -> None:
+    reasons = []
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
+        except (OSError, OverflowError) as error:
+            reasons.append(f"{server}: {error}")
+        else:
+            return
+    raise SourceError(f"{url}: no broker takes a connection ({'; '.join(reasons)}); is the address right?")
+
+
+def record_text() -> Column:
+    """The value of a record as text: bytes that are not UTF-8 are replaced, no value is the empty text."""
+    return sf.coalesce(sf.make_valid_utf8(sf.col("value").cast("string")), sf.lit(""))
+
+
+def add_connector(spark: SparkSession) -> None:
+    """Have Spark fetch its Kafka connector from Maven Central, unless it is there.
+
+    Raises
+    ------
+    SourceError
+        It cannot be fetched.
+    """
+    with blamed(f"Spark's Kafka connector ({CONNECTOR})"):
+        spark.sql(f"ADD JAR ivy://{CONNECTOR}")
+
+
+@contextmanager
+def connected(url: str) -> Iterator[None]:
+    """Turn what goes wrong with a topic into one line that names it.
+
+    Raises
+    ------
+    SourceError
+    """
+    try:
+        with blamed(url):
+            yield
+    except SourceError as error:
+        if isinstance(error.__cause__, AnalysisException) and "kafka" in str(error).lower():
+            raise SourceError(
+                f"{url}: Spark lacks its Kafka connector; start it with --packages {CONNECTOR}"
+            ) from error
+        raise

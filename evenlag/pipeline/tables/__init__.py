@@ -1,0 +1,1 @@
+"""Snapshot tables as files and rows: their columns, how they are read and written. No Spark here."""

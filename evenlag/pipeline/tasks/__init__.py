@@ -1,0 +1,1 @@
+"""What an executor does with the rows of its groups. No Spark is imported here."""

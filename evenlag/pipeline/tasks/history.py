@@ -1,0 +1,118 @@
+"""The rows of one group at many times, and the history they make for a replay. No Spark here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from evenlag.compare.history import Snapshot
+from evenlag.errors import InvalidProblemError
+from evenlag.model.rates import Offsets, time_micros
+from evenlag.pipeline.tasks.group import UNKNOWN, GroupRows
+
+Key = tuple[str, int]  # topic and partition
+
+
+def snapshots(rows: Sequence[GroupRows]) -> list[Snapshot]:
+    """Make snapshots of a group's rows, in order of time.
+
+    A partition whose row is missing from a snapshot, but not from earlier and later ones, is taken to be as it was: a
+    row that was lost or rejected does not make a partition come and go.
+
+    Parameters
+    ----------
+    rows : sequence of GroupRows
+        With offsets, one for each time, in any order. Those without a usable row are left out.
+
+    Raises
+    ------
+    InvalidProblemError
+        A time that is none, or rows that make no problem; the message names the snapshot.
+    """
+    timed = sorted(((_micros(each), each) for each in rows if each.topics), key=lambda pair: pair[0])
+    missing = _missing([each for _, each in timed])
+    made: list[Snapshot] = []
+    last: dict[Key, tuple[GroupRows, int, Offsets]] = {}
+    for (micros, each), lost in zip(timed, missing, strict=True):
+        starts, ends, commits = (values.tolist() for values in _offsets(each))
+        seen = {
+            key: (each, p, Offsets(micros, _known(ends[p]), _known(commits[p]))) for p, key in enumerate(_keys(each))
+        }
+        filled = _filled(each, [last[key] for key in lost]) if lost else each
+        last |= seen
+        placed = [last[key] for key in _keys(filled)]
+        try:
+            problem = filled.problem()
+        except InvalidProblemError as error:
+            raise InvalidProblemError(f"snapshot of {each.snapshot_ts}: {error}") from error
+        log_starts = [max(int(_offsets(source)[0][p]), 0) for source, p, _ in placed] if lost else np.maximum(starts, 0)
+        made.append(
+            Snapshot(
+                ts=str(each.snapshot_ts),
+                micros=micros,
+                problem=problem,
+                offsets=[offsets for _, _, offsets in placed],
+                log_starts=np.array(log_starts, dtype=np.int64),
+            )
+        )
+    return made
+
+
+def _micros(rows: GroupRows) -> int:
+    micros = time_micros(rows.snapshot_ts)
+    if micros is None:
+        said = (
+            "is missing"
+            if rows.snapshot_ts is None
+            else f"is no time such as 2026-01-31T12:00:00Z: {rows.snapshot_ts!r}"
+        )
+        raise InvalidProblemError(f"group {rows.group!r}: snapshot_ts {said}")
+    return micros
+
+
+def _keys(rows: GroupRows) -> list[Key]:
+    topics = rows.topics
+    return [(topics[t], i) for t, i in zip(rows.topic_of.tolist(), rows.partition_ids.tolist(), strict=True)]
+
+
+def _offsets(rows: GroupRows) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    return np.full((3, len(rows.lags)), UNKNOWN) if rows.offsets is None else rows.offsets
+
+
+def _known(offset: int) -> int | None:
+    return None if offset == UNKNOWN else offset
+
+
+def _missing(rows: Sequence[GroupRows]) -> list[list[Key]]:
+    """Return for each snapshot the partitions that it lacks though earlier and later ones have them."""
+    last: dict[Key, int] = {}
+    lost: list[list[Key]] = [[] for _ in rows]
+    for now, each in enumerate(rows):
+        for key in _keys(each):
+            for between in range(last.get(key, now) + 1, now):
+                lost[between].append(key)
+            last[key] = now
+    return lost
+
+
+def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> GroupRows:
+    """Add the rows that were lost, as they were."""
+    names = sorted({*rows.topics, *(source.topics[source.topic_of[p]] for source, p, _ in lost)})
+    place = {name: t for t, name in enumerate(names)}
+    own = [place[rows.topics[t]] for t in rows.topic_of.tolist()]
+    added = [place[source.topics[source.topic_of[p]]] for source, p, _ in lost]
+    ids = [int(source.partition_ids[p]) for source, p, _ in lost]
+    lags = [int(source.lags[p]) for source, p, _ in lost]
+    owners = [source.owners[p] for source, p, _ in lost]
+    sorted_rows = GroupRows.sort(
+        (rows.snapshot_ts, rows.group),
+        names,
+        np.array([*own, *added]),
+        np.array([*rows.partition_ids.tolist(), *ids]),
+        np.array([*rows.lags.tolist(), *lags], dtype=np.int64),
+        [*rows.owners, *owners],
+    )
+    counts = {name: getattr(rows, name) for name in ("members", "beyond_end", "before_start", "rejected_rows")}
+    return replace(sorted_rows, **counts)

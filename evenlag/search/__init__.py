@@ -1,0 +1,1 @@
+"""Our own search: the portfolio of stages behind `evenlag.solve`."""

@@ -1,0 +1,1 @@
+"""What proves: all that better plans could use, listed and put together."""

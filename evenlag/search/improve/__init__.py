@@ -1,0 +1,1 @@
+"""Local search: better plans out of a plan."""

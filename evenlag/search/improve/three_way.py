@@ -1,0 +1,232 @@
+"""Triples: a member outside the window shares out anew with two others, all pairs of others at once.
+
+Pairs alone soon find nothing more where members hold few partitions. Three of them have so many more ways to share
+that one nearly always helps, but too many to list. So what the member is to hold is put together of subsets: some of
+its own, some of one other's, and, looked up in the sorted sums of all members, some of a third's. Only where that is
+within reach are the ways to split what remains between the two others tried.
+
+Source of the look-up: Horowitz and Sahni 1974, "Computing partitions with applications to the knapsack problem".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.problem import NOBODY
+from evenlag.search.clock import in_steps_of
+from evenlag.search.improve.state import Levelling
+
+MOST_SLOTS = 5  # partitions of each member that may change hands at a time
+MOST_MEMBERS = 2_000  # beyond them the sums of one look-up take too long
+MOST_FOUND = 1_500  # subsets for the member, of one kind, whose remainder is tried
+PARTNERS = 80  # members that the first look-up for a member begins with
+MORE_PARTNERS = 6  # times as many in the next one
+NEARER = 0.6  # of the worst distance: what a round brings all members within
+A_STEP = 40  # members whose subsets are looked up in the time that a step of a pair takes elsewhere
+PATIENCE = 150  # shuffles without progress
+EXACT = 2.0**50  # loads below this are exact as doubles
+
+Column = NDArray[Any]
+Sizes = tuple[int, int, int]
+
+
+def applies(state: Levelling) -> bool:
+    """Whether three can share: one class of partitions, members alike, of even counts, and loads exact as doubles."""
+    counts = state.counts[state.active]
+    members = int((~state.giant[state.active]).sum())
+    fits = state.dtype is np.int64 and 3 <= members <= MOST_MEMBERS and float(state.scaled.sum()) < EXACT
+    return bool(fits and np.ptp(counts) <= 1 and counts.max() > 1)
+
+
+def in_threes(state: Levelling, stop: Callable[[], bool]) -> None:
+    """Bring the worst distance from the window down, round by round, until nothing helps."""
+    search = _Triples(state)
+    stop = in_steps_of(1 + len(search.loads) // A_STEP, stop)
+    idle, best = 0, search.score()
+    stuck = np.zeros(len(search.loads), dtype=bool)
+    reach = NEARER * best[0] // 1
+    while idle < PATIENCE and best[0] > 0 and not stop():
+        bad = search.badness()
+        outside = np.flatnonzero((bad > reach) & ~stuck)
+        if len(outside):
+            a = int(search.rng.choice(outside))
+            stuck[a] = not search.help(a, reach, stop)
+            continue
+        score = search.score()
+        if score < best:
+            best, idle = score, 0
+        stuck[:] = False
+        if not (bad > reach).any():
+            reach = NEARER * best[0] // 1
+        elif reach < best[0] - 1:
+            reach = min(best[0] - 1, reach + 1 + (best[0] - reach) // 3)
+        else:
+            idle += 1
+            search.shuffle(reach, stop)
+        search.draw()
+    search.give_back()
+
+
+class _Triples:
+    """What each member holds, as slots; the first `slots` of them may change hands."""
+
+    def __init__(self, state: Levelling) -> None:
+        self.state, self.rng = state, state.rng
+        self.members = state.active[~state.giant[state.active]]
+        most = int(state.counts[state.active].max())
+        self.slots = min(most, MOST_SLOTS)
+        self.held = np.full((len(self.members), most), NOBODY)
+        for row, m in enumerate(self.members.tolist()):
+            self.held[row, : len(state.held[m])] = state.held[m]
+        self.lags = np.append(state.lags, 0).astype(np.float64)  # the last stands for an empty slot
+        self.loads = state.scaled[self.members].astype(np.float64)
+        self.low, self.high = float(state.low), float(state.high)
+        self.draw()
+
+    def give_back(self) -> None:
+        """Tell the state who holds what."""
+        for row, m in enumerate(self.members.tolist()):
+            self.state.give(m, self.held[row][self.held[row] != NOBODY])
+
+    def badness(self) -> Column:
+        """How far each load lies outside the window."""
+        bad: Column = np.maximum(np.maximum(self.low - self.loads, self.loads - self.high), 0)
+        return bad
+
+    def score(self) -> tuple[float, int]:
+        """The worst distance, and how many members lie outside."""
+        bad = self.badness()
+        return float(bad.max()), int((bad > 0).sum())
+
+    def draw(self) -> None:
+        """Choose anew which slots may change hands."""
+        if self.held.shape[1] > self.slots:
+            order = self.rng.random(self.held.shape).argsort(axis=1)
+            self.held = np.take_along_axis(self.held, order, axis=1)
+        self.look()
+
+    def look(self) -> None:
+        """Sum up all subsets of what may change hands, by size."""
+        chosen = self.held[:, : self.slots]
+        worth = self.lags[chosen]
+        self.fixed = self.loads - worth.sum(axis=1)
+        self.room = 1 - (self.held[:, self.slots :] == NOBODY).sum(axis=1)  # for empty slots among the chosen
+        self.sums = [worth @ _subsets(self.slots, size).T for size in range(self.slots + 1)]
+        self.order = [np.argsort(sums, axis=None) for sums in self.sums]
+        self.ascending = [sums.ravel()[order] for sums, order in zip(self.sums, self.order, strict=True)]
+
+    def shuffle(self, reach: float, stop: Callable[[], bool]) -> None:
+        """Let a few that lie within reach share out anew, so that the others meet them changed."""
+        within = np.flatnonzero(self.badness() <= reach)
+        for a in self.rng.permutation(within)[: 1 + len(self.loads) // 2].tolist():
+            if stop():
+                return
+            self.share(a, reach, PARTNERS)
+
+    def help(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
+        """Look for two others with whom all three come within reach, among more and more of them."""
+        partners = PARTNERS
+        while not self.share(a, reach, partners):
+            if partners >= len(self.loads) or stop():
+                return False
+            partners *= MORE_PARTNERS
+        return True
+
+    def share(self, a: int, reach: float, partners: int) -> bool:
+        """Share out anew what `a` and two others hold, if that brings all three within reach."""
+        low, high = self.low - reach, self.high + reach
+        spare = max(float(self.loads.mean()) - low, 0)
+        window = (low, high, min(high, low + 2 * spare + 1))
+        first = self.rng.permutation(len(self.loads))[:partners]
+        kinds = [sizes for sizes in product(range(1, self.slots + 1), repeat=2) if sizes[0] <= sizes[1]]
+        for j, n in self.rng.permutation(kinds).tolist():
+            i = self.slots - j - n
+            if i >= 0 and self._share(a, first, (i, j, n), window):
+                return True
+        return False
+
+    def _share(self, a: int, first: Column, sizes: Sizes, window: tuple[float, float, float]) -> bool:
+        """Try all ways in which `a` keeps i of its slots and gets j of a member among `first` and n of any third."""
+        low, high, most = window
+        i, j, n = sizes
+        have = self.fixed[a] + self.sums[i][a][:, None, None] + self.sums[j][first][None]
+        known, wanted = self.ascending[n], low - have.ravel()
+        start = np.searchsorted(known, wanted)
+        near = np.flatnonzero(known[np.minimum(start, len(known) - 1)] <= wanted + (most - low))
+        start = start[near]
+        ends = np.cumsum(np.searchsorted(known, wanted[near] + (most - low), side="right") - start)
+        if not len(ends) or not ends[-1]:
+            return False
+        total = int(ends[-1])
+        at = np.arange(total) if total <= MOST_FOUND else self.rng.integers(total, size=MOST_FOUND)
+        which = np.searchsorted(ends, at, side="right")
+        pair = near[which]
+        x, b, y = np.unravel_index(pair, have.shape)
+        b = first[b]
+        c, z = np.divmod(self.order[n][start[which] + at - np.append(0, ends)[which]], self.sums[n].shape[1])
+        rest = self.loads[a] + self.loads[b] + self.loads[c] - have.ravel()[pair] - self.sums[n][c, z]
+        fine = np.flatnonzero((b != a) & (c != a) & (b != c) & (rest >= 2 * low) & (rest <= 2 * high))
+        if not len(fine):
+            return False
+        b, c = b[fine], c[fine]
+        inside, outside = zip(*(_parts(self.slots, size) for size in sizes), strict=True)
+        places = list(zip((np.full(len(fine), a), b, c), (x[fine], y[fine], z[fine]), strict=True))
+        ours = [self.held[m[:, None], inside[s][pick]] for s, (m, pick) in enumerate(places)]
+        others = [self.held[m[:, None], outside[s][pick]] for s, (m, pick) in enumerate(places)]
+        return self._split(a, b, c, np.concatenate(ours, axis=1), np.concatenate(others, axis=1), rest[fine], low, high)
+
+    def _split(
+        self, a: int, b: Column, c: Column, ours: Column, others: Column, rest: Column, low: float, high: float
+    ) -> bool:
+        """Split what `a` does not hold between the two others, and carry one way out that fits, if there is any."""
+        splits = _subsets(2 * self.slots, self.slots)
+        if self.slots == self.held.shape[1]:
+            splits = splits[: len(splits) // 2]  # what the one gets in the others, the other gets in these
+        lowest, highest = np.maximum(low, rest - high), np.minimum(high, rest - low)
+        theirs = self.lags[others] @ splits.T
+        theirs -= ((lowest + highest) / 2 - self.fixed[b])[:, None]
+        np.abs(theirs, out=theirs)
+        hits, ways = np.nonzero(theirs <= ((highest - lowest) / 2)[:, None])
+        if not len(hits):
+            return False
+        gone = others[hits] == NOBODY
+        first = (gone * splits[ways]).sum(axis=1)
+        fits = (ours[hits] == NOBODY).sum(axis=1) <= self.room[a]
+        fits &= (first <= self.room[b[hits]]) & (gone.sum(axis=1) - first <= self.room[c[hits]])
+        found = np.flatnonzero(fits)
+        if not len(found):
+            return False
+        one = int(self.rng.choice(found))
+        hit, goes = hits[one], splits[ways[one]] > 0
+        shares = (ours[hit], others[hit, goes], others[hit, ~goes])
+        for row, items in zip((a, b[hit], c[hit]), shares, strict=True):
+            self.held[row, : self.slots] = items
+            self.loads[row] = self.lags[self.held[row]].sum()
+        self.look()
+        return True
+
+
+@lru_cache(maxsize=32)
+def _parts(slots: int, size: int) -> tuple[Column, Column]:
+    """The positions that each subset of `size` slots holds, and those that it leaves."""
+    inside = list(combinations(range(slots), size))
+    outside = [[s for s in range(slots) if s not in subset] for subset in inside]
+    return (
+        np.array(inside, dtype=np.int64).reshape(len(inside), size),
+        np.array(outside, dtype=np.int64).reshape(len(inside), slots - size),
+    )
+
+
+@lru_cache(maxsize=32)
+def _subsets(slots: int, size: int) -> NDArray[np.float64]:
+    """Which slots each subset of that size holds, as 0 and 1; shape (N, slots)."""
+    inside, _ = _parts(slots, size)
+    subsets = np.zeros((len(inside), slots))
+    np.put_along_axis(subsets, inside, 1.0, axis=1)
+    return subsets
