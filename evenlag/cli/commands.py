@@ -25,13 +25,14 @@ from evenlag.compare.replay_report import replay_report
 from evenlag.compare.report import audit_report, frontier_report, phases_report, plan_report
 from evenlag.errors import EvenlagError
 from evenlag.model.backends.pulp_models import write as write_mip
-from evenlag.model.balance import BALANCES, count_rule
+from evenlag.model.balance import Balance, count_rule
 from evenlag.model.files import write_json, written_aside
 from evenlag.model.formulation import Mip, formulate
-from evenlag.model.objective import DEFAULT_STICKINESS, KINDS, resolve_objective
+from evenlag.model.objective import DEFAULT_STICKINESS, ObjectiveKind, resolve_objective
 from evenlag.model.plan import plain
 from evenlag.pipeline.spark.progress import progress_bar
-from evenlag.solve import METHODS, solve
+from evenlag.search.options import METHODS
+from evenlag.solve import solve
 
 FLEET_GAP = 1e-4  # of the mean load: closer is not worth a fleet's time
 WIDE = 132  # columns where there is no terminal to ask
@@ -124,6 +125,7 @@ reading = _options(
     click.option("--group", help="The group to take from a table of several."),
     auto_offset_reset_option,
 )  # fmt: skip
+BALANCES, OBJECTIVES = ([name.value for name in names] for names in (Balance, ObjectiveKind))
 balancing = click.option("--balance", type=click.Choice(BALANCES), default="both", show_default=True)
 modelling = _options(
     balancing,
@@ -131,7 +133,7 @@ modelling = _options(
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
     click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
                  help="Partitions by which a count may leave its range."),
-    click.option("--objective", type=click.Choice(KINDS), default="spread", show_default=True),
+    click.option("--objective", type=click.Choice(OBJECTIVES), default="spread", show_default=True),
 )  # fmt: skip
 POSITIVE = click.FloatRange(0, min_open=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from evenlag.model.backends import LARGEST
 from evenlag.model.balance import CountRule
@@ -14,12 +13,14 @@ from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.search.cache import Known
+from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import keep_and_deal
 from evenlag.search.improve.equalize import even_out
 from evenlag.search.improve.relocation import relocate
-from evenlag.solve import AUTO_BACKEND, solve
+from evenlag.search.options import SolveOptions
+from evenlag.search.portfolio import AUTO_BACKEND
+from evenlag.search.solver import search
 
 PATHS = (
     (1.0, 0.0),
@@ -104,14 +105,15 @@ def frontier(
     -------
     Frontier
     """
-    clock, known = Clock(time_limit, deterministic), Known(problem)
-    by_budget = partial(
-        solve, problem, balance=balance, seed=seed, deterministic=deterministic, threads=threads, known=known
-    )  # fmt: skip
-    fewest = by_budget(stickiness=FEWEST_MOVES, time_limit=0.15 * time_limit)
-    widest = by_budget(stickiness=0, time_limit=0.2 * time_limit)
-    rule = known.rule(balance)
-    window = known.window(rule)
+    options = SolveOptions(
+        balance=balance, stickiness=0, time_limit=time_limit, seed=seed, deterministic=deterministic, threads=threads
+    )
+    clock, cache = Clock(time_limit, deterministic), SolveCache(problem)
+    least = replace(options, stickiness=FEWEST_MOVES).within(0.15 * time_limit)
+    fewest = search(problem, least, cache=cache)
+    widest = search(problem, options.within(0.2 * time_limit), cache=cache)
+    rule = cache.rule(balance)
+    window = cache.load_bounds(rule)
     plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
     provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
@@ -123,7 +125,8 @@ def frontier(
         bound: Number = 0
         if provable:
             share = 0.3 * time_limit / len(budgets) if deterministic else 0.8 * clock.left() / (len(budgets) - number)
-            result = by_budget(stickiness=0, max_moves=budget, time_limit=max(share, 0.001), start=best)
+            within = replace(options, max_moves=budget).within(max(share, 0.001))
+            result = search(problem, within, start=best, cache=cache)
             best, bound = result.plan, result.bound
         found.append(FrontierPoint(budget, best.spread, bound, best))
     found.append(FrontierPoint(widest.moves, widest.spread, widest.bound, widest.plan))

@@ -10,9 +10,17 @@ import numpy as np
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.flow import Boxes, Cells, CountNetwork
+from evenlag.model.names import Name
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
-BALANCES = ("both", "topic", "group", "none")
+
+class Balance(Name):
+    """The hard count balance (docs/formulation.md), from narrow to wide."""
+
+    BOTH = "both"
+    TOPIC = "topic"
+    GROUP = "group"
+    NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class CountRule:
 
     Attributes
     ----------
-    balance : str
+    balance : Balance
     slack : int
     topic_boxes : Boxes or None
         Shape (T, M): each topic count lies in its box, but for a total distance of `topic_distance`.
@@ -61,7 +69,7 @@ class CountRule:
         The counts that pins, caps and subscriptions leave possible.
     """
 
-    balance: str
+    balance: Balance
     slack: int
     topic_boxes: Boxes | None
     topic_distance: int
@@ -137,7 +145,13 @@ class CountRule:
         return self.network.counts(self.topic_boxes, self.member_boxes, keep_owned=keep_owned)
 
 
-def count_rule(problem: Problem, balance: str = "both", slack: int = 0) -> CountRule:
+def check_slack(slack: object) -> None:
+    """Raise InvalidProblemError unless `slack` is a number of partitions."""
+    if isinstance(slack, bool) or not isinstance(slack, int) or slack < 0:
+        raise InvalidProblemError(f"slack must be a whole number of partitions >= 0, not {slack!r}")
+
+
+def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) -> CountRule:
     """State which counts `balance` and `slack` allow.
 
     Raises
@@ -147,26 +161,24 @@ def count_rule(problem: Problem, balance: str = "both", slack: int = 0) -> Count
     InfeasibleError
         The members cannot take all partitions.
     """
-    if balance not in BALANCES:
-        raise InvalidProblemError(f"balance must be one of {', '.join(BALANCES)}, not {balance!r}")
-    if isinstance(slack, bool) or not isinstance(slack, int) or slack < 0:
-        raise InvalidProblemError(f"slack must be a whole number of partitions >= 0, not {slack!r}")
+    balance = Balance.of(balance, "balance")
+    check_slack(slack)
     network = CountNetwork(problem)
     members = Boxes(network.pinned.sum(axis=0), network.capacity)
-    topics = _topic_boxes(problem, network) if balance in ("topic", "both") else None
+    topics = _topic_boxes(problem, network) if balance in (Balance.TOPIC, Balance.BOTH) else None
     rule = CountRule(balance, slack, topics, 0, members, None, network)
     side_rules = bool((problem.caps != NO_CAP).any() or (problem.pins != NOBODY).any())
     even = problem.equal_subscriptions and problem.equal_weights and not side_rules
-    if balance in ("group", "both") and even:
+    if balance in (Balance.GROUP, Balance.BOTH) and even:
         active = problem.active
         q, r = divmod(int(network.sizes.sum()), max(int(active.sum()), 1))
         rule = replace(rule, member_boxes=Boxes(np.where(active, q, 0), np.where(active, q + (r > 0), 0)))
-    elif balance in ("group", "both"):
+    elif balance in (Balance.GROUP, Balance.BOTH):
         rule = _group_rule(rule)
     elif side_rules:
         counts = network.counts(topics)
         rule = replace(rule, topic_distance=topics.distance(counts) if topics is not None else 0)
-    return _with_slack(rule, exact=even or (balance == "topic" and not side_rules)) if slack else rule
+    return _with_slack(rule, exact=even or (balance == Balance.TOPIC and not side_rules)) if slack else rule
 
 
 def _topic_boxes(problem: Problem, network: CountNetwork) -> Boxes:
@@ -234,9 +246,9 @@ def _with_slack(rule: CountRule, exact: bool) -> CountRule:
     topics, members = rule.topic_boxes, rule.member_boxes
     if not exact:
         topics, members = _extremes(rule)
-    if rule.balance == "topic":
+    if rule.balance == Balance.TOPIC:
         members = Boxes(base, top)
-    elif rule.balance != "none":
+    elif rule.balance != Balance.NONE:
         members = Boxes(np.maximum(members.lo - s, base), np.minimum(members.hi + s, top))
     if topics is not None:
         sizes = np.where(network.problem.allowed, network.sizes[:, None], 0)

@@ -14,8 +14,8 @@ from evenlag.model.problem import Problem
 MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
 
 
-class Known:
-    """What is known of one problem; asked for again, the same objects come back.
+class SolveCache:
+    """Count rules, load bounds and published plans of one problem; asked for again, the same objects come back.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Known:
             self._rules[key] = count_rule(self.problem, balance, slack)
         return self._rules[key]
 
-    def window(self, rule: CountRule) -> Window:
+    def load_bounds(self, rule: CountRule) -> Window:
         """Return `load_window` of a rule of the problem."""
         key = (rule.balance, rule.slack)
         if key not in self._windows:
@@ -56,16 +56,16 @@ class Known:
         EvenlagError
             The heuristic is not defined for this problem.
         """
-        said = self._plans.get(heuristic)
-        if said is None:
+        outcome = self._plans.get(heuristic)
+        if outcome is None:
             started = time.monotonic()
             try:
-                said = HEURISTICS[heuristic](self.problem)
+                outcome = HEURISTICS[heuristic](self.problem)
             except EvenlagError as error:
-                said = error
+                outcome = error
             self.seconds[heuristic] = time.monotonic() - started
             if len(self.problem.lags) <= MOST_KEPT:
-                self._plans[heuristic] = said
-        if isinstance(said, EvenlagError):
-            raise said
-        return said
+                self._plans[heuristic] = outcome
+        if isinstance(outcome, EvenlagError):
+            raise outcome
+        return outcome
