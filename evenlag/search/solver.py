@@ -51,13 +51,7 @@ def search(
     InfeasibleError, InvalidPlanError
         As `evenlag.solve`.
     """
-    clock = Clock(float(options.time_limit), options.deterministic, options.work)
-    cache = cache or SolveCache(problem)
-    rule = cache.rule(options.balance, options.slack)
-    goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves)
-    steps = steps or PORTFOLIOS.get(options.method, AUTO)
-    target = Target(float(options.gap))
-    task = Task(rule, goal, clock, cache, steps, target, options.seed, options.mip_threads, tie_break)
+    task = task_of(problem, options, cache=cache, tie_break=tie_break, steps=steps)
     if not problem.active.any():
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
@@ -70,6 +64,25 @@ def search(
     return _result(
         best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding
     )
+
+
+def task_of(
+    problem: Problem,
+    options: SolveOptions,
+    *,
+    cache: SolveCache | None = None,
+    tie_break: bool = True,
+    steps: tuple[Step, ...] | None = None,
+) -> Task:
+    """Return the question that options put to the portfolio, its clock running; parameters are those of `search`."""
+    clock = Clock(float(options.time_limit), options.deterministic, options.work)
+    cache = cache or SolveCache(problem)
+    rule = cache.rule(options.balance, options.slack)
+    goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves)
+    steps = steps or PORTFOLIOS.get(options.method, AUTO)
+    return Task(
+        rule, goal, clock, cache, steps, Target(float(options.gap)), options.seed, options.mip_threads, tie_break
+    )  # fmt: skip
 
 
 def _by_heuristic(task: Task, name: str) -> Result:
