@@ -105,7 +105,7 @@ def load_window(rule: CountRule) -> Window:
             _pairs(window, lags, len(active))
         if (
             rule.topic_boxes is not None
-            and not rule.one_class
+            and not rule.interchangeable
             and problem.equal_subscriptions
             and not rule.topic_distance
         ):

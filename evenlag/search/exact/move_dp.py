@@ -49,7 +49,7 @@ LEAST_GROWTH = 1.2
 def applies(rule: CountRule, goal: Objective) -> bool:
     """Whether plans differ by loads, counts and moves alone, in whole messages."""
     problem = rule.problem
-    plain = rule.one_class and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
+    plain = rule.interchangeable and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
     few = problem.active.sum() > 1 and len(problem.lags) <= MOST_PARTITIONS
     owned = (problem.owner != NOBODY).any() and not (problem.pins != NOBODY).any()
     return bool(plain and few and owned) and isinstance(goal.stickiness, int)
