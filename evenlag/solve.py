@@ -19,7 +19,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, LARGEST, Limits
 from evenlag.model.backends.runner import run
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import Window, lower_bound
+from evenlag.model.bounds import LoadBounds, lower_bound
 from evenlag.model.check import plan_violation, violation
 from evenlag.model.formulation import boolean_count, formulate
 from evenlag.model.move_bounds import MoveBound
@@ -419,7 +419,7 @@ class _Search:
         if by_solver:
             limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
         size *= min(self.clock.worth() / FULL_COVERS, 1.0)
-        window = (self._window.low, self._window.high)  # not what a gap makes of it: this is for a proof
+        window = (self._window.min_load_ub, self._window.max_load_lb)  # not what a gap makes of it: this is for a proof
         stop = self.clock.stop(COVER_SHARE)
         plan, bound = best_cover(self.rule, window, int(self.value), limits, stop, size)
         if plan is not None:
@@ -428,7 +428,7 @@ class _Search:
             self._take_bound(bound, "exact cover")
 
     @cached_property
-    def _window(self) -> Window:
+    def _window(self) -> LoadBounds:
         """How high the largest and how low the smallest load must be in any plan."""
         return self.known.window(self.rule)
 
@@ -436,7 +436,7 @@ class _Search:
     def _wanted(self) -> tuple[Number, Number]:
         """Loads beyond which no plan can be bettered."""
         unit, spread = self.problem.load_unit, self.goal.kind == "spread"
-        low, high = floor((self._window.low if spread else 0) / unit), ceil(self._window.high / unit)
+        low, high = floor((self._window.min_load_ub if spread else 0) / unit), ceil(self._window.max_load_lb / unit)
         if self._spread_alone:
             near = max(floor(self._enough / unit) - (high - low), 0)
             low, high = low - near // 2, high + near - near // 2
