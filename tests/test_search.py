@@ -19,12 +19,13 @@ from evenlag.errors import EvenlagError, InfeasibleError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import Limits
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import Window, load_window, lower_bound, plain_lags
+from evenlag.model.bounds import LoadBounds, load_bounds, lower_bound
 from evenlag.model.check import violation
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
+from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct import differencing
 from evenlag.search.construct.greedy import deal, keep_and_deal
 from evenlag.search.exact import set_partitioning
@@ -108,8 +109,8 @@ def steps(count: int) -> Callable[[], bool]:
 
 
 def wanted(rule: CountRule) -> tuple[Number, Number]:
-    window = load_window(rule)
-    return window.low, window.high
+    window = load_bounds(rule)
+    return window.min_load_ub, window.max_load_lb
 
 
 def loads_of(plan: Plan) -> list[Fraction]:
@@ -336,7 +337,7 @@ def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch:
         assert plan is not None
         assert violation(plan, rule) is None
         assert plan.spread == bound == best
-    if best > lower_bound(load_window(rule), resolve_objective(rule, stickiness=0)):
+    if best > lower_bound(load_bounds(rule), resolve_objective(rule, stickiness=0)):
         assert best_cover(rule, wanted(rule), best, limits, never) == (None, best)
 
 
@@ -599,7 +600,7 @@ def test_relocation_moves_home_without_a_budget_of_moves() -> None:
 
 # ---- bounds ----------------------------------------------------------------------------------------------------
 
-PROVOKING = {  # lags that each bound of load_window is the best one for
+PROVOKING = {  # lags that each bound of load_bounds is the best one for
     "giants": ({"t": [900, 5, 3, 2, 1, 1]}, 3),
     "giants and what must go with them": ({"t": [100, 100, 7, 7, 6, 5]}, 3),
     "near-giants that need a companion": ({"t": [35, 34, 0, 0, 0, 3, 3]}, 3),
@@ -618,13 +619,13 @@ PROVOKING = {  # lags that each bound of load_window is the best one for
 }
 
 
-def assert_window_holds(rule: CountRule, plans: list[Plan]) -> Window:
-    window = load_window(rule)
+def assert_window_holds(rule: CountRule, plans: list[Plan]) -> LoadBounds:
+    window = load_bounds(rule)
     assert plans
     for plan in plans:
         loads = loads_of(plan)
-        assert max(loads) >= window.high, plan.assignment
-        assert min(loads) <= window.low, plan.assignment
+        assert max(loads) >= window.max_load_lb, plan.assignment
+        assert min(loads) <= window.min_load_ub, plan.assignment
     for kind, best in (
         ("spread", min(max(loads) - min(loads) for loads in map(loads_of, plans))),
         ("makespan", min(max(loads) for loads in map(loads_of, plans))),
@@ -640,13 +641,13 @@ def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: st
     window = assert_window_holds(rule, feasible_plans(rule))
     mean = Fraction(sum(map(int, rule.problem.lags)), len(rule.problem.members))
     if balance == "both":
-        assert window.high > mean > window.low
+        assert window.max_load_lb > mean > window.min_load_ub
 
 
 def test_the_window_knows_what_companions_there_are() -> None:
     rule = count_rule(group_of(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
     best = max(min(loads_of(plan)) for plan in feasible_plans(rule))
-    assert load_window(rule).low == best == 37
+    assert load_bounds(rule).min_load_ub == best == 37
 
 
 def tiny_case(seed: int) -> tuple[evenlag.Problem, CountRule]:
@@ -689,7 +690,7 @@ def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> 
     for balance in BALANCES:
         rule = count_rule(problem, balance)
         for kind in ("spread", "makespan"):
-            bound = lower_bound(load_window(rule), resolve_objective(rule, kind, 0))
+            bound = lower_bound(load_bounds(rule), resolve_objective(rule, kind, 0))
             assert bound <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
 
 
@@ -709,13 +710,13 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
             )
             for moves in {plan.moves for plan in tiny_plans(seed)}
         }
-        bound = MoveBound(rule, load_window(rule), fewest, spread=spread)
+        bound = MoveBound(rule, load_bounds(rule), fewest, spread=spread)
         bases = [bound.base(moves) for moves in range(fewest, most + 1)]
         assert bases == sorted(bases, reverse=True)
         assert bases[-1] >= bound.base(None)
         for moves, base in least.items():
             assert bound.base(moves) <= base
-        known = MoveBound(rule, load_window(rule), fewest, spread=spread, least=min(least.values()))
+        known = MoveBound(rule, load_bounds(rule), fewest, spread=spread, least=min(least.values()))
         assert known.base(None) >= bound.base(None)
         assert known.base(None) <= min(least.values())
         for price in (0, 1, 7, Fraction(1, 3), 1_000, HUGE):
@@ -726,33 +727,33 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(200))
-def test_plain_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
+def test_reduced_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
     problem, rule = tiny_case(seed)
     random = Random(seed)
     lags = problem.lags.astype(object)
     greatest = int(max(lags, default=0))
-    for low in {int(load_window(rule).low // 1), random.randint(0, 50), random.randint(0, greatest + 1)}:
-        plain = plain_lags(rule, low).astype(object)
-        assert plain.sum() <= lags.sum()
+    for low in {int(load_bounds(rule).min_load_ub // 1), random.randint(0, 50), random.randint(0, greatest + 1)}:
+        reduced = reduced_lags(rule, low).astype(object)
+        assert reduced.sum() <= lags.sum()
         if not problem.equal_weights:
-            assert (plain == lags).all()
+            assert (reduced == lags).all()
         for plan in tiny_plans(seed):
             for m in np.flatnonzero(problem.active).tolist():
                 held = plan.member_of == m
-                assert plain[held].sum() >= min(lags[held].sum(), low), (low, plan.assignment)
+                assert reduced[held].sum() >= min(lags[held].sum(), low), (low, plan.assignment)
 
 
-def test_plain_lags_know_what_giants_need() -> None:
+def test_reduced_lags_know_what_oversized_partitions_need() -> None:
     rule = count_rule(group_of({"t": [100, 100, 20, 10, 9, 8, 5, 3, 1]}, 3), "group")
-    # Two giants, with two others each, take at least 1, 3, 5 and 8; what they are beyond 40 is nobody else's.
-    assert plain_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]
+    # Two oversized ones, with two others each, take at least 1, 3, 5 and 8; what they are beyond 40 is nobody else's.
+    assert reduced_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]
 
 
 def test_the_bound_on_moves_is_met_where_swaps_are_all_that_helps() -> None:
     lags = {"t": [8, 8, 0, 0]}
     problem = group_of(lags, 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
     rule = count_rule(problem)
-    bound = MoveBound(rule, load_window(rule), 0)
+    bound = MoveBound(rule, load_bounds(rule), 0)
     plans = feasible_plans(rule)
     for budget in (0, 2, 4, None):
         least = min(plan.spread for plan in plans if budget is None or plan.moves <= budget)

@@ -8,7 +8,7 @@ import pytest
 import evenlag
 from evenlag.errors import InfeasibleError
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import load_window
+from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective, resolve_objective
 from evenlag.search.exact.move_dp import applies, best_transfers
@@ -21,15 +21,15 @@ SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be ass
 def ask(
     rule: CountRule, goal: Objective, bound: int, value: int, size: float = 1.0, steps: int = 10**9
 ) -> tuple[evenlag.model.plan.Plan | None, int]:
-    window = load_window(rule)
-    low = int(window.low // 1) if goal.kind == "spread" else 0
+    window = load_bounds(rule)
+    low = int(window.min_load_ub // 1) if goal.kind == "spread" else 0
 
     def stop() -> bool:
         nonlocal steps
         steps -= 1
         return steps < 0
 
-    return best_transfers(rule, goal, (low, -int(-window.high // 1)), bound, value, stop, size)
+    return best_transfers(rule, goal, (low, -int(-window.max_load_lb // 1)), bound, value, stop, size)
 
 
 def group(random: Random, count: int, members: int, kind: str, **more: Any) -> evenlag.Problem:

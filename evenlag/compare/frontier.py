@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from evenlag.model.backends import LARGEST
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import Window
+from evenlag.model.bounds import LoadBounds
 from evenlag.model.formulation import boolean_count
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
@@ -113,8 +113,8 @@ def frontier(
     fewest = search(problem, least, cache=cache)
     widest = search(problem, options.within(0.2 * time_limit), cache=cache)
     rule = cache.rule(balance)
-    window = cache.load_bounds(rule)
-    plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
+    bounds = cache.load_bounds(rule)
+    plans = [fewest.plan, *_on_the_way(rule, bounds, clock, seed), widest.plan]
     provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
@@ -132,15 +132,15 @@ def frontier(
     found.append(FrontierPoint(widest.moves, widest.spread, widest.bound, widest.plan))
     points = _undominated(found)
     if (problem.owner != NOBODY).any():
-        points = _bounded(points, MoveBound(rule, window, fewest.moves_bound), clock)
+        points = _bounded(points, MoveBound(rule, bounds, fewest.moves_bound), clock)
     return Frontier(problem, balance, points, _knee(points))
 
 
-def _on_the_way(rule: CountRule, window: Window, clock: Clock, seed: int) -> list[Plan]:
+def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
     """Plans from the fewest moves to even loads, by relocation; at each what costs no move is done too."""
     if not (rule.problem.owner != NOBODY).any():
         return []
-    wanted = window.low, window.high
+    wanted = bounds.min_load_ub, bounds.max_load_lb
     start = even_out(keep_and_deal(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
     plans: list[Plan] = []
     for number, (greed, noise) in enumerate(PATHS):

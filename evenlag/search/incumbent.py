@@ -207,7 +207,10 @@ class Incumbent:
     def wanted(self) -> tuple[Number, Number]:
         """Loads beyond which no plan need be bettered: the lowest and the highest, in messages per weight."""
         task, unit = self.task, self.task.problem.load_unit
-        low, high = floor((task.bounds.low if task.spread_counts else 0) / unit), ceil(task.bounds.high / unit)
+        low, high = (
+            floor((task.bounds.min_load_ub if task.spread_counts else 0) / unit),
+            ceil(task.bounds.max_load_lb / unit),
+        )
         if task.spread_alone:
             near = max(floor(self.enough / unit) - (high - low), 0)
             low, high = low - near // 2, high + near - near // 2

@@ -263,7 +263,7 @@ class SetPartitioning:
         if self.by_solver:
             limits = Limits(0.7 * clock.left(), clock.work(), task.threads, task.seed)
         size = self.size * min(clock.worth() / self.full_seconds, 1.0)
-        window = (task.bounds.low, task.bounds.high)
+        window = (task.bounds.min_load_ub, task.bounds.max_load_lb)
         plan, bound = best_cover(task.rule, window, int(best.value), limits, clock.stop(share), size)
         if plan is not None:
             yield Candidate(plan)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import Window
+from evenlag.model.bounds import LoadBounds
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -69,7 +69,7 @@ class Task:
         return self.rule.problem
 
     @cached_property
-    def bounds(self) -> Window:
+    def bounds(self) -> LoadBounds:
         """How high the largest and how low the smallest load must be in any plan."""
         return self.cache.load_bounds(self.rule)
 

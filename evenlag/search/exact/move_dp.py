@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from evenlag.heuristics.arrays import undominated
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import most_plain, plain_lags
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
+from evenlag.model.reduced_lags import max_reduced_load, reduced_lags
 from evenlag.search.exact.patterns import TooManyError, subsets
 
 Whole = NDArray[np.int64]
@@ -49,7 +49,7 @@ LEAST_GROWTH = 1.2
 def applies(rule: CountRule, goal: Objective) -> bool:
     """Whether plans differ by loads, counts and moves alone, in whole messages."""
     problem = rule.problem
-    plain = rule.one_class and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
+    plain = rule.interchangeable and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
     few = problem.active.sum() > 1 and len(problem.lags) <= MOST_PARTITIONS
     owned = (problem.owner != NOBODY).any() and not (problem.pins != NOBODY).any()
     return bool(plain and few and owned) and isinstance(goal.stickiness, int)
@@ -94,7 +94,7 @@ def best_transfers(
     problem = rule.problem
     if max(value, problem.total_lag) >= LARGEST_SUM // MOST_PARTITIONS:
         return None, bound
-    plain = plain_lags(rule, window[0])[problem.assignable]
+    plain = reduced_lags(rule, window[0])[problem.assignable]
     price = int(goal.stickiness)
     members = [_Member(rule, m, plain, price, size) for m in np.flatnonzero(problem.active).tolist()]
     first, excess, growth = bound, (value - 1 - bound) * FIRST, GROWTH
@@ -145,7 +145,7 @@ class _Quest:
     def plain(self, moves: int) -> tuple[int, int]:
         """Return the least and the greatest plain load: the others take the least each, and there is but the total."""
         low, high = self.window(moves)
-        return low, most_plain(self.plain_total, self.raised, self.members, low, high)
+        return low, max_reduced_load(self.plain_total, self.raised, self.members, low, high)
 
 
 def _quest(rule: CountRule, goal: Objective, window: tuple[int, int], target: int, least: int, plain: Whole) -> _Quest:
@@ -175,7 +175,7 @@ class _Subsets:
 class _Member:
     """One member: what it may give and take, and the sums of that.
 
-    Its `lags` are `plain_lags`, which sum up to no less than the smallest load and leave little to share out beside
+    Its `lags` are `reduced_lags`, which sum up to no less than the smallest load and leave little to share out beside
     that; `beyond` is what the true ones are more.
     """
 

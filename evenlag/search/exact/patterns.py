@@ -119,7 +119,7 @@ def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int)
 def coverable(rule: CountRule) -> bool:
     """Whether any exact cover by patterns of allowed sizes is a plan: one class of partitions, members alike."""
     problem, boxes, active = rule.problem, rule.total_boxes, rule.problem.active
-    if not rule.one_class or not problem.equal_weights or problem.lags.dtype == object or not active.any():
+    if not rule.interchangeable or not problem.equal_weights or problem.lags.dtype == object or not active.any():
         return False
     same = np.ptp(boxes.lo[active]) == 0 == np.ptp(boxes.hi[active])
     return bool(same and rule.ranks is None and not (problem.pins != NOBODY).any())

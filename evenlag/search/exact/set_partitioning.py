@@ -21,9 +21,9 @@ from evenlag.heuristics.arrays import undominated
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.backends.outcome import Limits
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import most_plain, plain_lags
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
+from evenlag.model.reduced_lags import max_reduced_load, reduced_lags
 from evenlag.search.exact.patterns import TooManyError, coverable, listed, patterns_within
 
 Whole = NDArray[np.int64]
@@ -121,7 +121,7 @@ class _Case:
         self.items = items[np.argsort(-rule.problem.lags[items], kind="stable")]
         self.lags: Whole = rule.problem.lags[self.items]
         self.floor, self.ceiling = int(window[0] // 1), -int(-window[1] // 1)
-        self.plain = plain_lags(rule, self.floor)[self.items]
+        self.plain = reduced_lags(rule, self.floor)[self.items]
         self.raised = int(np.maximum(self.plain - self.lags, 0).sum())
         first = self.members[0]
         self.fewest = max(int(rule.total_boxes.lo[first]), 1)  # no plan is better for a member that holds nothing
@@ -130,7 +130,7 @@ class _Case:
     def listed(self, spread: int, most: int) -> list[Whole]:
         """List what a member may hold in plans of at most this spread, by how many partitions that is."""
         least, greatest = self.ceiling - spread, self.floor + spread
-        most_sum = most_plain(int(self.plain.sum()), self.raised, len(self.members), least, greatest)
+        most_sum = max_reduced_load(int(self.plain.sum()), self.raised, len(self.members), least, greatest)
         sizes = range(self.fewest, self.most + 1)
         blocks = [patterns_within(self.plain, size, least, most_sum, most) for size in sizes]
         loads = [self.lags[block].sum(axis=1) for block in blocks]

@@ -108,7 +108,7 @@ class _Search:
             give, gap = self.lags[ours][:, None], self.loads[heavy] - self.loads[holder]
             change = give - self.lags[theirs]
             fits = (change >= 0) & (change <= gap) if self.owned else (change > 0) & (change < gap)
-            if boxes is not None and not self.rule.one_class:
+            if boxes is not None and not self.rule.interchangeable:
                 loose = [
                     self.topic_counts[topics[items], member] > boxes.lo[topics[items], member]
                     for items, member in ((ours, heavy), (theirs, holder))

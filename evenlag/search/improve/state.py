@@ -61,7 +61,7 @@ class Levelling:
         if keep_home:
             self.free &= plan.member_of != problem.owner
         self.spared = np.zeros(len(self.active), dtype=bool)  # who was just helped at another's cost is left alone
-        self.one_class = rule.one_class
+        self.one_class = rule.interchangeable
         positive = self.lags[self.free & (self.lags > 0)]
         self.least = int(positive.min()) if len(positive) else 0  # of the lags that a companion can have
         self.start_from(plan.member_of)
