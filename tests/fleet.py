@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenlag.pipeline.tables.files import MEMBERS, OFFSETS
+from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
 
 Row = dict[str, Any]
 TS = "2026-01-01T00:00:00Z"

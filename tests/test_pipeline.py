@@ -25,7 +25,10 @@ from test_lag import ROWS
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
-from evenlag.pipeline.jobs.calls import BATCH_BYTES, attempt, check_tables, group_rows, unweighed
+from evenlag.pipeline.columns.task_rows import task_rows
+from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.jobs.fleet_solver import attempt
+from evenlag.pipeline.spark.batches import BATCH_BYTES, filled_by_rows
 from evenlag.pipeline.tables.schemas import GROUPS
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.solving import Options
@@ -201,11 +204,11 @@ def test_members_rows_are_checked(spark: "SparkSession", tmp_path: Path) -> None
 
 def test_a_table_without_a_needed_column_is_refused(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 1)
-    with pytest.raises(SourceError, match="offsets table has no column topic"):
+    with pytest.raises(SourceError, match="offsets table: no column topic"):
         pipeline.plans(offsets.drop("topic"), members)
     with pytest.raises(SourceError, match=r"no column log_end_offset \(or lag\)"):
         pipeline.rejects(offsets.drop("log_end_offset", "lag"))
-    with pytest.raises(SourceError, match="members table has no column consumer_id"):
+    with pytest.raises(SourceError, match="members table: no column consumer_id"):
         pipeline.plans(offsets, members.drop("consumer_id"))
 
 
@@ -485,7 +488,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
     schema = to_arrow_schema(types.StructType.fromDDL(GROUPS))
     budget = Budget(group_limit=0.2, tasks=2)
     solver = Solver(Options(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
-    rows = fleet_.placing.spread(group_rows(fleet_.offsets, fleet_.members))
+    rows = fleet_.packing.repartition(task_rows(fleet_.offsets, fleet_.members))
     solved = {row["group"]: row for row in rows.mapInArrow(solver, GROUPS).collect()}
     assert mark.exists()
     assert sorted(solved) == [f"g{g:03}" for g in range(5)]
@@ -510,7 +513,7 @@ def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSess
         return spark.range(1).mapInArrow(told, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
 
     before = said()
-    with unweighed(spark.sparkContext):
+    with filled_by_rows(spark.sparkContext):
         assert said() == str(2**31 - 1)
     assert said() == before != str(2**31 - 1)
 

@@ -20,7 +20,8 @@ from evenlag.model.lag import partition_lag
 from evenlag.model.parse import MAX_PARTITION
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, group_growth, horizon_micros, predicted_lag, time_micros
-from evenlag.pipeline.tables.files import TableKind, read_table
+from evenlag.pipeline.tables.contract import TableKind
+from evenlag.pipeline.tables.reading import read_table
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
 from evenlag.pipeline.tasks.history import snapshots
 

@@ -21,22 +21,22 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Placing:
+class TaskPacking:
     """Tasks of groups.
 
     Attributes
     ----------
     tasks : int
         Tasks 0, 1, …; those that are expected to take longest come first, and Spark starts them in this order.
-    places : dict of (snapshot_ts, group) to task
+    task_of : dict of (snapshot_ts, group) to task
         For the largest groups; others go by a hash of their key.
     """
 
     tasks: int
-    places: dict[Key, int] = field(default_factory=dict)
+    task_of: dict[Key, int] = field(default_factory=dict)
 
     @classmethod
-    def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int) -> Placing:
+    def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int) -> TaskPacking:
         """Pack groups with so many rows each: always the costliest to the task with least to do (`lightest_first`)."""
         if not rows:
             return cls(tasks)
@@ -45,15 +45,15 @@ class Placing:
         problem = Problem.from_lags({"groups": costs}, {name: ["groups"] for name in names})
         plan = lightest_first(count_rule(problem, "none"))
         order = sorted(range(tasks), key=lambda task: (-int(plan.loads[task]), task))
-        rank = {task: place for place, task in enumerate(order)}
+        rank = {task: number for number, task in enumerate(order)}
         return cls(tasks, {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)})
 
-    def spread(self, df: DataFrame) -> DataFrame:
+    def repartition(self, df: DataFrame) -> DataFrame:
         """Give every row of a table with `snapshot_ts` and `group` to the task of its group."""
         number = sf.pmod(sf.xxhash64("snapshot_ts", "group"), sf.lit(self.tasks)).cast("int")
-        if self.places:
-            stamps, groups = zip(*self.places, strict=True)
-            numbers = pa.array(list(self.places.values()), pa.int32())
+        if self.task_of:
+            stamps, groups = zip(*self.task_of, strict=True)
+            numbers = pa.array(list(self.task_of.values()), pa.int32())
             table = pa.table({"snapshot_ts": list(stamps), "group": list(groups), TASK: numbers})
             known = df.sparkSession.createDataFrame(table)  # from Arrow: rows would need Python workers
             df = df.join(sf.broadcast(known), on=["snapshot_ts", "group"], how="left")
