@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
-from evenlag.model.parse import LARGEST_WEIGHT, MAX_PARTITION
+from evenlag.model.values import LARGEST_WEIGHT, MAX_PARTITION
 from evenlag.pipeline.columns.lags import first_reason, with_lags
 from evenlag.pipeline.columns.typed import Typed, row_text
 from evenlag.pipeline.tables.files import TABLES, TableKind
