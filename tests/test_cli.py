@@ -164,8 +164,6 @@ BAD_PROBLEMS = {
     "a negative lag": ({"topics": {"t0": [1, 2, -3]}}, "t0-2"),
     "a fractional lag": ({"topics": {"t0": [1.5]}}, "t0-0"),
     "a partition twice": ({"topics": {"t0": {"0": 1, "00": 2}}}, "partition 0 is given twice"),
-    "no topics": ({"topics": {}}, "no topics"),
-    "zero partitions": ({"topics": {"t0": []}}, "no partitions"),
     "an empty group name": ({"group": ""}, "group needs a name"),
     "a weight of 0": ({"members": {"c0": {"topics": ["t0"], "weight": 0}}}, "'c0'"),
     "a misspelt field": ({"members": {"c0": {"topic": ["t0"]}}}, "unknown field 'topic'"),

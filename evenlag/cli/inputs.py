@@ -17,9 +17,9 @@ from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.files import read_problem
 from evenlag.model.lag import partition_lag
-from evenlag.model.parse import MAX_PARTITION
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, group_growth, horizon_micros, predicted_lag, time_micros
+from evenlag.model.values import MAX_PARTITION
 from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.reading import read_table
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member

@@ -156,7 +156,9 @@ def _choices(problem: Problem) -> tuple[Index, Index, Index]:
     """Return who is fixed, and the (partition, member) pairs of the others."""
     fixed = problem.pins.copy()
     choices = problem.allowed.sum(axis=1)
-    only = np.where(choices == 1, problem.allowed.argmax(axis=1), NOBODY)
+    topics, members = np.nonzero(problem.allowed & (choices == 1)[:, None])
+    only = np.full(len(choices), NOBODY)
+    only[topics] = members
     fixed = np.where(fixed == NOBODY, only[problem.topic_of], fixed).astype(np.int32)
     free = np.flatnonzero((fixed == NOBODY) & (choices[problem.topic_of] > 1))
     repeat = choices[problem.topic_of[free]]

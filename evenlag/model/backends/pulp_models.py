@@ -151,13 +151,19 @@ def write(mip: Mip, path: Path, form: str | None = None) -> None:
     lp = (form or path.suffix.lstrip(".")) == "lp"
     partitions, members = mip.problem.partitions, mip.problem.members
     mark = "\\" if lp else "*"
-    legend = [f"{mark} evenlag: the assignment of group {mip.problem.group!r} as a mixed-integer program"]
+    legend = [f"evenlag: the assignment of group {mip.problem.group!r} as a mixed-integer program"]
     legend += [
-        f"{mark} x_{p}_{m}: {partitions[p][0]}-{partitions[p][1]} goes to {members[m]}"
+        f"x_{p}_{m}: {partitions[p][0]}-{partitions[p][1]} goes to {members[m]}"
         for p, m in zip(mip.x_partition.tolist(), mip.x_member.tolist(), strict=True)
     ]
     (problem.writeLP if lp else problem.writeMPS)(str(path))
-    path.write_text("\n".join(legend) + "\n" + path.read_text())
+    comments = "".join(f"{mark} {_on_a_line(text)}\n" for text in legend)
+    path.write_text(comments + path.read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def _on_a_line(text: str) -> str:
+    """Escape line breaks and the like, which a name may have and a comment must not."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _set_values(problem: pulp.LpProblem, mip: Mip, hint: NDArray[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from evenlag.model.parse import LARGEST_WEIGHT, MAX_PARTITION
+from evenlag.model.values import LARGEST_WEIGHT, MAX_PARTITION
 from evenlag.pipeline.columns.copies import without_copies
 from evenlag.pipeline.columns.lags import first_reason, with_lags
 from evenlag.pipeline.columns.typed import Typed

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import partition_lag
-from evenlag.model.parse import MAX_PARTITION
+from evenlag.model.values import MAX_PARTITION
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.offsets.split import Partition
 from evenlag.pipeline.tables.values import plain_value
