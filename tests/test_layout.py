@@ -93,7 +93,6 @@ def test_every_module_has_a_layer_and_there_are_many() -> None:
     assert {layer(module) for module in modules()} == set(range(len(LAYERS)))
 
 
-@pytest.mark.xfail(reason="evenlag.model.problem imports evenlag.model.parse inside two functions")
 def test_no_module_waits_for_itself() -> None:
     known = modules()
     graph = {

@@ -8,23 +8,14 @@ from __future__ import annotations
 
 from evenlag.model.backends import BACKENDS, LARGEST
 from evenlag.model.formulation import boolean_count
+from evenlag.search.construct.stages import Baselines, Construct, Greedy
+from evenlag.search.exact.bounding import Bounds
+from evenlag.search.exact.loads_alone import LoadsAlone
+from evenlag.search.exact.mip import Mip
 from evenlag.search.improve import lns
 from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step
-from evenlag.search.stages import (
-    Baselines,
-    Bounds,
-    Construct,
-    Equalize,
-    Greedy,
-    LoadsAlone,
-    LocalSearch,
-    Mip,
-    MoveDP,
-    Relocation,
-    Restarts,
-    SetPartitioning,
-)
+from evenlag.search.stages import Equalize, LocalSearch, MoveDP, Relocation, Restarts, SetPartitioning
 from evenlag.search.task import Task
 
 AUTO_BACKEND = "cp-sat"
