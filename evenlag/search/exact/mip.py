@@ -11,6 +11,7 @@ from evenlag.model.check import violation
 from evenlag.model.formulation import boolean_count, formulate
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Index
+from evenlag.model.result import StoppedBy
 from evenlag.search.improve.local_search import improve
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note
 from evenlag.search.task import Task
@@ -48,6 +49,8 @@ class Mip:
         outcome = run_backend(BACKENDS[self.backend], mip, hint, limits)
         if outcome.failure is not None:
             yield Note(f"{self.backend}: {outcome.failure}")
+        if outcome.stopped == StoppedBy.TIME and clock.deterministic:
+            yield Note(f"{self.backend}: ended by the wall clock, not by its work limit", clocked=True)
         if outcome.values is not None:
             yield from self._solution(mip.decode(outcome.values), task, best)
         if outcome.bound is not None:
