@@ -33,9 +33,7 @@ from evenlag.search.clock import Clock
 from evenlag.search.construct import differencing
 from evenlag.search.construct.greedy import deal, keep_and_deal, lightest_first
 from evenlag.search.construct.relabel import keep_owners
-from evenlag.search.exact.move_dp import applies as transfers_apply
-from evenlag.search.exact.move_dp import best_transfers
-from evenlag.search.exact.set_partitioning import best_cover, provable
+from evenlag.search.exact import move_dp, set_partitioning
 from evenlag.search.improve import lns
 from evenlag.search.improve.equalize import even_out
 from evenlag.search.improve.local_search import improve
@@ -313,19 +311,17 @@ class _Search:
 
     def _fit_transfers(self, share: float) -> None:
         """List what members may give and take in a better plan, and see what of that fits together."""
-        if self._spread_alone or not transfers_apply(self.rule, self.goal):
+        if self._spread_alone or not move_dp.applies(self.rule, self.goal):
             return
         if share * self.clock.worth() < LEAST_FOR_TRANSFERS:
             return
         stop, size = self.clock.stop(share), min(share * self.clock.worth() / FULL_TRANSFERS, 1.0)
-        low, high = self._wanted
-        window = floor(low), ceil(high)
-        plan, bound = best_transfers(
-            self.rule, self.goal, window, ceil(self.bound), int(self.value), stop, size, least=ceil(self.least)
+        proof = move_dp.best_plan_with_moves(
+            self.rule, self.goal, self._window, ceil(self.bound), int(self.value), stop, size, least=ceil(self.least)
         )
-        if plan is not None:
-            self.offer(plan, "transfers")
-        self._take_bound(bound, "transfers")
+        if proof.plan is not None:
+            self.offer(proof.plan, "transfers")
+        self._take_bound(proof.bound, "transfers")
 
     @property
     def _moves_worth(self) -> int | None:
@@ -390,12 +386,12 @@ class _Search:
 
     @property
     def _provable(self) -> bool:
-        return self._spread_alone and provable(self.rule)
+        return self._spread_alone and set_partitioning.applies(self.rule)
 
     @property
     def _loads_apart(self) -> bool:
         """Whether moves count, and the best spread without them can be found first."""
-        return self._moves_count and self.goal.kind == "spread" and provable(self.rule)
+        return self._moves_count and self.goal.kind == "spread" and set_partitioning.applies(self.rule)
 
     @property
     def _moves_count(self) -> bool:
@@ -419,13 +415,11 @@ class _Search:
         if by_solver:
             limits = Limits(0.7 * self.clock.left(), self.clock.work(), self.threads, self.seed)
         size *= min(self.clock.worth() / FULL_COVERS, 1.0)
-        window = (self._window.min_load_ub, self._window.max_load_lb)  # not what a gap makes of it: this is for a proof
         stop = self.clock.stop(COVER_SHARE)
-        plan, bound = best_cover(self.rule, window, int(self.value), limits, stop, size)
-        if plan is not None:
-            self.offer(plan, "exact cover")
-        if bound is not None:
-            self._take_bound(bound, "exact cover")
+        proof = set_partitioning.best_partitioning(self.rule, self._window, int(self.value), limits, stop, size)
+        if proof.plan is not None:
+            self.offer(proof.plan, "exact cover")
+        self._take_bound(proof.bound, "exact cover")
 
     @cached_property
     def _window(self) -> LoadBounds:
