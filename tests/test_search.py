@@ -27,8 +27,9 @@ from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct import differencing
 from evenlag.search.construct.greedy import deal, keep_and_deal
 from evenlag.search.exact import set_partitioning
-from evenlag.search.exact.patterns import TooManyError, cover, coverable, patterns_within
-from evenlag.search.exact.set_partitioning import best_cover, provable
+from evenlag.search.exact.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
+from evenlag.search.exact.proof import Proof, TooManyError
+from evenlag.search.exact.set_partitioning import best_partitioning
 from evenlag.search.improve import three_way
 from evenlag.search.improve.equalize import even_out
 from evenlag.search.improve.relocation import relocate
@@ -239,7 +240,7 @@ def test_there_is_no_subset_larger_than_all(dtype: Any) -> None:
     assert everything.all()
 
 
-# ---- patterns and covers ---------------------------------------------------------------------------------------
+# ---- set partitioning -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=250 * CASES, derandomize=True)
@@ -274,7 +275,7 @@ def test_patterns_of_too_many_halves_are_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(30))
-def test_cover_finds_what_is_there(seed: int) -> None:
+def test_an_exact_cover_is_found_where_there_is_one(seed: int) -> None:
     random = Random(seed)
     sizes = [random.choice([1, 2, 3, 4]) for _ in range(random.randint(2, 7))]
     items = list(range(sum(sizes)))
@@ -288,7 +289,7 @@ def test_cover_finds_what_is_there(seed: int) -> None:
     blocks = [
         np.array([row for row in rows if len(row) == size], dtype=np.int64).reshape(-1, size) for size in range(1, 5)
     ]
-    found = cover(len(items), blocks, len(sizes), 5.0, seed)
+    found = exact_cover(len(items), blocks, len(sizes), 5.0, seed)
     assert found is not None
     assert len(found) == len(sizes)
     assert sorted(item for row in found for item in row.tolist()) == sorted(items)
@@ -300,18 +301,18 @@ def blocks_of(*rows: tuple[int, ...]) -> list[Any]:
     return [np.array([row for row in rows if len(row) == size], dtype=np.int64) for size in sizes]
 
 
-def test_there_is_no_cover_of_an_item_in_no_pattern() -> None:
-    assert cover(5, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is None
-    assert cover(4, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is not None
+def test_there_is_no_exact_cover_of_an_item_in_no_pattern() -> None:
+    assert exact_cover(5, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is None
+    assert exact_cover(4, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is not None
 
 
-def test_there_is_no_cover_by_patterns_that_overlap() -> None:
-    assert cover(4, blocks_of((0, 1), (1, 2), (1, 3)), 2, 5.0, 0) is None
+def test_there_is_no_exact_cover_by_patterns_that_overlap() -> None:
+    assert exact_cover(4, blocks_of((0, 1), (1, 2), (1, 3)), 2, 5.0, 0) is None
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
-    found = cover(4, blocks_of((0,), (1,), (2,), (3,), (0, 1), (2, 3), (1, 2)), count, 5.0, 0)
+def test_an_exact_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
+    found = exact_cover(4, blocks_of((0,), (1,), (2,), (3,), (0, 1), (2, 3), (1, 2)), count, 5.0, 0)
     if count == 1:
         assert found is None
         return
@@ -319,30 +320,49 @@ def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
     assert len(found) == count
 
 
-@pytest.mark.parametrize("states", [set_partitioning.MOST_STATES, 0])
+def assert_best(proof: Proof, rule: CountRule, best: int) -> None:
+    assert proof.plan is not None
+    assert violation(proof.plan, rule) is None
+    assert proof.plan.spread == proof.bound == best
+    assert proof.stopped == "proof"
+
+
+@pytest.mark.parametrize("labels", [set_partitioning.MOST_LABELS, 0])
 @pytest.mark.parametrize("seed", seeds(40))
-def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_partitioning, "MOST_STATES", states)  # without, CP-SAT chooses
+def test_the_best_partitioning_settles_the_optimum(seed: int, labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_partitioning, "MOST_LABELS", labels)  # without, CP-SAT chooses
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 10 if members == 2 else 9)
     problem = group_of({"t": lags_of(random, count, random.choice(LAGS[:7]))}, members)
     balance = random.choice(["both", "topic", "group", "none"] if count <= 6 else ["both", "topic", "group"])
     rule = count_rule(problem, balance)
-    assert provable(rule)
+    assert set_partitioning.applies(rule)
     best = int(exhaustive(problem, Goal(balance, 0)).objective)
     limits, never = Limits(LIMIT, None, 2), lambda: False
     for spread in (best + 1, best + random.randint(1, 50), 2 * best + 1, sum(map(int, problem.lags)) + 1):
-        plan, bound = best_cover(rule, wanted(rule), spread, limits, never)
-        assert plan is not None
-        assert violation(plan, rule) is None
-        assert plan.spread == bound == best
+        assert_best(best_partitioning(rule, load_bounds(rule), spread, limits, never), rule, best)
     if best > lower_bound(load_bounds(rule), resolve_objective(rule, stickiness=0)):
-        assert best_cover(rule, wanted(rule), best, limits, never) == (None, best)
+        proof = best_partitioning(rule, load_bounds(rule), best, limits, never)
+        assert proof == Proof(None, best, "proof")
+
+
+@pytest.mark.parametrize(
+    ("limits", "ended"),
+    [(Limits(0.05), "time"), (Limits(0.05, work=1_000.0), "time"), (Limits(LIMIT, work=1e-4), "work"), (None, "work")],
+)
+def test_set_partitioning_says_what_ended_it(
+    limits: Limits | None, ended: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(set_partitioning, "MOST_LABELS", 0)  # so CP-SAT chooses, if it may
+    rule = count_rule(group_of({"t": lags_of(Random(1), 32, "wide")}, 8), "group")
+    proof = best_partitioning(rule, load_bounds(rule), 2_000, limits, lambda: False)
+    assert proof.stopped == ended
+    assert proof.bound < 2_000
 
 
 @pytest.mark.parametrize("seed", seeds(300))
-def test_a_gap_does_not_make_the_bound_of_a_cover_untrue(seed: int) -> None:
+def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> None:
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 9 if members == 3 else 10)
@@ -356,50 +376,47 @@ def test_a_gap_does_not_make_the_bound_of_a_cover_untrue(seed: int) -> None:
 
 @pytest.mark.parametrize("kind", ["giant", "near-giants", "tailed", "zeros", "wide"])
 @pytest.mark.parametrize("seed", seeds(3))
-def test_covers_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
+def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(4, 6)
     problem = group_of({"t": lags_of(random, random.randint(2 * members, 3 * members + 1), kind)}, members)
     rule = count_rule(problem, "group")
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
-    plan, bound = best_cover(rule, wanted(rule), best + random.randint(1, 1_000), Limits(LIMIT, None, 2), lambda: False)
-    assert plan is not None
-    assert violation(plan, rule) is None
-    assert plan.spread == bound == best
+    spread, limits = best + random.randint(1, 1_000), Limits(LIMIT, None, 2)
+    assert_best(best_partitioning(rule, load_bounds(rule), spread, limits, lambda: False), rule, best)
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_covers_beside_giants_need_no_solver(seed: int) -> None:
+def test_set_partitioning_beside_oversized_partitions_needs_no_solver(seed: int) -> None:
     lags = np.rint(np.random.default_rng(seed).lognormal(np.log(1000), 2, 30)).astype(int).tolist()
     rule = count_rule(group_of({"t": lags}, 7), "group")
     fresh = differencing.difference(rule)
-    plan, bound = best_cover(rule, wanted(rule), int(fresh.spread) + 1, None, lambda: False)
-    assert plan is not None
-    assert violation(plan, rule) is None
-    assert plan.spread == bound <= fresh.spread
+    proof = best_partitioning(rule, load_bounds(rule), int(fresh.spread) + 1, None, lambda: False)
+    assert proof.bound <= fresh.spread
+    assert_best(proof, rule, proof.bound)
 
 
-def test_a_cover_that_is_stopped_proves_no_more_than_it_saw() -> None:
+def test_set_partitioning_that_is_stopped_proves_no_more_than_it_saw() -> None:
     random = Random(1)
     problem = group_of({"t": lags_of(random, 18, "wide")}, 6)
     rule = count_rule(problem, "group")
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
     for steps in range(0, 40, 4):
         left = iter(range(steps))
-        plan, bound = best_cover(
-            rule, wanted(rule), best + 500, Limits(0.001, None, 1), lambda left=left: next(left, None) is None
+        proof = best_partitioning(
+            rule, load_bounds(rule), best + 500, Limits(0.001, None, 1), lambda left=left: next(left, None) is None
         )  # fmt: skip
-        assert bound is None or bound <= best
-        assert plan is None or plan.spread >= best
+        assert proof.bound <= best
+        assert proof.plan is None or proof.plan.spread >= best
 
 
-def test_covers_prove_nothing_where_partitions_or_members_differ() -> None:
+def test_set_partitioning_is_not_for_groups_where_partitions_or_members_differ() -> None:
     lags = {"t": [5, 4, 3, 2], "u": [1, 1, 1]}
-    assert provable(count_rule(group_of(lags, 3), "group"))
-    assert not provable(count_rule(group_of(lags, 3), "both"))
-    assert not provable(count_rule(group_of(lags, 3, pins=[("t", 0, "c000")]), "group"))
-    assert not provable(count_rule(group_of(lags, 3, weights={"c000": 2}), "group"))
-    assert not provable(count_rule(group_of({"t": [1] * 21}, 3), "group"))
+    assert set_partitioning.applies(count_rule(group_of(lags, 3), "group"))
+    assert not set_partitioning.applies(count_rule(group_of(lags, 3), "both"))
+    assert not set_partitioning.applies(count_rule(group_of(lags, 3, pins=[("t", 0, "c000")]), "group"))
+    assert not set_partitioning.applies(count_rule(group_of(lags, 3, weights={"c000": 2}), "group"))
+    assert not set_partitioning.applies(count_rule(group_of({"t": [1] * 21}, 3), "group"))
 
 
 # ---- evening out and relocation --------------------------------------------------------------------------------
@@ -498,7 +515,7 @@ def in_threes_alone(
 ) -> Plan:
     """Triples alone, where they apply."""
     state = Levelling(plan, rule, window, seed)
-    if coverable(rule) and three_way.applies(state):
+    if exact_cover_is_a_plan(rule) and three_way.applies(state):
         three_way.in_threes(state, stop)
     return Plan(plan.problem, state.member_of)
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, floor
 
-from evenlag.model.backends import LARGEST, Limits
+from evenlag.model.backends import LARGEST
 from evenlag.model.formulation import boolean_count
 from evenlag.model.problem import NOBODY
 from evenlag.search.construct import differencing
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import keep_owners
-from evenlag.search.exact import move_dp
 from evenlag.search.exact.loads_alone import LoadsAlone
-from evenlag.search.exact.set_partitioning import best_cover, provable
 from evenlag.search.improve.equalize import even_out
 from evenlag.search.improve.local_search import improve
 from evenlag.search.improve.relocation import relocate
-from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
+from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
 
@@ -85,62 +82,6 @@ class Relocation:
         from_current = best.from_current
         plan = improve(best.plan, task.rule, task.goal, task.clock.stop(0.1))
         yield Candidate(plan, "local search", from_current=from_current)
-
-
-@dataclass(frozen=True)
-class MoveDP:
-    """All that members may give and take in a better plan, and what of that fits together."""
-
-    name: str = "move-dp"
-    least_seconds: float = 0.02
-    full_seconds: float = 2.0
-
-    def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where moves count or the objective is the makespan, in small groups of members alike."""
-        return not task.spread_alone and move_dp.applies(task.rule, task.goal)
-
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
-        """Offer the best plan there is, or prove how good one can be."""
-        seconds = share * task.clock.worth()
-        if seconds < self.least_seconds:
-            return
-        stop, size = task.clock.stop(share), min(seconds / self.full_seconds, 1.0)
-        low, high = best.wanted
-        window = floor(low), ceil(high)
-        plan, bound = move_dp.best_transfers(
-            task.rule, task.goal, window, ceil(best.bound), int(best.value), stop, size, least=ceil(best.base_bound)
-        )
-        if plan is not None:
-            yield Candidate(plan)
-        yield Bound(bound)
-
-
-@dataclass(frozen=True)
-class SetPartitioning:
-    """List what a member may hold in a better plan, and cover the partitions."""
-
-    name: str = "set partitioning"
-    size: float = 1.0
-    by_solver: bool = True
-    full_seconds: float = 1.0
-
-    def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where only the spread counts, in small groups of members alike."""
-        return task.spread_alone and provable(task.rule)
-
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
-        """Offer a better plan, or prove that there is none."""
-        clock = task.clock
-        limits = None
-        if self.by_solver:
-            limits = Limits(0.7 * clock.left(), clock.work(), task.threads, task.seed)
-        size = self.size * min(clock.worth() / self.full_seconds, 1.0)
-        window = (task.bounds.min_load_ub, task.bounds.max_load_lb)
-        plan, bound = best_cover(task.rule, window, int(best.value), limits, clock.stop(share), size)
-        if plan is not None:
-            yield Candidate(plan)
-        if bound is not None:
-            yield Bound(bound)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
-from evenlag.search.exact.patterns import TooManyError, Whole, cover, coverable, patterns_within
+from evenlag.search.exact.patterns import Whole, exact_cover, exact_cover_is_a_plan, patterns_within
+from evenlag.search.exact.proof import TooManyError
 from evenlag.search.improve.state import Levelling, subset_of_size
 
 FEW_HELD = 6  # partitions a member may hold for its patterns to be listed
@@ -38,7 +39,7 @@ Column = NDArray[Any]
 
 def applies(rule: CountRule, plan: Plan) -> bool:
     """Whether pools can be shared out: one class of partitions, members alike, not too many partitions each."""
-    return coverable(rule) and int(plan.counts.max()) <= MOST_HELD
+    return exact_cover_is_a_plan(rule) and int(plan.counts.max()) <= MOST_HELD
 
 
 class Pools:
@@ -126,7 +127,7 @@ class Pools:
             return "many"
         if _hope(len(items), sizes, repeats, patterns) < self.hope and len(pool) < len(state.active):
             return "few"
-        found = cover(len(items), patterns, len(pool), COVER_WORK, int(self.rng.integers(2**31)))
+        found = exact_cover(len(items), patterns, len(pool), COVER_WORK, int(self.rng.integers(2**31)))
         if found is None:
             return "none"
         by_size = pool[np.argsort(counts, kind="stable")].tolist()
