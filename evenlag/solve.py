@@ -31,14 +31,15 @@ from evenlag.model.result import Result
 from evenlag.search.cache import Known
 from evenlag.search.clock import Clock
 from evenlag.search.construct import differencing
-from evenlag.search.construct.greedy import deal, keep_and_deal, lightest_first
-from evenlag.search.construct.relabel import keep_owners
+from evenlag.search.construct.greedy import fewest_moves_plan, greedy
+from evenlag.search.construct.lpt import lpt
+from evenlag.search.construct.relabel import relabel
 from evenlag.search.exact.move_dp import applies as transfers_apply
 from evenlag.search.exact.move_dp import best_transfers
 from evenlag.search.exact.set_partitioning import best_cover, provable
 from evenlag.search.improve import lns
-from evenlag.search.improve.equalize import even_out
-from evenlag.search.improve.local_search import improve
+from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.relocation import relocate
 
 AUTO = "auto"
@@ -259,12 +260,12 @@ class _Search:
         if self._has_owners:
             self.offer(self._stickiest, "deal")
         if self.goal.max_moves is None or not self._has_owners:
-            self.offer(deal(self.rule), "deal")
+            self.offer(greedy(self.rule), "deal")
 
     @cached_property
     def _stickiest(self) -> Plan:
         """A plan with the fewest moves."""
-        return keep_and_deal(self.rule)
+        return fewest_moves_plan(self.rule)
 
     def _relocate_first(self) -> None:
         """Try a few ways where the MIP can go on from there, else more."""
@@ -282,7 +283,7 @@ class _Search:
         start = self._stickiest
         self.offer(start, "deal")
         stop = self.clock.stop(share)
-        start = even_out(start, self.rule, self._wanted, self.clock.stop(0.05), self.seed, keep_home=True)
+        start = equalize(start, self.rule, self._wanted, self.clock.stop(0.05), self.seed, keep_home=True)
         self.offer(start, "relocation")
         for number in numbers:
             most = self._moves_worth
@@ -344,21 +345,21 @@ class _Search:
         if self._loads_apart:
             return  # that has been done
         if self._has_owners and self._spread_alone and not self._near_will_do:  # fewer moves, if it comes as far
-            plan = even_out(self.plan, self.rule, self._wanted, self.clock.stop(0.2), self.seed)
+            plan = equalize(self.plan, self.rule, self._wanted, self.clock.stop(0.2), self.seed)
             self.offer(plan, "evening out")
             if self._settled():
                 return
         share = 0.5 if self._has_owners or self._provable or boolean_count(self.problem) <= SMALL_MIP else 0.95
-        plan = even_out(self._fresh(), self.rule, self._wanted, self.clock.stop(share), self.seed)
+        plan = equalize(self._fresh(), self.rule, self._wanted, self.clock.stop(share), self.seed)
         if self._has_owners and differencing.applies(self.rule):
-            plan = keep_owners(plan)
+            plan = relabel(plan)
         self.offer(plan, "evening out")
 
     def _fresh(self) -> Plan:
         """Start from nothing: by differencing or greedily where members are alike, else dealt."""
         if not differencing.applies(self.rule):
-            return deal(self.rule)
-        return (lightest_first if self.rule.balance == "none" else differencing.difference)(self.rule)
+            return greedy(self.rule)
+        return (lpt if self.rule.balance == "none" else differencing.difference)(self.rule)
 
     def _even_out_again(self) -> None:
         """Go on with that from the best plan, drawing anew, for the time that is left."""
@@ -371,7 +372,7 @@ class _Search:
         idle = 0
         while idle < MOST_IDLE and not stop() and not self._settled():
             seed, idle, before = seed + 1, idle + 1, self.incumbent
-            start = even_out(start, self.rule, self._wanted, stop, seed)
+            start = equalize(start, self.rule, self._wanted, stop, seed)
             self.offer(start, "evening out")
             if self.incumbent is not before:
                 idle = 0
@@ -450,7 +451,7 @@ class _Search:
         return self.bound + Fraction(min(self.gap_wanted, 1e9)) * max(Fraction(1), self.problem.mean_load)
 
     def _improve(self, start: Plan, share: float, from_current: bool = False) -> None:
-        plan = improve(start, self.rule, self.goal, self.clock.stop(share))
+        plan = local_search(start, self.rule, self.goal, self.clock.stop(share))
         self.offer(plan, "local search", from_current=from_current)
 
     def _mip(self, backend: str, share: float = 1.0) -> None:
@@ -481,7 +482,7 @@ class _Search:
             self.notes.append(f"{backend}: discarded a solution that breaks a rule: {broken}")
         elif self.goal.value(plan) < self.value:
             self.offer(plan, backend)
-            self.offer(improve(plan, self.rule, self.goal, self.clock.stop()), backend)
+            self.offer(local_search(plan, self.rule, self.goal, self.clock.stop()), backend)
 
     def _take_bound(self, bound: Number, backend: str) -> None:
         if bound > self.value:
@@ -520,7 +521,7 @@ class _Search:
 
     @property
     def plan(self) -> Plan:
-        """The incumbent; `deal` keeps every rule, so there is one."""
+        """The incumbent; `greedy` keeps every rule, so there is one."""
         if self.incumbent is None:
             raise InvalidPlanError(f"group {self.problem.group!r}: no stage found a valid plan; please report this")
         return self.incumbent
