@@ -25,15 +25,17 @@ from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct import differencing
-from evenlag.search.construct.greedy import deal, keep_and_deal
+from evenlag.search.construct.greedy import fewest_moves_plan, greedy
 from evenlag.search.exact import set_partitioning
 from evenlag.search.exact.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
 from evenlag.search.exact.proof import Proof, TooManyError
 from evenlag.search.exact.set_partitioning import best_partitioning
 from evenlag.search.improve import three_way
-from evenlag.search.improve.equalize import even_out
-from evenlag.search.improve.relocation import relocate
-from evenlag.search.improve.state import Levelling, nearest_subset, subset_of_size
+from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.pairs import PairSearch
+from evenlag.search.improve.relocate import relocate
+from evenlag.search.improve.state import SearchState
+from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
 from tests.exact import Goal, Group, by_cp_sat, exhaustive
 from tests.problems import CASES, random_problem, seeds
 
@@ -43,7 +45,7 @@ LIMIT = 20.0  # seconds; none of the groups here should take more than a few
 LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "near-equal", "huge", "huge-and-alike")
 
 
-def level(
+def pairs_alone(
     plan: Plan,
     rule: CountRule,
     window: tuple[Number, Number],
@@ -52,10 +54,11 @@ def level(
     *,
     keep_home: bool = False,
 ) -> Plan:
-    """Pairs alone, without the other ways of evening out."""
-    state = Levelling(plan, rule, window, seed, keep_home=keep_home)
-    state.rounds(stop)
-    state.worst_first(stop)
+    """Pairs alone, without the other ways to equalize."""
+    state = SearchState(plan, rule, window, seed, keep_home=keep_home)
+    pairs = PairSearch(state)
+    pairs.rounds(stop)
+    pairs.worst_first(stop)
     return Plan(plan.problem, state.member_of)
 
 
@@ -419,7 +422,7 @@ def test_set_partitioning_is_not_for_groups_where_partitions_or_members_differ()
     assert not set_partitioning.applies(count_rule(group_of({"t": [1] * 21}, 3), "group"))
 
 
-# ---- evening out and relocation --------------------------------------------------------------------------------
+# ---- equalizing and relocation ----------------------------------------------------------------------------------
 
 
 def searched_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
@@ -442,7 +445,7 @@ def searched_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
 
 def starts(rule: CountRule) -> list[Plan]:
     """Plans to begin with: the fewest moves, a fresh one, today's and the published ones, where they keep the rule."""
-    plans = [keep_and_deal(rule), deal(rule), current_plan(rule.problem)]
+    plans = [fewest_moves_plan(rule), greedy(rule), current_plan(rule.problem)]
     for heuristic in HEURISTICS.values():
         try:
             plans.append(heuristic(rule.problem))
@@ -459,9 +462,9 @@ def farthest_outside(plan: Plan, window: tuple[Number, Number]) -> Number:
     return max(outside)
 
 
-@pytest.mark.parametrize("search", [even_out, level])
+@pytest.mark.parametrize("search", [equalize, pairs_alone])
 @pytest.mark.parametrize("seed", seeds(120))
-def test_evening_out_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
+def test_equalizing_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
     problem, rule, random = searched_case(seed)
     window = wanted(rule)
     found = starts(rule)
@@ -479,7 +482,7 @@ def test_evening_out_comes_no_farther_from_the_window(seed: int, search: Callabl
 
 
 def restricted_rule(seed: int, kind: str) -> CountRule:
-    """Members that hold few partitions of one class each, alike but for one restriction."""
+    """Members that hold few interchangeable partitions each, alike but for one restriction."""
     random = Random(f"{seed} {kind}")
     while True:
         members = random.randint(2, 5)
@@ -510,33 +513,33 @@ def drawn_plans(rule: CountRule, random: Random, most: int) -> list[Plan]:
     return list(islice((plan for plan in drawn if violation(plan, rule) is None), most))
 
 
-def in_threes_alone(
+def three_way_alone(
     plan: Plan, rule: CountRule, window: tuple[Number, Number], stop: Callable[[], bool], seed: int = 0
 ) -> Plan:
-    """Triples alone, where they apply."""
-    state = Levelling(plan, rule, window, seed)
+    """Three-way search alone, where it applies."""
+    state = SearchState(plan, rule, window, seed)
     if exact_cover_is_a_plan(rule) and three_way.applies(state):
-        three_way.in_threes(state, stop)
+        three_way.three_way_search(state, stop)
     return Plan(plan.problem, state.member_of)
 
 
-@pytest.mark.parametrize("search", [even_out, level, in_threes_alone])
+@pytest.mark.parametrize("search", [equalize, pairs_alone, three_way_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
 @pytest.mark.parametrize("seed", seeds(25))
-def test_evening_out_of_few_each_keeps_to_what_restricts_them(
+def test_equalizing_of_few_each_keeps_to_what_restricts_them(
     seed: int, kind: str, search: Callable[..., Plan]
 ) -> None:  # fmt: skip
     rule = restricted_rule(seed, kind)
     window = wanted(rule)
-    for start in (deal(rule), *drawn_plans(rule, Random(seed), 2)):
+    for start in (greedy(rule), *drawn_plans(rule, Random(seed), 2)):
         plan = search(start, rule, window, steps(60), seed)
         assert violation(plan, rule) is None
         assert farthest_outside(plan, window) <= farthest_outside(start, window)
 
 
-@pytest.mark.parametrize("search", [even_out, level])
+@pytest.mark.parametrize("search", [equalize, pairs_alone])
 @pytest.mark.parametrize("seed", seeds(12))
-def test_evening_out_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
+def test_equalizing_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
     random = Random(seed)
     weights = {"c000": 0.5, "c001": random.choice([2, 3]), "c002": 0.5}
     problem = group_of({"t": lags_of(random, random.randint(2, 3), "few")}, 3, weights=weights)
@@ -560,38 +563,38 @@ def test_three_share_what_no_two_can(seed: int, held: int) -> None:
         row[0] = lag
     rule = count_rule(group_of({"t": [lag for row in rows for lag in row]}, 3), "group")
     start = Plan(rule.problem, np.repeat(np.arange(3), held).astype(np.int32))
-    plan = in_threes_alone(start, rule, (even, even), steps(3_000), seed)
+    plan = three_way_alone(start, rule, (even, even), steps(3_000), seed)
     assert violation(plan, rule) is None
     assert plan.counts.tolist() == [held] * 3
     assert plan.spread == 0
 
 
 @pytest.mark.parametrize("seed", seeds(25))
-def test_evening_out_keeps_slack_where_counts_are_as_uneven_as_it_allows(seed: int) -> None:
+def test_equalizing_keeps_slack_where_counts_are_as_uneven_as_it_allows(seed: int) -> None:
     random = Random(seed)
     rule = count_rule(group_of({"t": lags_of(random, 12, random.choice(LAGS))}, 4), "group", 1)
     members = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3]
     random.shuffle(members)
     start = Plan(rule.problem, np.array(members, dtype=np.int32))
-    plan = even_out(start, rule, wanted(rule), steps(60), seed)
+    plan = equalize(start, rule, wanted(rule), steps(60), seed)
     assert violation(plan, rule) is None
     assert farthest_outside(plan, wanted(rule)) <= farthest_outside(start, wanted(rule))
 
 
 @pytest.mark.parametrize("seed", seeds(10))
-def test_evening_out_reaches_the_window_where_there_is_much_to_choose_from(seed: int) -> None:
+def test_equalizing_reaches_the_window_where_there_is_much_to_choose_from(seed: int) -> None:
     random = Random(seed)
     lags = {"t": [random.randint(0, 1_000) for _ in range(60)]}
     rule = count_rule(group_of(lags, 6))
     start = HEURISTICS["range"](rule.problem)
-    plan = even_out(start, rule, wanted(rule), steps(2_000), seed)
+    plan = equalize(start, rule, wanted(rule), steps(2_000), seed)
     assert start.spread > plan.spread == (sum(lags["t"]) % 6 > 0)
 
 
 @pytest.mark.parametrize("seed", seeds(80))
 def test_relocations_fall_within_their_moves(seed: int) -> None:
     problem, rule, random = searched_case(seed)
-    start = keep_and_deal(rule)
+    start = fewest_moves_plan(rule)
     for most in (None, start.moves, start.moves + 1, start.moves + random.randint(2, 6)):
         greed, noise = random.choice([(1.0, 0.0), (0.0, 0.0), (0.6, 0.5)])
         plans = relocate(

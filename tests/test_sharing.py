@@ -15,7 +15,7 @@ from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.plan import Plan
 from evenlag.search.cache import SolveCache
-from evenlag.search.construct.relabel import keep_owners
+from evenlag.search.construct.relabel import relabel
 
 
 def problem_of(lags: list[int], owners: list[int], members: int) -> Problem:
@@ -40,7 +40,7 @@ def test_names_change_so_that_no_other_change_moves_less(problem: Problem, rando
     members = len(problem.members)
     drawn = [random.randrange(members) for _ in problem.lags]  # type: ignore[attr-defined]
     plan = Plan(problem, np.array(drawn, dtype=np.int32))
-    renamed = keep_owners(plan)
+    renamed = relabel(plan)
     fewest = min(
         Plan(problem, np.array(names, dtype=np.int32)[plan.member_of]).moves
         for names in itertools.permutations(range(members))

@@ -15,9 +15,9 @@ from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.construct.greedy import keep_and_deal
-from evenlag.search.improve.equalize import even_out
-from evenlag.search.improve.relocation import relocate
+from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import AUTO_BACKEND
 from evenlag.search.solver import search
@@ -141,7 +141,7 @@ def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) ->
     if not (rule.problem.owner != NOBODY).any():
         return []
     wanted = bounds.min_load_ub, bounds.max_load_lb
-    start = even_out(keep_and_deal(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
+    start = equalize(fewest_moves_plan(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
     plans: list[Plan] = []
     for number, (greed, noise) in enumerate(PATHS):
         plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, greed=greed, noise=noise)

@@ -12,10 +12,14 @@ from evenlag.search.construct.stages import Baselines, Construct, Greedy
 from evenlag.search.exact.bounding import Bounds
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
+from evenlag.search.exact.move_dp import MoveDP
+from evenlag.search.exact.set_partitioning import SetPartitioning
 from evenlag.search.improve import lns
+from evenlag.search.improve.equalize import Equalize, Restarts
+from evenlag.search.improve.local_search import LocalSearch
+from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step
-from evenlag.search.stages import Equalize, LocalSearch, MoveDP, Relocation, Restarts, SetPartitioning
 from evenlag.search.task import Task
 
 AUTO_BACKEND = "cp-sat"

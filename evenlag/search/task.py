@@ -13,7 +13,7 @@ from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.construct.greedy import keep_and_deal
+from evenlag.search.construct.greedy import fewest_moves_plan
 
 if TYPE_CHECKING:
     from evenlag.search.stage import Step
@@ -101,4 +101,4 @@ class Task:
     @cached_property
     def fewest_moves_plan(self) -> Plan:
         """A plan with the fewest moves that the rule allows."""
-        return keep_and_deal(self.rule)
+        return fewest_moves_plan(self.rule)

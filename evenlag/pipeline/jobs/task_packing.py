@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.model.balance import count_rule
 from evenlag.model.problem import Problem
-from evenlag.search.construct.greedy import lightest_first
+from evenlag.search.construct.lpt import lpt
 
 MOST_PACKED = 20_000  # the largest groups of a fleet, known to the driver by name; smaller ones go by hash
 COST, COST_PER_ROW = 10_000, 50  # microseconds that a group is expected to take, whatever it holds and for each row
@@ -37,13 +37,13 @@ class TaskPacking:
 
     @classmethod
     def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int) -> TaskPacking:
-        """Pack groups with so many rows each: always the costliest to the task with least to do (`lightest_first`)."""
+        """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`)."""
         if not rows:
             return cls(tasks)
         costs = [COST + COST_PER_ROW * count for _, count in rows]
         names = [f"{task:09}" for task in range(tasks)]
         problem = Problem.from_lags({"groups": costs}, {name: ["groups"] for name in names})
-        plan = lightest_first(count_rule(problem, "none"))
+        plan = lpt(count_rule(problem, "none"))
         order = sorted(range(tasks), key=lambda task: (-int(plan.loads[task]), task))
         rank = {task: number for number, task in enumerate(order)}
         return cls(tasks, {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)})

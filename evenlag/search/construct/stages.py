@@ -10,7 +10,7 @@ import numpy as np
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
 from evenlag.search.construct.fresh import fresh_plan
-from evenlag.search.construct.greedy import deal
+from evenlag.search.construct.greedy import greedy
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -70,4 +70,4 @@ class Greedy:
         if task.has_owners:
             yield Candidate(task.fewest_moves_plan)
         if task.goal.max_moves is None or not task.has_owners:
-            yield Candidate(deal(task.rule))
+            yield Candidate(greedy(task.rule))

@@ -11,8 +11,7 @@ from evenlag.model.check import violation
 from evenlag.model.formulation import boolean_count, formulate
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Index
-from evenlag.model.result import StoppedBy
-from evenlag.search.improve.local_search import improve
+from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note
 from evenlag.search.task import Task
 
@@ -49,7 +48,7 @@ class Mip:
         outcome = run_backend(BACKENDS[self.backend], mip, hint, limits)
         if outcome.failure is not None:
             yield Note(f"{self.backend}: {outcome.failure}")
-        if outcome.stopped == StoppedBy.TIME and clock.deterministic:
+        if outcome.stopped == "time" and clock.deterministic:
             yield Note(f"{self.backend}: ended by the wall clock, not by its work limit", clocked=True)
         if outcome.values is not None:
             yield from self._solution(mip.decode(outcome.values), task, best)
@@ -66,4 +65,4 @@ class Mip:
             yield Note(f"{self.backend}: discarded a solution that breaks a rule: {broken}")
         elif task.goal.value(plan) < best.value:
             yield Candidate(plan)
-            yield Candidate(improve(plan, task.rule, task.goal, task.clock.stop()))
+            yield Candidate(local_search(plan, task.rule, task.goal, task.clock.stop()))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from evenlag.model.backends.outcome import Ended
 from evenlag.model.plan import Plan
-from evenlag.model.result import StoppedBy
 from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Bound, Candidate, Finding, Note
 
@@ -37,7 +36,7 @@ def findings(proof: Proof, clock: Clock) -> Iterator[Finding]:
     if proof.plan is not None:
         yield Candidate(proof.plan)
     yield Bound(proof.bound)
-    if proof.stopped == StoppedBy.TIME and clock.deterministic:
+    if proof.stopped == "time" and clock.deterministic:
         yield Note("a proof was ended by the wall clock, not by its work limit", clocked=True)
 
 
