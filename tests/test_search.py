@@ -358,10 +358,10 @@ def test_set_partitioning_says_what_ended_it(
     limits: Limits | None, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(set_partitioning, "MOST_LABELS", 0)  # so CP-SAT chooses, if it may
-    rule = count_rule(group_of({"t": lags_of(Random(1), 32, "wide")}, 8), "group")
-    proof = best_partitioning(rule, load_bounds(rule), 2_000, limits, lambda: False)
+    rule = count_rule(group_of({"t": lags_of(Random(1), 40, "wide")}, 10), "group")
+    proof = best_partitioning(rule, load_bounds(rule), 200, limits, lambda: False)
     assert proof.stopped == ended
-    assert proof.bound < 2_000
+    assert proof.bound < 200
 
 
 @pytest.mark.parametrize("seed", seeds(300))
