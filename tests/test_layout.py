@@ -1,6 +1,8 @@
-"""The layers hold, and every package is listed for the wheel."""
+"""The layers hold, rooms need no more than they say, and every package is listed for the wheel."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,13 +62,48 @@ def test_every_module_has_a_layer_and_there_are_many() -> None:
     assert {layer(module) for module in modules()} == set(range(len(LAYERS)))
 
 
-def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
-    import subprocess
-    import sys
+def printed(code: str) -> str:
+    """What a fresh interpreter prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
-    code = f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == ""
+
+def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
+    assert printed(f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))") == ""
+
+
+def test_pipeline_and_live_come_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, evenlag\n"
+        "lazy = {'evenlag.live', 'evenlag.pipeline'}\n"
+        "assert not lazy & set(sys.modules) and {'live', 'pipeline'} <= set(dir(evenlag))\n"
+        "print(callable(evenlag.live.snapshot), 'plans' in dir(evenlag.pipeline), hasattr(evenlag, 'plans'))\n"
+        f"print(*sorted({HEAVY} & set(sys.modules)))\n"
+        "print(callable(evenlag.pipeline.plans), hasattr(evenlag.pipeline, 'plan'))\n"
+    )
+    assert printed(code).splitlines() == ["True True False", "", "True False"]
+
+
+def test_every_name_of_the_pipeline_is_where_it_is_said_to_be() -> None:
+    from evenlag import pipeline
+
+    assert list(pipeline._HOMES) == pipeline.__all__ == sorted(pipeline.__all__)
+    for name in pipeline.__all__:
+        assert getattr(pipeline, name).__module__ == f"evenlag.pipeline.{pipeline._HOMES[name]}"
+
+
+@pytest.mark.parametrize("room", ["evenlag.pipeline.tables", "evenlag.pipeline.tasks"])
+def test_rooms_without_spark(room: str) -> None:
+    inside = sorted(name for name in modules() if name.startswith(room))
+    assert len(inside) > 5
+    for name in inside:
+        assert not any(each.split(".")[0] == "pyspark" for each in imports(modules()[name])), name
+    code = (
+        "import importlib, sys\n"
+        "sys.modules['pyspark'] = None\n"  # whoever imports it, on whatever way, fails
+        f"for name in {inside}: importlib.import_module(name)\n"
+        "print('imported')\n"
+    )
+    assert printed(code) == "imported"
 
 
 @pytest.mark.parametrize("name", ["model", "heuristics", "compare"])
