@@ -22,6 +22,8 @@ LAYERS = (
     ("evenlag.live",),
     ("evenlag",),
 )
+# The rooms of the pipeline, likewise.
+ROOMS = ("defaults", "tables", "tasks", "offsets", "spark", "columns", "jobs")
 HEAVY = {"pyspark", "confluent_kafka", "matplotlib"}
 
 
@@ -55,6 +57,16 @@ def test_imports_point_downwards(module: str) -> None:
     for name in imports(modules()[module]):
         if name in known and name != "evenlag":
             assert layer(name) <= layer(module), f"{module} imports {name}, which lies above it"
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.pipeline.")))
+def test_rooms_of_the_pipeline_point_one_way(module: str) -> None:
+    def room(name: str) -> int:
+        return ROOMS.index(name.split(".")[2])
+
+    for name in imports(modules()[module]) & set(modules()):
+        if name.startswith("evenlag.pipeline."):
+            assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
 
 
 def test_every_module_has_a_layer_and_there_are_many() -> None:
