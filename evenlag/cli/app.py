@@ -9,6 +9,9 @@ import click
 from evenlag import __version__
 from evenlag.cli import commands
 from evenlag.errors import EvenlagError
+from evenlag.model.values import printable
+
+LONGEST_LINE = 1_000  # characters of an error
 
 
 @click.group(
@@ -33,8 +36,14 @@ def main() -> None:
         click.echo("evenlag: interrupted", err=True)
         sys.exit(130)
     except EvenlagError as error:
-        click.echo(f"evenlag: {' '.join(str(error).split())}", err=True)
+        click.echo(f"evenlag: {_line(error)}", err=True)
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+
+
+def _line(error: Exception) -> str:
+    """Return an error as one line, whatever the names in it are."""
+    text = printable(" ".join(str(error).split()))
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"

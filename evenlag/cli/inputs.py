@@ -20,7 +20,7 @@ from evenlag.model.files import read_problem
 from evenlag.model.lag import partition_lag
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, group_growth, horizon_micros, predicted_lag, time_micros
-from evenlag.model.values import MAX_PARTITION, parse_cap, parse_generation, parse_weight, shown
+from evenlag.model.values import MAX_PARTITION, is_unicode, parse_cap, parse_generation, parse_weight, shown
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, Numbered, first_copies
 from evenlag.pipeline.tables.files import TableKind, read_table
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
@@ -195,8 +195,8 @@ def _numbered(path: Path, kind: TableKind) -> Iterator[Numbered]:
     for number, row in enumerate(read_table(path, kind), start=1):
         with _place(path, number):
             _check_texts(row, ("group",))
-            if not isinstance(row["snapshot_ts"], str | int | float | None):
-                raise InvalidProblemError(f"snapshot_ts is no time: {shown(row['snapshot_ts'])}")
+            if not isinstance(row["snapshot_ts"], int | float):  # such as seconds since the epoch
+                _check_texts(row, ("snapshot_ts",))
         yield number, row
 
 
@@ -259,8 +259,9 @@ def _partition(row: Row) -> tuple[str, int]:
 
 def _check_member(row: Row) -> None:
     """Refuse a row of the members table that describes no member."""
+    _check_texts(row, ("consumer_id",))
     name, topics = row["consumer_id"], row["topics"]
-    if not isinstance(name, str) or not name:
+    if not name:
         raise InvalidProblemError("consumer_id is missing")
     listed = isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)
     if topics is not None and not listed:
@@ -273,8 +274,9 @@ def _check_member(row: Row) -> None:
 
 def _check_texts(row: Row, names: Iterable[str]) -> None:
     for name in names:
-        if not isinstance(row[name], str | None):
-            raise InvalidProblemError(f"{name} is not a text: {shown(row[name])}")
+        value = row[name]
+        if value is not None and not (isinstance(value, str) and is_unicode(value)):
+            raise InvalidProblemError(f"{name} is not a text: {shown(value)}")
 
 
 @contextmanager

@@ -13,6 +13,8 @@ import click
 from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from evenlag.model.values import printable
+
 WIDE = 132  # columns where there is no terminal to ask
 
 err = Console(stderr=True)
@@ -47,7 +49,7 @@ def show_notes(notes: Iterable[str]) -> None:
 def warn(notes: Iterable[str]) -> None:
     """Print notes on stderr, beside output that is not for a person."""
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(f"note: {printable(note)}", err=True)
 
 
 @contextmanager
