@@ -1,43 +1,22 @@
-"""The command run in this process: quick, and what it does not catch fails the test."""
+"""The command as a user runs it, in a process of its own."""
 
-import contextlib
-import io
+import os
+import subprocess
 import sys
-from typing import NamedTuple
-from unittest import mock
-
-from evenlag.cli import main
+from pathlib import Path
 
 
-class Ended(NamedTuple):
-    """What a call left behind; stdout and stderr can only take what UTF-8 can."""
-
-    status: int
-    stdout: str
-    stderr: str
-
-
-def run_here(*words: object) -> Ended:
-    """Run `evenlag WORDS…` in this process."""
-    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2)]
-    status = 0
-    with (
-        mock.patch.object(sys, "argv", ["evenlag", *map(str, words)]),
-        contextlib.redirect_stdout(streams[0]),
-        contextlib.redirect_stderr(streams[1]),
-    ):
-        try:
-            main()
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-    for stream in streams:
-        stream.seek(0)
-    return Ended(status, streams[0].read(), streams[1].read())
+def evenlag(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run `evenlag` with these words, in a terminal of the usual width."""
+    command = [sys.executable, "-m", "evenlag", *map(str, words)]
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False)
 
 
-def refused_line(ended: Ended) -> str:
-    """The one line on stderr with which bad input is refused."""
-    assert (ended.status, ended.stdout) == (1, ""), ended
-    assert ended.stderr.startswith("evenlag: "), ended
-    assert ended.stderr.count("\n") == 1, ended
-    return ended.stderr
+def refused(done: subprocess.CompletedProcess[str], expected: str) -> None:
+    """Assert that a command ended as an input error does: one line on stderr that says `expected`."""
+    assert done.returncode == 1, done
+    assert done.stdout == ""
+    assert done.stderr.startswith("evenlag: ")
+    assert done.stderr.count("\n") == 1
+    assert expected in done.stderr

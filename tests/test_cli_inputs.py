@@ -10,9 +10,10 @@ from typing import Any
 import highspy
 import pulp
 import pytest
-from command import refused_line, run_here
 
 import evenlag.cli.commands
+from tests.command import evenlag as run
+from tests.command import refused
 
 OFFSETS = "group,topic,partition,log_start_offset,log_end_offset,current_offset,consumer_id\n"
 MEMBERS = "group,consumer_id,topics,weight\n"
@@ -52,12 +53,12 @@ def test_groups_with_little_to_choose_go_through_every_command(tmp_path: Path, w
     document, spread = FEW_CHOICES[what]
     path = problem_file(tmp_path, **document)
     for words in (("plan",), ("plan", "--cooperative"), ("audit",), ("frontier",)):
-        ended = run_here(words[0], path, *words[1:])
-        assert (ended.status, ended.stderr) == (0, "")
+        ended = run(words[0], path, *words[1:])
+        assert (ended.returncode, ended.stderr) == (0, "")
         assert ended.stdout
-    planned = json.loads(run_here("plan", path, "--json", "--stickiness", 0).stdout)
-    points = json.loads(run_here("frontier", path, "--json").stdout)["points"]
-    (audited,) = json.loads(run_here("audit", path, "--json").stdout)
+    planned = json.loads(run("plan", path, "--json", "--stickiness", 0).stdout)
+    points = json.loads(run("frontier", path, "--json").stdout)["points"]
+    (audited,) = json.loads(run("audit", path, "--json").stdout)
     best = [row for row in audited["rows"] if row["strategy"] == "optimal"]
     assert {planned["spread"], *(point["spread"] for point in points), *(row["spread"] for row in best)} == {spread}
     active = bool(document["members"]) and any(document["topics"].values())
@@ -69,10 +70,10 @@ def test_groups_with_little_to_choose_go_through_every_command(tmp_path: Path, w
 def test_the_model_of_such_a_group_is_read_by_other_solvers(tmp_path: Path, what: str, form: str) -> None:
     document, spread = FEW_CHOICES[what]
     model = tmp_path / f"model.{form}"
-    ended = run_here(
+    ended = run(
         "export", problem_file(tmp_path, **document), "--format", form, "--out", model, "--stickiness", 0
     )  # fmt: skip
-    assert ended.status == 0, ended.stderr
+    assert ended.returncode == 0, ended.stderr
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     assert highs.readModel(str(model)) == highspy.HighsStatus.kOk
@@ -88,11 +89,11 @@ def test_the_model_of_such_a_group_is_read_by_other_solvers(tmp_path: Path, what
 def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
     path = problem_file(tmp_path, topics={"t": [1], "u": [], "v": {}}, members={"a": {"topics": ["t", "u"]}})
     said = "2 topics without partitions"
-    assert f"note: {said}" in run_here("plan", path).stdout
-    assert json.loads(run_here("plan", path, "--json").stdout)["warnings"] == [said]
-    assert json.loads(run_here("frontier", path, "--json").stdout)["warnings"] == [said]
-    assert json.loads(run_here("audit", path, "--json").stdout)[0]["warnings"] == [said]
-    assert run_here("export", path, "--format", "lp").stderr == f"note: {said}\n"
+    assert f"note: {said}" in run("plan", path).stdout
+    assert json.loads(run("plan", path, "--json").stdout)["warnings"] == [said]
+    assert json.loads(run("frontier", path, "--json").stdout)["warnings"] == [said]
+    assert json.loads(run("audit", path, "--json").stdout)[0]["warnings"] == [said]
+    assert run("export", path, "--format", "lp").stderr == f"note: {said}\n"
 
 
 # ---- copies of a row -------------------------------------------------------------------------------------------------
@@ -102,34 +103,32 @@ def test_copies_of_a_row_count_once_and_are_said(tmp_path: Path) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\n" * 3 + "g,t,1,0,10,8,b\n")
     members.write_text(MEMBERS + "g,a,t,1\ng,b,t,2\ng,b,t,2\n")
-    result = json.loads(run_here("plan", offsets, "--members", members, "--json").stdout)
+    result = json.loads(run("plan", offsets, "--members", members, "--json").stdout)
     assert sorted(result["loads"].values()) == [2, 5]
     assert [warning.split(": ", 1)[1] for warning in result["warnings"]] == [
         "2 rows are there again for the same partition, saying the same; counted once",
         "1 row is there again for the same member, saying the same; counted once",
     ]
-    assert "note: " in run_here("audit", offsets, "--members", members).stdout
+    assert "note: " in run("audit", offsets, "--members", members).stdout
 
 
 def test_rows_that_contradict_one_another_are_both_named(tmp_path: Path) -> None:
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\ng,t,1,0,10,5,a\ng,t,0,0,10,5,b\n")
     members.write_text(MEMBERS + "g,a,t,1\ng,a,t,2\n")
-    assert "offsets.csv: row 3: partition t-0 is also in row 1, and they differ in consumer_id" in refused_line(
-        run_here("plan", offsets)
-    )
+    differ = "offsets.csv: row 3: partition t-0 is also in row 1, and they differ in consumer_id"
+    refused(run("plan", offsets), differ)
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\n")
-    assert "members.csv: row 2: member a is also in row 1, and they differ in weight" in refused_line(
-        run_here("frontier", offsets, "--members", members)
-    )
+    differ = "members.csv: row 2: member a is also in row 1, and they differ in weight"
+    refused(run("frontier", offsets, "--members", members), differ)
 
 
 def test_copies_in_a_history_are_notes_of_its_replay(tmp_path: Path) -> None:
     rows = [f"2026-01-01T0{hour}:00:00Z,g,t,{p},0,{hour * 9},{hour * 5},a\n" for hour in range(3) for p in range(2)]
     path = tmp_path / "offsets.csv"
     path.write_text("snapshot_ts," + OFFSETS + "".join(rows) + rows[2])
-    ended = run_here("replay", "--offsets", path, "--strategies", "range", "--json")
-    assert ended.status == 0, ended.stderr
+    ended = run("replay", "--offsets", path, "--strategies", "range", "--json")
+    assert ended.returncode == 0, ended.stderr
     (note,) = [note for note in json.loads(ended.stdout)["notes"] if "row is there again" in note]
     assert note.startswith("snapshot of 2026-01-01T01:00:00Z: ")
 
@@ -164,14 +163,14 @@ def test_values_of_the_wrong_kind_are_named_with_their_row(
     rows[table][1] |= change
     for name, lines in rows.items():
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ended = run_here("plan", tmp_path / "offsets.jsonl", "--members", tmp_path / "members.jsonl")
-    assert f"{table}.jsonl: {expected}" in refused_line(ended)
+    ended = run("plan", tmp_path / "offsets.jsonl", "--members", tmp_path / "members.jsonl")
+    refused(ended, f"{table}.jsonl: {expected}")
 
 
 def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "problem.json"
     path.write_text('{"topics": {"t": [' + "9" * 5000 + "]}}")
-    assert "problem.json: holds a number of too many digits" in refused_line(run_here("plan", path))
+    refused(run("plan", path), "problem.json: holds a number of too many digits")
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
@@ -179,10 +178,10 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     members = {name: {"topics": names} for name in names}
     path = problem_file(tmp_path, group="[/]", topics={name: [5, 3] for name in names}, members=members)
     for words in (("plan", "--cooperative"), ("audit",), ("frontier",)):
-        assert run_here(words[0], path, *words[1:]).status == 0
-    shown = run_here("plan", path).stdout
+        assert run(words[0], path, *words[1:]).returncode == 0
+    shown = run("plan", path).stdout
     assert all(name in shown for name in ("[/]", "[/b]", "[red]x", ":smile:", "größe"))
-    model = run_here("export", path, "--format", "lp").stdout
+    model = run("export", path, "--format", "lp").stdout
     assert "line\\nbreak-0 goes to größe" in model
 
 
@@ -191,20 +190,20 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["plan", "audit", "frontier"])
 def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
-    ended = run_here(command, problem_file(tmp_path, topics={}, members={}), "--threads", 0)
-    assert (ended.status, ended.stdout) == (2, "")
+    ended = run(command, problem_file(tmp_path, topics={}, members={}), "--threads", 0)
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert "--threads" in ended.stderr
 
 
 def test_tables_of_single_groups_are_not_promised(tmp_path: Path) -> None:
-    ended = run_here("audit", problem_file(tmp_path, topics={}, members={}), "--out", tmp_path / "out")
-    assert (ended.status, ended.stdout) == (2, "")
+    ended = run("audit", problem_file(tmp_path, topics={}, members={}), "--out", tmp_path / "out")
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert "--out goes with --offsets" in ended.stderr
 
 
 def test_every_file_of_commands_is_a_command() -> None:
     files = {path.stem for path in Path(evenlag.cli.commands.__path__[0]).glob("[!_]*.py")}
-    listed = run_here("--help").stdout.split("Commands:")[1]
+    listed = run("--help").stdout.split("Commands:")[1]
     assert files == set(re.findall(r"^  (\S+)", listed, re.MULTILINE))
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import CASES, documents
 from rich.console import Console
 
 import evenlag
 from evenlag import Problem
 from evenlag.compare.report import audit_report, frontier_report, phases_report, plan_report
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
-from evenlag.solve import METHODS
+from evenlag.search.options import METHODS
+from tests.problems import CASES, documents
 
 MEMBERS = {"c0": ["orders", "paid"], "c1": ["orders"]}
 LAGS = {"orders": [5, 3], "paid": [8]}

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fleet import OFFSET_NAMES, fleet, write_csv
 
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
+from tests.fleet import OFFSET_NAMES, fleet, write_csv
+from tests.frames import assert_same_rows
 
 if TYPE_CHECKING:
-    from broker import Broker
     from pyspark.sql import SparkSession
+
+    from tests.broker import Broker
 
 SIZE = os.environ.get("EVENLAG_STREAM", "20x10")  # snapshots x groups; the benchmark is 200x50
 
@@ -42,7 +44,7 @@ def covered(out: Path, taken: list[list[dict[str, Any]]], broken: int) -> None:
     planned = Counter((*(row[name] for name in key), row["lag"]) for row in tables(out, "plans"))
     lags = Counter((*(row[name] for name in key), row["log_end_offset"] - row["current_offset"]) for row in written)
     assert planned == lags
-    from streams import BROKEN
+    from tests.streams import BROKEN
 
     rejects = tables(out, "rejects")
     assert Counter((row["reason"], row["row"]) for row in rejects) == Counter(
@@ -53,7 +55,7 @@ def covered(out: Path, taken: list[list[dict[str, Any]]], broken: int) -> None:
 @pytest.mark.spark
 @pytest.mark.broker
 def test_a_stream_killed_twice_audits_every_snapshot_once(broker: "Broker", tmp_path: Path) -> None:
-    from streams import stream_with_kills
+    from tests.streams import stream_with_kills
 
     count, groups = map(int, SIZE.split("x"))
     out = tmp_path / "out"
@@ -201,8 +203,8 @@ def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession
 @pytest.mark.spark
 @pytest.mark.broker
 def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path) -> None:
-    from streams import send
-    from traffic import create_topics
+    from tests.streams import send
+    from tests.traffic import create_topics
 
     create_topics(broker.bootstrap, {"batch-rows": 2})
     offsets, _ = fleet(3)
@@ -213,12 +215,12 @@ def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broke
     pipeline.run(kafka_spark, topic, out=tmp_path / "topic", **quick)
     pipeline.run(kafka_spark, write_csv(tmp_path / "o.csv", offsets, OFFSET_NAMES), out=tmp_path / "file", **quick)
     one, two = (kafka_spark.read.parquet(f"{tmp_path}/{each}/plans") for each in ("topic", "file"))
-    assert sorted(map(tuple, one.collect()), key=repr) == sorted(map(tuple, two.collect()), key=repr)
-    rejects = kafka_spark.read.parquet(f"{tmp_path}/topic/rejects").select("reason", "row").collect()
+    assert_same_rows(one, two)
     unread = "the line could not be read"
-    assert Counter(map(tuple, rejects)) == Counter(
+    assert_same_rows(
+        kafka_spark.read.parquet(f"{tmp_path}/topic/rejects").select("reason", "row"),
         [(unread, text) for text in ("[1]", "null", "", "", "\ufffd{", '{"a": 1')]
-        + [("snapshot_ts is missing", '{"group": "g"}')]
+        + [("snapshot_ts is missing", '{"group": "g"}')],
     )
 
 
@@ -227,8 +229,8 @@ def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broke
 def test_places_that_are_none_and_folders_of_others(
     kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
 ) -> None:
-    from streams import send, snapshots
-    from traffic import create_topics
+    from tests.streams import send, snapshots
+    from tests.traffic import create_topics
 
     for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t", "kafka://a/t"):
         with pytest.raises(SourceError, match="is no topic; write kafka://HOST:PORT/TOPIC"):
@@ -262,8 +264,8 @@ def test_places_that_are_none_and_folders_of_others(
 def test_what_waits_is_audited_when_the_topic_falls_silent(
     kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
 ) -> None:
-    from streams import send, snapshots
-    from traffic import create_topics
+    from tests.streams import send, snapshots
+    from tests.traffic import create_topics
 
     class Enough(Exception):  # noqa: N818
         pass

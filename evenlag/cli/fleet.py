@@ -19,7 +19,7 @@ from evenlag.compare.audit import CURRENT, OPTIMAL
 from evenlag.compare.picture import Loads, draw
 from evenlag.compare.report import number, percent
 from evenlag.errors import SourceError
-from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, Summary, run
+from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
 from evenlag.pipeline.jobs.streaming import Batch, stream
 from evenlag.pipeline.spark.kafka import add_connector, is_topic
 from evenlag.pipeline.spark.progress import Progress
@@ -35,7 +35,7 @@ class FleetReport:
 
     Attributes
     ----------
-    summary : Summary
+    summary : RunReport
     out : Path
         The folder with the tables.
     groups : list of Row
@@ -45,7 +45,7 @@ class FleetReport:
         largest load, `broken`.
     """
 
-    summary: Summary
+    summary: RunReport
     out: Path
     groups: list[Row]
     strategies: dict[str, dict[str, Any]]

@@ -21,8 +21,9 @@ from evenlag.model.lag import partition_lag
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, group_growth, horizon_micros, predicted_lag, time_micros
 from evenlag.model.values import MAX_PARTITION, is_unicode, parse_cap, parse_generation, parse_weight, shown
+from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, Numbered, first_copies
-from evenlag.pipeline.tables.files import TableKind, read_table
+from evenlag.pipeline.tables.reading import read_table
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
 from evenlag.pipeline.tasks.history import snapshots
 

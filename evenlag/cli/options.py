@@ -12,8 +12,8 @@ import click
 
 from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group
 from evenlag.cli.terminal import working
-from evenlag.model.balance import BALANCES
-from evenlag.model.objective import DEFAULT_STICKINESS, KINDS
+from evenlag.model.balance import Balance
+from evenlag.model.objective import DEFAULT_STICKINESS, ObjectiveKind
 from evenlag.model.problem import Problem
 
 Command = Callable[..., Any]
@@ -112,7 +112,7 @@ def reading(command: Command) -> Command:
 # ---- what is solved --------------------------------------------------------------------------------------------------
 
 balance = click.option(
-    "--balance", type=click.Choice([str(rule) for rule in BALANCES]), default="both", show_default=True
+    "--balance", type=click.Choice([rule.value for rule in Balance]), default="both", show_default=True
 )  # fmt: skip
 stickiness = click.option(
     "--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
@@ -124,7 +124,7 @@ modelling = together(
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
     click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
                  help="Partitions by which a count may leave its range."),
-    click.option("--objective", type=click.Choice([str(kind) for kind in KINDS]), default="spread",
+    click.option("--objective", type=click.Choice([kind.value for kind in ObjectiveKind]), default="spread",
                  show_default=True),
 )  # fmt: skip
 

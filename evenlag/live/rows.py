@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evenlag.live.client import Description, Failure, Member, TopicPartition
-from evenlag.pipeline.tables.files import MEMBERS, OFFSETS, Row
+from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, Row
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 ACL_HINTS = {

@@ -9,7 +9,8 @@ from pathlib import Path
 from evenlag.errors import SourceError
 from evenlag.live.client import Cluster, Description, Failure, TopicPartition
 from evenlag.live.rows import Group, Layout, LogOffsets, explained, member_rows, offset_rows, partitions_of, some
-from evenlag.pipeline.tables.files import MEMBERS, OFFSETS, Row, write_tables
+from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, Row
+from evenlag.pipeline.tables.writing import write_tables
 
 SETTLED = ("STABLE", "EMPTY", "DEAD")
 PASSING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
@@ -26,9 +27,9 @@ class Snapshot:
     Attributes
     ----------
     offsets
-        A row per group and partition, with the columns of `evenlag.pipeline.tables.files.OFFSETS`.
+        A row per group and partition, with the columns of `evenlag.pipeline.tables.contract.OFFSETS`.
     members
-        A row per group and member, with the columns of `evenlag.pipeline.tables.files.MEMBERS`.
+        A row per group and member, with the columns of `evenlag.pipeline.tables.contract.MEMBERS`.
     warnings
         One line each.
     """

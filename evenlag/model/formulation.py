@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Objective
+from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Index, Problem
 
@@ -120,7 +120,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     booleans = len(x_partition)
     common = gcd(*(int(lag) for lag in problem.lags[problem.assignable])) or 1
     unit = problem.load_unit * common
-    with_low = objective.kind == "spread"
+    with_low = objective.kind == ObjectiveKind.SPREAD
     high, low = booleans, booleans + 1 if with_low else -1
     moves = booleans + 1 + with_low
     sizes = problem.lags // common

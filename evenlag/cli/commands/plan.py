@@ -13,7 +13,8 @@ from evenlag.cli.options import Source
 from evenlag.cli.terminal import show, show_notes, working
 from evenlag.compare.report import phases_report, plan_report
 from evenlag.model.files import write_json
-from evenlag.solve import METHODS, solve
+from evenlag.search.options import METHODS
+from evenlag.solve import solve
 
 
 @click.command()

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from evenlag.errors import InvalidProblemError
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.offsets import keep, split
 from evenlag.pipeline.offsets.keep import Homes
 from evenlag.pipeline.offsets.ranges import Bounds, offset_ranges
@@ -112,7 +113,7 @@ def pack_offset_ranges(
     *,
     tolerance: float = 0.02,
     previous: Packing | Sequence[Iterable[Partition]] | None = None,
-    auto_offset_reset: str = "latest",
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
 ) -> Packing:
     """Pack the offsets that a batch is to read into even tasks, cutting as few partitions as it can.
 
@@ -177,7 +178,7 @@ def _best(sizes: Sizes, tasks: int, bound: int, limit: int, homes: Homes) -> Sha
     caps = sorted({bound + (limit - bound) * step // CAPS for step in range(CAPS + 1)}, reverse=True)
     if homes:
         found = [
-            keep.stay(sizes, tasks, limit, cap, least, homes, whole=whole)
+            keep.keep_in_tasks(sizes, tasks, limit, cap, least, homes, whole=whole)
             for cap in (limit, bound)
             for whole in (True, False)
         ]
@@ -185,7 +186,7 @@ def _best(sizes: Sizes, tasks: int, bound: int, limit: int, homes: Homes) -> Sha
         found = [split.fill(sizes, tasks, cap, least) for cap in caps]
 
     def rank(shares: Shares) -> tuple[int, int, int]:
-        split.level(shares, tasks, least)
+        split.equalize(shares, tasks, least)
         makespan = max(split.task_loads(shares, tasks))
         return keep.count_moves(shares, homes), split.count_cuts(shares), makespan
 

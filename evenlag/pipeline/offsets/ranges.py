@@ -8,8 +8,9 @@ from typing import Any
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import partition_lag
 from evenlag.model.values import MAX_PARTITION
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.offsets.split import Partition
-from evenlag.pipeline.tables.files import plain_value
+from evenlag.pipeline.tables.values import plain_value
 
 Bounds = tuple[int, int]
 
@@ -18,7 +19,7 @@ _SNAPSHOT = ("log_start_offset", "log_end_offset", "current_offset", "lag")
 _COLUMNS = ("topic", "partition", "start_offset", "end_offset", *_SNAPSHOT, "auto_offset_reset")
 
 
-def offset_ranges(offsets: Any, auto_offset_reset: str = "latest") -> dict[Partition, Bounds]:
+def offset_ranges(offsets: Any, auto_offset_reset: str = AUTO_OFFSET_RESET) -> dict[Partition, Bounds]:
     """Read the ranges of `pack_offset_ranges`: start included, end not; in the order of topic and partition.
 
     Raises

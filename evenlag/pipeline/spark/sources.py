@@ -13,7 +13,7 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.spark.kafka import connected, is_topic, record_text, topic_options
 from evenlag.pipeline.spark.session import use_own_python
 from evenlag.pipeline.spark.storage import Storage, blamed
-from evenlag.pipeline.tables.files import LINE, MALFORMED, TABLES, TableKind
+from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
 from evenlag.pipeline.tasks.describing import Describe, names
 
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}

@@ -2,7 +2,7 @@
 
 Rows with the same key that say the same are copies: one counts, the others are left out and counted. Where rows with
 one key contradict one another nobody can know which is right, so none counts. This file states the rule. Three engines
-follow it, and a test holds them to the same rows: `columns.checks` in native Spark columns, for the table of rejects;
+follow it, and a test holds them to the same rows: `columns.copies` in native Spark columns, for the table of rejects;
 `tasks.grouping` in NumPy, for the groups of a task; `first_copies` here, for a reader that stops at the first error.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,6 @@ class Member:
     weight: float | None = None
     max_partitions: int | None = None
     generation: int | None = None
-
-
-MEMBER = tuple(each.name for each in fields(Member))[1:]  # what a row of a member says of it
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,10 @@ from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
 Ints = NDArray[np.int64]
 
 
-def gather(batches: Iterable[Any]) -> list[GroupRows]:
-    """Gather the rows of whole groups.
+def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
+    """Put the rows of whole groups together.
 
-    Rows that say the same of a partition, or of a member, count once; if they contradict one another, none does: the
-    rule of `validate.check_offsets` and `check_members`, which a test holds this to.
+    Copies of a row, and rows that contradict one another, go by the rule of `tables.copies`.
 
     Parameters
     ----------
