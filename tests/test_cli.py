@@ -177,7 +177,10 @@ BAD_ROWS = {
     "a negative offset": ("g,t,0,0,10,-5,", "current_offset is negative"),
     "a fractional offset": ("g,t,0,0,10.5,5,", "log_end_offset is not a whole number"),
     "NaN in an offset": ("g,t,0,0,NaN,5,", "log_end_offset is not a whole number"),
-    "a partition twice": ("g,t,0,0,10,5,\ng,t,0,0,10,5,", "t-0 is also in row 1"),
+    "a partition twice": (
+        "g,t,0,0,10,5,\ng,t,0,0,10,4,",
+        "row 2: partition t-0 is also in row 1",
+    ),
     "neither end nor lag": ("g,t,0,0,,5,", "neither log_end_offset nor lag"),
     "no topic": ("g,,0,0,10,5,", "topic is missing"),
     "a partition that is none": ("g,t,-1,0,10,5,", "partition"),

@@ -28,18 +28,25 @@ def check_name(name: object, what: str) -> str:
     """Return a name: a text that is not empty and that can be written to a file."""
     if not isinstance(name, str) or not name:
         raise InvalidProblemError(f"{what} needs a name, a text that is not empty; got {shown(name)}")
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:  # JSON allows half of a surrogate pair
-        raise InvalidProblemError(f"{what} needs a name of valid Unicode; got {shown(name)}") from error
+    if not is_unicode(name):
+        raise InvalidProblemError(f"{what} needs a name of valid Unicode; got {shown(name)}")
     return name
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written to a file; JSON allows half of a surrogate pair, which cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) -> None:
     """Refuse fields that have no meaning, so that a misspelt one is not silently ignored."""
     for field in entry:
         if field not in fields:
-            raise InvalidProblemError(f"{place}: unknown field {field!r}; known are {', '.join(sorted(fields))}")
+            raise InvalidProblemError(f"{place}: unknown field {shown(field)}; known are {', '.join(sorted(fields))}")
 
 
 def parse_lag(topic: str, partition: int, lag: object) -> int:
@@ -129,3 +136,8 @@ def shown(value: object) -> str:
     except ValueError:  # an integer of more digits than Python writes out
         return "a number of thousands of digits"
     return text if len(text) <= 100 else f"{text[:97]}…"
+
+
+def printable(text: str) -> str:
+    """Return a text that fits on one line, its line breaks and control characters escaped."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.backends.outcome import Limits, Outcome, Report, Stopped
 from evenlag.model.formulation import Mip
+from evenlag.model.values import printable
 
 NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
 LARGEST_COEFFICIENT = 1e9  # beyond it float solvers lose digits or refuse the model
@@ -164,13 +165,8 @@ def write(mip: Mip, path: Path, form: str | None = None) -> None:
         for p, m in zip(mip.x_partition.tolist(), mip.x_member.tolist(), strict=True)
     ]
     (problem.writeLP if lp else problem.writeMPS)(str(path))
-    comments = "".join(f"{mark} {_on_a_line(text)}\n" for text in legend)
+    comments = "".join(f"{mark} {printable(text)}\n" for text in legend)
     path.write_text(comments + path.read_text(encoding="utf-8"), encoding="utf-8")
-
-
-def _on_a_line(text: str) -> str:
-    """Escape line breaks and the like, which a name may have and a comment must not."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def _set_values(problem: pulp.LpProblem, mip: Mip, hint: NDArray[Any]) -> None:
