@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise, product
 from random import Random
 from typing import Any
@@ -112,14 +112,17 @@ def wanted(rule: CountRule) -> tuple[Number, Number]:
     return window.low, window.high
 
 
+grouped = lru_cache(maxsize=4)(Group)  # many plans of one problem are asked for
+
+
 def loads_of(plan: Plan) -> list[Fraction]:
     """Load per weight of the members that take part, weights with mean 1."""
-    group = Group(plan.problem)
-    loads = dict.fromkeys(group.active, Fraction(0))
+    group = grouped(plan.problem)
+    loads = dict.fromkeys(group.active, 0)
     for p, m in enumerate(plan.member_of.tolist()):
         if m != NOBODY:
-            loads[m] += group.lags[p] / group.weights[m]
-    return list(loads.values())
+            loads[m] += group.lags[p]
+    return [load / group.weights[m] for m, load in loads.items()]
 
 
 def feasible_plans(rule: CountRule) -> list[Plan]:
@@ -673,7 +676,18 @@ def tiny_plans(seed: int) -> list[Plan]:
     return feasible_plans(tiny_case(seed)[1])
 
 
-@pytest.mark.parametrize("seed", seeds(120))
+@cache
+def tiny_loads(seed: int) -> list[tuple[int, Fraction, Fraction]]:
+    """Moves, greatest and smallest load of each plan."""
+    return [(plan.moves, max(loads), min(loads)) for plan in tiny_plans(seed) for loads in [loads_of(plan)]]
+
+
+def tiny_groups(count: int) -> list[Any]:
+    """Seeds of tiny groups; the tests of one run in one process, since they share its plans."""
+    return [pytest.param(seed, marks=pytest.mark.xdist_group(f"tiny group {seed}")) for seed in seeds(count)]
+
+
+@pytest.mark.parametrize("seed", tiny_groups(120))
 def test_no_plan_lies_inside_the_window(seed: int) -> None:
     assert_window_holds(tiny_case(seed)[1], tiny_plans(seed))
 
@@ -693,7 +707,7 @@ def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> 
             assert bound <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
 
 
-@pytest.mark.parametrize("seed", seeds(110))
+@pytest.mark.parametrize("seed", tiny_groups(110))
 def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
     problem, rule = tiny_case(seed)
     if not (problem.owner != NOBODY).any():
@@ -703,11 +717,8 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
     most = max(plan.moves for plan in tiny_plans(seed))
     for spread in (True, False):
         least = {  # of plans with so many moves
-            moves: min(
-                max(loads) - (min(loads) if spread else 0)
-                for loads in (loads_of(plan) for plan in tiny_plans(seed) if plan.moves == moves)
-            )
-            for moves in {plan.moves for plan in tiny_plans(seed)}
+            moves: min(high - (low if spread else 0) for count, high, low in tiny_loads(seed) if count == moves)
+            for moves in {count for count, _, _ in tiny_loads(seed)}
         }
         bound = MoveBound(rule, load_window(rule), fewest, spread=spread)
         bases = [bound.base(moves) for moves in range(fewest, most + 1)]
@@ -725,7 +736,7 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
                 assert bound.objective(price, budget, evaluations=3) <= best, (price, budget)
 
 
-@pytest.mark.parametrize("seed", seeds(200))
+@pytest.mark.parametrize("seed", tiny_groups(200))
 def test_plain_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
     problem, rule = tiny_case(seed)
     random = Random(seed)

@@ -17,6 +17,7 @@ from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, asse
 from tests.problems import random_parameters, random_problem, seeds, solved_again
 
 LIMIT = 10.0  # seconds; the small groups take some milliseconds
+HOPELESS = 0.5  # seconds, where the bound cannot meet the objective because it is rounded, so that time runs out
 SMALL = {"partitions": 8, "members": 4, "topics": 3}
 
 
@@ -422,7 +423,8 @@ def test_weights_of_many_digits(seed: int, method: str) -> None:
     owned = {random.choice("abc"): [("t", i) for i in range(seed % 4)]}
     problem = evenlag.Problem.from_lags({"t": lags}, members, weights=weights, owned=owned)
     goal = Goal(stickiness=random.choice([0, "0.1%"]))
-    result = evenlag.solve(problem, stickiness=goal.stickiness, method=method, time_limit=LIMIT)
+    limit = HOPELESS if method == "auto" else LIMIT
+    result = evenlag.solve(problem, stickiness=goal.stickiness, method=method, time_limit=limit)
     wanted = exhaustive(problem, goal).objective
     assert assess(problem, result.assignment, goal).objective == result.objective
     assert result.bound <= wanted <= result.objective
@@ -456,7 +458,7 @@ def test_weights_of_many_digits_with_lags_of_few() -> None:
     members = {"a": ["t"], "b": ["t"]}
     weights = {"a": 3.141592653589793, "b": 2.718281828459045}
     problem = evenlag.Problem.from_lags({"t": [5, 3, 9, 1]}, members, weights=weights)
-    result = evenlag.solve(problem, time_limit=LIMIT)
+    result = evenlag.solve(problem, time_limit=HOPELESS)
     assert result.bound <= exhaustive(problem, Goal()).objective <= result.objective
 
 
