@@ -59,6 +59,7 @@ def objective(problem: evenlag.Problem, goal: Goal, member_of: NDArray[Any]) -> 
     return assess(problem, Plan(problem, member_of).assignment, goal).objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("seed", seeds(60))
 def test_every_backend_proves_the_optimum(seed: int, name: str) -> None:
@@ -94,6 +95,7 @@ def test_no_bound_passes_the_optimum_through_rounding(lags: list[int], name: str
     assert outcome.bound is None or mip.in_messages(outcome.bound) <= exhaustive(problem, goal).objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
     """Stopped by its work limit, a backend has only a bound of the search so far."""
@@ -226,6 +228,7 @@ def unsettled(seed: int = 1) -> evenlag.Problem:
     return evenlag.Problem.from_lags({"t": lags}, {f"c{i}": ["t"] for i in range(5)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_broken_backend_leaves_a_baseline(
@@ -244,6 +247,7 @@ def test_a_broken_backend_leaves_a_baseline(
     assert result.seconds < ROOM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
 def test_a_broken_backend_leaves_the_search_its_plan(
     backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -285,6 +289,7 @@ SIZES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
 @pytest.mark.parametrize("size", SIZES)
 def test_lags_of_every_size(size: str, method: str) -> None:
@@ -304,6 +309,7 @@ def test_lags_of_every_size(size: str, method: str) -> None:
         assert not any("Error" in warning for warning in result.warnings), result.warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
 def test_huge_lags_with_weights(method: str) -> None:
     members = {"a": ["t"], "b": ["t"], "c": ["t"]}

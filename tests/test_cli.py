@@ -272,6 +272,7 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert evenlag_alone(*words, "--threads", 2).returncode == 2
 
 
+@pytest.mark.slow
 def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
     week = Path(__file__).parent.parent / "examples" / "synthetic_week.py"
     subprocess.run([sys.executable, week, tmp_path, "--days", "0.6"], check=True)

@@ -321,6 +321,7 @@ def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
     assert len(found) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states", [set_partitioning.MOST_STATES, 0])
 @pytest.mark.parametrize("seed", seeds(40))
 def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,6 +344,7 @@ def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch:
         assert best_cover(rule, wanted(rule), best, limits, never) == (None, best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(300))
 def test_a_gap_does_not_make_the_bound_of_a_cover_untrue(seed: int) -> None:
     random = Random(seed)
@@ -356,6 +358,7 @@ def test_a_gap_does_not_make_the_bound_of_a_cover_untrue(seed: int) -> None:
         assert not any("discarded" in warning for warning in result.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["giant", "near-giants", "tailed", "zeros", "wide"])
 @pytest.mark.parametrize("seed", seeds(3))
 def test_covers_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
@@ -381,6 +384,7 @@ def test_covers_beside_giants_need_no_solver(seed: int) -> None:
     assert plan.spread == bound <= fresh.spread
 
 
+@pytest.mark.slow
 def test_a_cover_that_is_stopped_proves_no_more_than_it_saw() -> None:
     random = Random(1)
     problem = group_of({"t": lags_of(random, 18, "wide")}, 6)
@@ -444,6 +448,7 @@ def farthest_outside(plan: Plan, window: tuple[Number, Number]) -> Number:
     return max(outside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [even_out, level])
 @pytest.mark.parametrize("seed", seeds(120))
 def test_evening_out_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
@@ -505,6 +510,7 @@ def in_threes_alone(
     return Plan(plan.problem, state.member_of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [even_out, level, in_threes_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
 @pytest.mark.parametrize("seed", seeds(25))
@@ -519,6 +525,7 @@ def test_evening_out_of_few_each_keeps_to_what_restricts_them(
         assert farthest_outside(plan, window) <= farthest_outside(start, window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [even_out, level])
 @pytest.mark.parametrize("seed", seeds(12))
 def test_evening_out_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
@@ -573,6 +580,7 @@ def test_evening_out_reaches_the_window_where_there_is_much_to_choose_from(seed:
     assert start.spread > plan.spread == (sum(lags["t"]) % 6 > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(80))
 def test_relocations_fall_within_their_moves(seed: int) -> None:
     problem, rule, random = searched_case(seed)
@@ -636,6 +644,7 @@ def assert_window_holds(rule: CountRule, plans: list[Plan]) -> Window:
     return window
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVOKING)
 @pytest.mark.parametrize("balance", BALANCES)
 def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: str) -> None:
@@ -684,7 +693,10 @@ def tiny_loads(seed: int) -> list[tuple[int, Fraction, Fraction]]:
 
 def tiny_groups(count: int) -> list[Any]:
     """Seeds of tiny groups; the tests of one run in one process, since they share its plans."""
-    return [pytest.param(seed, marks=pytest.mark.xdist_group(f"tiny group {seed}")) for seed in seeds(count)]
+    return [
+        pytest.param(seed, marks=[pytest.mark.slow, pytest.mark.xdist_group(f"tiny group {seed}")])
+        for seed in seeds(count)
+    ]
 
 
 @pytest.mark.parametrize("seed", tiny_groups(120))
@@ -692,6 +704,7 @@ def test_no_plan_lies_inside_the_window(seed: int) -> None:
     assert_window_holds(tiny_case(seed)[1], tiny_plans(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> None:
     random = Random(seed)
@@ -808,6 +821,7 @@ def test_at_most_two_each_are_solved(seed: int, kind: str) -> None:
     assert (result.status, result.spread) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAGS)
 @pytest.mark.parametrize(("partitions", "members"), [(31, 40), (80, 40)])
 def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, members: int, kind: str) -> None:
@@ -821,6 +835,7 @@ def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, mem
     assert (min(loads), max(loads)) == (min(pairs), max(pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "members"), [(60, 12), (103, 17), (150, 30), (200, 20), (312, 60), (400, 80)])
 @pytest.mark.parametrize("seed", range(2))
 def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int) -> None:
@@ -832,6 +847,7 @@ def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int)
     assert result.spread == (sum(loads) % members > 0)  # no plan can do better
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1, 10**15, HUGE])
 @pytest.mark.parametrize(("partitions", "members"), [(7, 3), (60, 12), (61, 12), (5, 9), (400, 80)])
 def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: int, lag: int) -> None:
@@ -874,6 +890,7 @@ def group_of_three_topics(seed: int) -> evenlag.Problem:
     return group_of({name: lags_of(random, 17, "tailed") for name in ("t", "u", "v")}, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
 def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.Problem]) -> None:
     problem = make(5)
@@ -885,6 +902,7 @@ def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.P
     assert first.stopped_by != "time"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.01, 0.3, 3])
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
 def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Problem], gap: float) -> None:
@@ -900,6 +918,7 @@ def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Prob
 # ---- the frontier ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_curve_after_a_member_left(seed: int) -> None:
     random = Random(seed)
