@@ -59,6 +59,7 @@ def objective(problem: evenlag.Problem, goal: Goal, member_of: NDArray[Any]) -> 
     return assess(problem, Plan(problem, member_of).assignment, goal).objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("seed", seeds(60))
 def test_every_backend_proves_the_optimum(seed: int, name: str) -> None:
@@ -94,6 +95,7 @@ def test_no_bound_passes_the_optimum_through_rounding(lags: list[int], name: str
     assert outcome.bound is None or mip.in_messages(outcome.bound) <= exhaustive(problem, goal).objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
     """Stopped by its work limit, a backend has only a bound of the search so far."""
@@ -106,6 +108,7 @@ def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
             assert mip.in_messages(outcome.bound) <= wanted
 
 
+@cache
 def hard_case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
     random = Random(seed)
     lags = [random.randint(10**3, 10**6) for _ in range(10)]
@@ -270,6 +273,7 @@ def test_a_backend_that_dies_or_refuses_has_failed(backend: Callable[..., Any]) 
     assert outcome.failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_broken_backend_leaves_a_baseline(
@@ -288,6 +292,7 @@ def test_a_broken_backend_leaves_a_baseline(
     assert result.seconds < ROOM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
 def test_a_broken_backend_leaves_the_search_its_plan(
     backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -329,13 +334,14 @@ SIZES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
 @pytest.mark.parametrize("size", SIZES)
 def test_lags_of_every_size(size: str, method: str) -> None:
     lags, members = SIZES[size], {"a": ["t"], "b": ["t"], "c": ["t"]}
     problem = evenlag.Problem.from_lags({"t": lags}, members, owned={"a": [("t", 0), ("t", 1), ("t", 2), ("t", 3)]})
     for goal in (Goal(), Goal(stickiness=0), Goal("none", objective="makespan"), Goal(stickiness=FEWEST)):
-        result = evenlag.solve(problem, **vars(goal), method=method, time_limit=5)
+        result = evenlag.solve(problem, **vars(goal), method=method, time_limit=1 if method == "auto" else 5)
         figures = assess(problem, result.assignment, goal)
         wanted = exhaustive(problem, goal).objective
         assert (result.objective, result.spread) == (figures.objective, figures.spread)
@@ -348,12 +354,13 @@ def test_lags_of_every_size(size: str, method: str) -> None:
         assert not any("Error" in warning for warning in result.warnings), result.warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
 def test_huge_lags_with_weights(method: str) -> None:
     members = {"a": ["t"], "b": ["t"], "c": ["t"]}
     problem = evenlag.Problem.from_lags({"t": SIZES["near 2**62"]}, members, weights={"a": 3, "b": 0.7, "c": 1})
     goal = Goal(stickiness=0)
-    result = evenlag.solve(problem, **vars(goal), method=method, time_limit=5)
+    result = evenlag.solve(problem, **vars(goal), method=method, time_limit=1 if method == "auto" else 5)
     assert assess(problem, result.assignment, goal).objective == result.objective
     assert result.bound <= exhaustive(problem, goal).objective <= result.objective
 

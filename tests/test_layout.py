@@ -1,4 +1,4 @@
-"""The layers hold, rooms need no more than they say, no module waits for itself, and every helper of the tests is loaded once."""
+"""Layers hold, rooms need what they say, no module waits for itself, every helper of the tests is loaded once."""
 
 import ast
 import importlib
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,12 @@ def layer(module: str) -> int:
 
 def imports(path: Path) -> set[str]:
     """Every name that a file imports, inside functions and under TYPE_CHECKING too."""
-    return {name for names in imported(ast.parse(path.read_text())) for name in names}
+    return {name for names in imported(parsed(path)) for name in names}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def imported(node: ast.AST, *, typing: bool = True) -> Iterator[list[str]]:
@@ -108,10 +114,7 @@ def test_every_module_has_a_layer_and_there_are_many() -> None:
 def test_no_module_waits_for_itself() -> None:
     known = modules()
     graph = {
-        module: {
-            next((name for name in names if name in known), "")
-            for names in imported(ast.parse(path.read_text()), typing=False)
-        }
+        module: {next((name for name in names if name in known), "") for names in imported(parsed(path), typing=False)}
         - {""}
         for module, path in known.items()
     }

@@ -52,6 +52,7 @@ def test_names_change_so_that_no_other_change_moves_less(problem: Problem, rando
     assert sorted(renamed.counts.tolist()) == sorted(plan.counts.tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(PROBLEMS, st.sampled_from([0.001, 0.05, 0.5]), st.sampled_from(["both", "none"]))
 def test_near_enough_is_near_enough(problem: Problem, gap: float, balance: str) -> None:
