@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from evenlag.live import Snapshot, snapshot, write_snapshot
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))  # the tests' broker is no part of the package
+sys.path.insert(0, str(ROOT))  # the broker of the tests is no part of the package
 
-from broker import VERSION, running_broker  # noqa: E402
-from traffic import commit, create_topics, delete_records, produce, running_group  # noqa: E402
+from tests.broker import VERSION, running_broker  # noqa: E402
+from tests.traffic import commit, create_topics, delete_records, produce, running_group  # noqa: E402
 
 OUT = ROOT / "examples" / "snapshot"
 SEED = 169

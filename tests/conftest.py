@@ -5,8 +5,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from broker import Broker
     from pyspark.sql import SparkSession
+
+    from tests.broker import Broker
 
 # Nothing may fail because the machine is busy.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -16,7 +17,7 @@ settings.load_profile("untimed")
 @pytest.fixture(scope="session")
 def broker() -> "Iterator[Broker]":
     """A real Kafka for all tests of the session; they share it, so each uses topics and groups of its own."""
-    from broker import running_broker
+    from tests.broker import running_broker
 
     with running_broker() as running:
         yield running

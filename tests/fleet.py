@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hypothesis import strategies as st
+
+from evenlag.model.lag import MAX_LAG
 from evenlag.pipeline.tables.files import MEMBERS, OFFSETS
 
 Row = dict[str, Any]
@@ -121,3 +124,8 @@ def write_jsonl(path: Path, rows: Sequence[Row]) -> Path:
 
 OFFSET_NAMES = [column.name for column in OFFSETS]
 MEMBER_NAMES = [column.name for column in MEMBERS]
+
+_OFFSET = st.none() | st.integers(-2, 12) | st.integers(-(2**63), 2**63 - 1) | st.sampled_from([MAX_LAG, MAX_LAG + 1])
+_RESET = st.sampled_from([None, "", "latest", "LATEST", "earliest", "none", "by_duration:P1D"])
+# Log start, log end, commit, lag and auto.offset.reset of a row, whether they make sense or not.
+OFFSET_VALUES = st.tuples(_OFFSET, _OFFSET, _OFFSET, _OFFSET, _RESET)

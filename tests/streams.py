@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
-from fleet import fleet
-from traffic import QUIET, create_topics
+
+from tests.fleet import fleet
+from tests.traffic import QUIET, create_topics
 
 Row = dict[str, Any]
 BROKEN = '{"snapshot_ts": "2026-01-01T00:00:00Z", "group": "g'

@@ -12,9 +12,7 @@ from typing import Any
 import highspy
 import numpy as np
 import pytest
-from exact import FEWEST, Goal, Group, Infeasible, assess, exhaustive
 from numpy.typing import NDArray
-from problems import random_parameters, random_problem, seeds
 
 import evenlag
 from evenlag.heuristics import HEURISTICS
@@ -23,6 +21,8 @@ from evenlag.model.balance import count_rule
 from evenlag.model.formulation import Mip, formulate
 from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import Plan
+from tests.exact import FEWEST, Goal, Group, Infeasible, assess, exhaustive
+from tests.problems import random_parameters, random_problem, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulp.*")  # of what PuLP 4 will rename
 

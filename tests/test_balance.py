@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact import FEWEST, Goal, Group, Infeasible, exhaustive
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import CASES, problems, random_problem, seeds
 
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import count_rule
+from tests.exact import FEWEST, Goal, Group, Infeasible, exhaustive
+from tests.problems import CASES, problems, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
 MOST = 400  # count matrices to look at, of those allowed and of those not

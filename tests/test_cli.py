@@ -1,7 +1,6 @@
 """The command as a user meets it: what it prints, where, and its exit status."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import highspy
 import pytest
 
 from evenlag.heuristics import HEURISTICS
+from tests.command import evenlag, refused
 
 KIP_169 = {
     "group": "kip-169",
@@ -24,12 +24,6 @@ pay     orders  0          10              110             100  c-1          /1.
 pay     orders  1          -               60              -    c-1          /1.1   x
 pay     orders  2          10              60              50   c-2          /1.1   y
 """
-
-
-def evenlag(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evenlag", *map(str, words)]
-    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False)
 
 
 @pytest.fixture
@@ -238,14 +232,6 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     assert done.returncode == 2
     assert "Usage: " in done.stderr
     assert done.stdout == ""
-
-
-def refused(done: subprocess.CompletedProcess[str], expected: str) -> None:
-    assert done.returncode == 1, done
-    assert done.stdout == ""
-    assert done.stderr.startswith("evenlag: ")
-    assert done.stderr.count("\n") == 1
-    assert expected in done.stderr
 
 
 @pytest.mark.spark

@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
-from broker import Broker
-from test_cli import evenlag, refused
-from traffic import create_topics, produce, running_group
+
+from tests.broker import Broker
+from tests.command import evenlag, refused
+from tests.traffic import create_topics, produce, running_group
 
 
 @pytest.mark.broker

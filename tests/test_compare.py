@@ -4,11 +4,11 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from exact import Goal, exhaustive
 
 import evenlag
 from evenlag.compare.report import number, percent
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
+from tests.exact import Goal, exhaustive
 
 
 def group(seed: int, owned: bool = True) -> evenlag.Problem:

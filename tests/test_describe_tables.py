@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fleet import fleet
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
+from tests.fleet import fleet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -3,10 +3,10 @@
 from random import Random
 
 import pytest
-from exact import FEWEST, Goal, Group, Infeasible, Optimum, assess, by_cp_sat, exhaustive
-from problems import random_parameters, random_problem, seeds
 
 from evenlag import Problem
+from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, assess, by_cp_sat, exhaustive
+from tests.problems import random_parameters, random_problem, seeds
 
 
 def test_four_partitions_by_hand() -> None:

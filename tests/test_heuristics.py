@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import LAG_KINDS, lags, random_problem, seeds
 
 from evenlag.compare import audit
 from evenlag.errors import InvalidPlanError
@@ -24,6 +23,7 @@ from evenlag.heuristics.lag_aware import MANY
 from evenlag.model.balance import count_rule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
+from tests.problems import LAG_KINDS, lags, random_problem, seeds
 
 STICKY = ("sticky", "cooperative-sticky", "constrained-sticky", "uniform")
 VALID = tuple(name for name in HEURISTICS if name != "weighted-sticky")

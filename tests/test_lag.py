@@ -2,14 +2,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import MAX_LAG, Lag, partition_lag
+from tests.fleet import OFFSET_VALUES
 
-OFFSETS = st.none() | st.integers(-2, 12) | st.integers(-(2**63), 2**63 - 1) | st.sampled_from([MAX_LAG, MAX_LAG + 1])
-RESETS = st.sampled_from([None, "", "latest", "LATEST", "earliest", "none", "by_duration:P1D"])
-ROWS = st.tuples(OFFSETS, OFFSETS, OFFSETS, OFFSETS, RESETS)
 Row = tuple[int | None, int | None, int | None, int | None, str | None]
 
 
@@ -56,7 +53,7 @@ def test_what_cannot_be_known_is_refused(row: Any, reason: str) -> None:
         partition_lag(*row)
 
 
-@given(ROWS)
+@given(OFFSET_VALUES)
 def test_a_lag_is_never_negative_nor_larger_than_the_log(row: Row) -> None:
     start, end, current, _, _ = row
     try:

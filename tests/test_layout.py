@@ -1,12 +1,18 @@
-"""The layers hold, and every package is listed for the wheel."""
+"""The layers hold, no module waits for itself, and every helper of the tests is loaded once."""
 
 import ast
+import importlib
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "evenlag"
+TESTS = ROOT / "tests"
 
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = (
@@ -23,9 +29,9 @@ LAYERS = (
 HEAVY = {"pyspark", "confluent_kafka", "matplotlib"}
 
 
-def modules() -> dict[str, Path]:
+def modules(folder: Path = PACKAGE) -> dict[str, Path]:
     found = {}
-    for path in PACKAGE.rglob("*.py"):
+    for path in folder.rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
@@ -37,14 +43,41 @@ def layer(module: str) -> int:
 
 
 def imports(path: Path) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            names.add(node.module or "")
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    """Every name that a file imports, inside functions and under TYPE_CHECKING too."""
+    return {name for names in imported(ast.parse(path.read_text())) for name in names}
+
+
+def imported(node: ast.AST, *, typing: bool = True) -> Iterator[list[str]]:
+    """What each import says, from the part to the whole; `typing`: also those for type checkers alone."""
+    if isinstance(node, ast.Import):
+        yield from ([alias.name] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ([f"{node.module}.{alias.name}", node.module or ""] for alias in node.names)
+    elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not typing:
+        for each in node.orelse:
+            yield from imported(each, typing=typing)
+    else:
+        for each in ast.iter_child_nodes(node):
+            yield from imported(each, typing=typing)
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[str]:
+    """A shortest way back to each module that has one, each circle once: `a -> b -> a`."""
+    found = {}
+    for start in sorted(graph):
+        came_from: dict[str, str] = {}
+        queue = [start]
+        for module in queue:
+            for name in sorted(graph.get(module, ())):
+                if name not in came_from:
+                    came_from[name] = module
+                    queue.append(name)
+        if start in came_from:
+            way = [start, came_from[start]]
+            while way[-1] != start:
+                way.append(came_from[way[-1]])
+            found.setdefault(frozenset(way), " -> ".join(reversed(way)))
+    return list(found.values())
 
 
 @pytest.mark.parametrize("module", sorted(modules()))
@@ -60,10 +93,35 @@ def test_every_module_has_a_layer_and_there_are_many() -> None:
     assert {layer(module) for module in modules()} == set(range(len(LAYERS)))
 
 
-def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
-    import subprocess
-    import sys
+@pytest.mark.xfail(reason="evenlag.model.problem imports evenlag.model.parse inside two functions")
+def test_no_module_waits_for_itself() -> None:
+    known = modules()
+    graph = {
+        module: {
+            next((name for name in names if name in known), "")
+            for names in imported(ast.parse(path.read_text()), typing=False)
+        }
+        - {""}
+        for module, path in known.items()
+    }
+    assert sum(map(len, graph.values())) > 200
+    assert circles(graph) == []
 
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"e"}, "f": {"a"}}
+    assert circles(graph) == ["a -> b -> c -> a", "e -> e"]
+    source = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import x
+def function():
+    from y import z
+"""
+    assert list(imported(ast.parse(source), typing=False)) == [["typing.TYPE_CHECKING", "typing"], ["y.z", "y"]]
+
+
+def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
     code = f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == ""
@@ -77,3 +135,33 @@ def test_the_rooms_have_a_door_in_the_root(name: str) -> None:
 def test_every_folder_of_code_is_a_package() -> None:
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
     assert all((folder / "__init__.py").exists() for folder in folders)
+
+
+# ---- the tests themselves --------------------------------------------------------------------------------------------
+
+
+def test_every_module_of_the_tests_is_loaded_once() -> None:
+    known = modules(TESTS)
+    helpers = {name for name in known if not name.split(".")[-1].startswith(("test_", "__main__"))}
+    assert {"tests.problems", "tests.oracle.kafka"} <= helpers
+    for name in helpers:
+        importlib.import_module(name)
+    names = defaultdict(set)
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).resolve() in known.values():
+            names[Path(file).resolve()].add(module.__name__)
+    assert len(names) > len(helpers)
+    assert {path: each for path, each in names.items() if known.get(next(iter(each))) != path or len(each) > 1} == {}
+
+
+@pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples"])
+def test_helpers_go_by_their_full_names(folder: str) -> None:
+    short = {name.removeprefix("tests.").split(".")[0] for name in modules(TESTS)} - {"tests"}
+    for path in (ROOT / folder).rglob("*.py"):
+        assert not {name.split(".")[0] for name in imports(path)} & short, path
+
+
+def test_no_test_is_imported_by_another() -> None:
+    for path in TESTS.rglob("*.py"):
+        assert not [name for name in imports(path) if name.startswith("tests.test_")], path

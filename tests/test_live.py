@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broker import Broker
 from confluent_kafka.admin import ResourceType
-from traffic import allow_describe, commit, create_topics, delete_records, delete_topic, produce, running_group
 
 from evenlag.errors import SourceError
 from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
@@ -16,6 +14,8 @@ from evenlag.live.client import Cluster, Description, Failure
 from evenlag.live.client import Member as MemberState
 from evenlag.live.rows import Group, LogOffsets, offset_rows, partitions_of
 from evenlag.pipeline.tables.files import MEMBERS, OFFSETS, read_table
+from tests.broker import Broker
+from tests.traffic import allow_describe, commit, create_topics, delete_records, delete_topic, produce, running_group
 
 NOW = "2026-01-02T03:04:05.678Z"
 PROTOCOLS = {

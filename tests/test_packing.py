@@ -21,8 +21,9 @@ from evenlag.pipeline.offsets import packing as packing_module
 from evenlag.pipeline.offsets.ranges import offset_ranges
 
 if TYPE_CHECKING:
-    from broker import Broker
     from pyspark.sql import SparkSession
+
+    from tests.broker import Broker
 
 Offsets = dict[tuple[str, int], tuple[int, int]]
 
@@ -320,9 +321,9 @@ def test_an_offsets_table_of_spark(spark: "SparkSession") -> None:
 @pytest.mark.broker
 def test_spark_reads_every_record_once(kafka_spark: "SparkSession", broker: "Broker") -> None:
     from pyspark.sql import functions as sf
-    from traffic import create_topics, produce
 
     from evenlag.pipeline import read_packing
+    from tests.traffic import create_topics, produce
 
     ends = {"skewed": [5000, 30, 0, 700, 1, 900], "other": [40, 1800]}
     create_topics(broker.bootstrap, {topic: len(counts) for topic, counts in ends.items()})
@@ -350,9 +351,8 @@ def test_spark_reads_every_record_once(kafka_spark: "SparkSession", broker: "Bro
 @pytest.mark.spark
 @pytest.mark.broker
 def test_reading_nothing_and_options_that_clash(kafka_spark: "SparkSession", broker: "Broker") -> None:
-    from traffic import create_topics
-
     from evenlag.pipeline import read_packing
+    from tests.traffic import create_topics
 
     create_topics(broker.bootstrap, {"unread": 1})
     options = {"kafka.bootstrap.servers": broker.bootstrap}

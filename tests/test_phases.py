@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from problems import random_document, seeds
 
 import evenlag
 from evenlag.errors import EvenlagError
@@ -17,6 +16,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model import phases
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
+from tests.problems import random_document, seeds
 
 REBALANCES = 1_000
 SOLVED = 100  # of these by the solver too

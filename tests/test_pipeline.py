@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from fleet import BROKEN, MEMBER_NAMES, OFFSET_NAMES, TS, break_at_random, break_rows, fleet, write_csv, write_jsonl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as sf
 from pyspark.sql import types
 from pyspark.sql.pandas.types import to_arrow_schema
-from test_lag import ROWS
 
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
@@ -30,6 +28,18 @@ from evenlag.pipeline.tables.schemas import GROUPS
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.solving import Options
 from evenlag.pipeline.tasks.worker import Solver
+from tests.fleet import (
+    BROKEN,
+    MEMBER_NAMES,
+    OFFSET_NAMES,
+    OFFSET_VALUES,
+    TS,
+    break_at_random,
+    break_rows,
+    fleet,
+    write_csv,
+    write_jsonl,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,7 +117,7 @@ def test_with_a_twentieth_of_the_rows_broken_none_is_lost(spark: "SparkSession",
 
 
 @settings(max_examples=2)
-@given(st.lists(ROWS, min_size=200, max_size=200))
+@given(st.lists(OFFSET_VALUES, min_size=200, max_size=200))
 def test_the_lag_in_columns_is_the_lag_of_the_model(spark: "SparkSession", drawn: list[tuple[Any, ...]]) -> None:
     numbers = ("log_start_offset", "log_end_offset", "current_offset", "lag")
     ddl = f"n INT, {', '.join(f'{name} BIGINT' for name in numbers)}, auto_offset_reset STRING"

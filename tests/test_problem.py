@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from problems import CASES, documents
 
 import evenlag
 from evenlag import Problem
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
+from tests.problems import CASES, documents
 
 MEMBERS = {"c0": ["orders", "paid"], "c1": ["orders"]}
 LAGS = {"orders": [5, 3], "paid": [8]}

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fleet import MEMBER_NAMES, OFFSET_NAMES, write_csv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from evenlag.model.rates import (
     predicted_lag,
     time_micros,
 )
+from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, write_csv
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replays import Taken, by_weight, simulate
 
 from evenlag.compare import replay
 from evenlag.compare.consumption import budget, share_out
@@ -22,6 +21,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import Problem
 from evenlag.pipeline.tasks.group import GroupRows, Member
 from evenlag.pipeline.tasks.history import snapshots
+from tests.replays import Taken, by_weight, simulate
 
 FAST = ("range", "roundrobin", "lag-aware", "sticky", "fair", "swap-balance")
 

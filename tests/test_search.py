@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact import Goal, Group, by_cp_sat, exhaustive
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import CASES, random_problem, seeds
 
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError
@@ -34,6 +32,8 @@ from evenlag.search.improve import three_way
 from evenlag.search.improve.equalize import even_out
 from evenlag.search.improve.relocation import relocate
 from evenlag.search.improve.state import Levelling, nearest_subset, subset_of_size
+from tests.exact import Goal, Group, by_cp_sat, exhaustive
+from tests.problems import CASES, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
 HUGE = 2**62

@@ -8,12 +8,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
-from problems import random_parameters, random_problem, seeds, solved_again
 
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
+from tests.problems import random_parameters, random_problem, seeds, solved_again
 
 LIMIT = 10.0  # seconds; the small groups take some milliseconds
 SMALL = {"partitions": 8, "members": 4, "topics": 3}

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fleet import OFFSET_NAMES, fleet, write_csv
 
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
+from tests.fleet import OFFSET_NAMES, fleet, write_csv
 
 if TYPE_CHECKING:
-    from broker import Broker
     from pyspark.sql import SparkSession
+
+    from tests.broker import Broker
 
 SIZE = os.environ.get("EVENLAG_STREAM", "20x10")  # snapshots x groups; the benchmark is 200x50
 
@@ -42,7 +43,7 @@ def covered(out: Path, taken: list[list[dict[str, Any]]], broken: int) -> None:
     planned = Counter((*(row[name] for name in key), row["lag"]) for row in tables(out, "plans"))
     lags = Counter((*(row[name] for name in key), row["log_end_offset"] - row["current_offset"]) for row in written)
     assert planned == lags
-    from streams import BROKEN
+    from tests.streams import BROKEN
 
     rejects = tables(out, "rejects")
     assert Counter((row["reason"], row["row"]) for row in rejects) == Counter(
@@ -53,7 +54,7 @@ def covered(out: Path, taken: list[list[dict[str, Any]]], broken: int) -> None:
 @pytest.mark.spark
 @pytest.mark.broker
 def test_a_stream_killed_twice_audits_every_snapshot_once(broker: "Broker", tmp_path: Path) -> None:
-    from streams import stream_with_kills
+    from tests.streams import stream_with_kills
 
     count, groups = map(int, SIZE.split("x"))
     out = tmp_path / "out"
@@ -201,8 +202,8 @@ def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession
 @pytest.mark.spark
 @pytest.mark.broker
 def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path) -> None:
-    from streams import send
-    from traffic import create_topics
+    from tests.streams import send
+    from tests.traffic import create_topics
 
     create_topics(broker.bootstrap, {"batch-rows": 2})
     offsets, _ = fleet(3)
@@ -227,8 +228,8 @@ def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broke
 def test_places_that_are_none_and_folders_of_others(
     kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
 ) -> None:
-    from streams import send, snapshots
-    from traffic import create_topics
+    from tests.streams import send, snapshots
+    from tests.traffic import create_topics
 
     for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t", "kafka://a/t"):
         with pytest.raises(SourceError, match="is no topic; write kafka://HOST:PORT/TOPIC"):
@@ -262,8 +263,8 @@ def test_places_that_are_none_and_folders_of_others(
 def test_what_waits_is_audited_when_the_topic_falls_silent(
     kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
 ) -> None:
-    from streams import send, snapshots
-    from traffic import create_topics
+    from tests.streams import send, snapshots
+    from tests.traffic import create_topics
 
     class Enough(Exception):  # noqa: N818
         pass

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import seeds
 
 from evenlag.errors import UserDataError
 from evenlag.live import user_data
@@ -24,6 +23,7 @@ from evenlag.live.user_data import (
     encode_sticky,
     encode_weighted,
 )
+from tests.problems import seeds
 
 RECORDED = [
     json.loads(line) for line in (Path(__file__).parent / "oracle/golden/userdata.jsonl").read_text().splitlines()
