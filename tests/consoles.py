@@ -3,6 +3,7 @@
 `python -m tests.consoles docs/tutorial.md` runs them and writes their output into the page anew.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -25,8 +26,9 @@ def printed(command: str) -> str:
     name, *words = command.split()
     assert name == "evenlag"
     done = subprocess.run(
-        [sys.executable, "-m", "evenlag", *words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-m", "evenlag", *words],
+        cwd=ROOT, env=os.environ | {"COLUMNS": "110"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     return "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines()) + "\n"
 
 
@@ -39,7 +41,8 @@ def renew(page: str) -> None:
     """Write what the commands of a page print now into the page."""
 
     def anew(block: re.Match[str]) -> str:
-        return f"```console\n{COMMAND.sub(lambda told: f'$ {told[1]}\n{printed(told[1])}', block[1])}```"
+        commands = [told[0] for told in COMMAND.findall(block[1])]
+        return "```console\n" + "".join(f"$ {command}\n{printed(command)}" for command in commands) + "```"
 
     path = ROOT / page
     path.write_text(BLOCK.sub(anew, path.read_text()))
