@@ -313,12 +313,24 @@ def _assignments(group: Group, alike: list[list[int]]) -> Matrices:
 
 def _are_among(matrices: Matrices, allowed: Matrices, base: int) -> Matrices:
     """Whether each row is one of the count matrices; all counts are below `base`."""
-    width = matrices.shape[1]
-    if base**width < 2**63:
-        places = base ** np.arange(width, dtype=np.int64)
-        return np.isin(matrices @ places, allowed.reshape(len(allowed), -1) @ places)
-    wanted = {row.tobytes() for row in allowed.reshape(len(allowed), -1).astype(np.int8)}
-    return np.array([row.tobytes() in wanted for row in matrices])
+    rows = allowed.reshape(len(allowed), -1)
+    if base ** rows.shape[1] < 2**63:
+        return np.isin(_as_numbers(matrices, base), _as_numbers(rows, base))
+    wanted = {row.tobytes() for row in rows.astype(np.int8)}
+    return np.array([row.tobytes() in wanted for row in matrices], dtype=bool)
+
+
+def _distinct(rows: Matrices, base: int) -> Matrices:
+    """Each row once; all counts are below `base`."""
+    if base ** rows.shape[1] < 2**63:
+        return rows[np.unique(_as_numbers(rows, base), return_index=True)[1]]
+    return np.unique(rows, axis=0)
+
+
+def _as_numbers(rows: Matrices, base: int) -> Matrices:
+    """Each row of counts read as the digits of one number, since numbers are quick to sort."""
+    numbers: Matrices = rows @ (base ** np.arange(rows.shape[1], dtype=np.int64))
+    return numbers
 
 
 def _cp_sat(group: Group, goal: Goal, budget: float | None, seconds: float) -> Fraction:
@@ -367,7 +379,7 @@ def _count_constraints(model: cp_model.CpModel, group: Group, goal: Goal, x: dic
         cells, rows = [sum(count[t, m] for t in group.topics) for m in group.members], allowed.sum(axis=1)
     else:
         cells, rows = list(count.values()), allowed.reshape(len(allowed), -1)
-    rows = np.unique(rows, axis=0)
+    rows = _distinct(rows, len(group.lags) + 1)
     if len(rows) > MOST_ROWS:
         raise TooLarge
     variables = []

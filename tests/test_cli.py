@@ -1,6 +1,7 @@
 """The command as a user meets it: what it prints, where, and its exit status."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import highspy
 import pytest
 
 from evenlag.heuristics import HEURISTICS
-from tests.command import evenlag, refused
+from tests.command import evenlag, evenlag_alone, refused
 
 KIP_169 = {
     "group": "kip-169",
@@ -31,6 +32,25 @@ def kip_169(tmp_path: Path) -> Path:
     path = tmp_path / "kip-169.json"
     path.write_text(json.dumps(KIP_169))
     return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan",),
+        ("plan", "--json"),
+        ("plan", "--balance", "odd"),
+        ("plan", "--group", "other"),
+    ],
+)
+def test_a_process_of_its_own_says_the_same(kip_169: Path, words: tuple[str, ...]) -> None:
+    """Most tests run the command in theirs."""
+    verb, *options = words
+    alone, here = (run(verb, kip_169, *options) for run in (evenlag_alone, evenlag))
+    differs = re.compile(r'"seconds": [0-9.e-]+|[0-9.]+ s\b|(?<=Usage: ).*evenlag|(?<=Try \').*evenlag')
+    assert alone.returncode == here.returncode
+    assert differs.sub("", alone.stdout) == differs.sub("", here.stdout)
+    assert differs.sub("", alone.stderr) == differs.sub("", here.stderr)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +260,7 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     snapshot, out = Path(__file__).parent.parent / "examples" / "snapshot", tmp_path / "out"
     offsets, members = snapshot / "offsets.csv", snapshot / "members.csv"
     words = ["audit", "--offsets", offsets, "--members", members, "--out", out, "--group-time-limit", 0.2]
-    done = evenlag(*words, "--json")
+    done = evenlag_alone(*words, "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     summary = report["summary"]
@@ -249,10 +269,11 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert sum(summary["statuses"].values()) == len({row["group"] for row in report["groups"]}) == 8
     assert set(HEURISTICS) < set(report["strategies"])
     assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects", "summary"]
-    refused(evenlag(*words), str(out))
-    assert evenlag(*words, "--threads", 2).returncode == 2
+    refused(evenlag_alone(*words), str(out))
+    assert evenlag_alone(*words, "--threads", 2).returncode == 2
 
 
+@pytest.mark.slow
 def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
     week = Path(__file__).parent.parent / "examples" / "synthetic_week.py"
     subprocess.run([sys.executable, week, tmp_path, "--days", "0.6"], check=True)

@@ -121,6 +121,7 @@ PLAIN: Row = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PARTITION_ROWS, max_size=30), st.lists(MEMBER_ROWS, max_size=12), st.randoms(), st.integers(1, 9))
 def test_groups_are_what_their_rows_say(

@@ -1,35 +1,37 @@
 """README and docs do not lie: their commands run, their links lead somewhere (Python examples are run as doctests)."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.consoles import ROOT, consoles, printed, without_times
+
 README = (ROOT / "README.md").read_text()
-
-
-def consoles() -> list[tuple[str, str]]:
-    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
-    return [(command, said) for block in blocks for command, said in re.findall(r"\$ (.+)\n((?:[^$].*\n)*)", block)]
+PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]
 
 
 def test_there_are_examples() -> None:
-    assert consoles()
+    assert consoles("README.md")
+    assert len(consoles("docs/tutorial.md")) >= 4
     assert ">>> " in README
 
 
-@pytest.mark.parametrize(("command", "said"), consoles())
+@pytest.mark.parametrize(("command", "said"), consoles("README.md"))
 def test_commands_print_what_the_readme_shows(command: str, said: str) -> None:
-    name, *words = command.split()
-    assert name == "evenlag"
-    done = subprocess.run(
-        [sys.executable, "-m", "evenlag", *words], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    output = printed(command)
     for line in said.splitlines():
-        assert line in done.stdout
+        assert line in output
+
+
+@pytest.mark.parametrize(("command", "said"), consoles("docs/tutorial.md"))
+def test_commands_print_what_the_tutorial_shows(command: str, said: str) -> None:
+    assert without_times(printed(command)).splitlines() == without_times(said.rstrip()).splitlines()
+
+
+def test_the_tutorial_shows_its_example() -> None:
+    lines = (ROOT / "examples/billing.txt").read_text().splitlines()
+    shown = re.findall(r"```text\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.DOTALL)[0].splitlines()
+    assert [line for line in shown if line != "…"] == [line for line in lines if line in shown and line]
 
 
 def test_make_targets_in_the_readme_exist() -> None:
@@ -38,9 +40,7 @@ def test_make_targets_in_the_readme_exist() -> None:
         assert target in targets
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))]
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise, product
 from random import Random
 from typing import Any
@@ -117,14 +117,17 @@ def wanted(rule: CountRule) -> tuple[Number, Number]:
     return window.min_load_ub, window.max_load_lb
 
 
+grouped = lru_cache(maxsize=4)(Group)  # many plans of one problem are asked for
+
+
 def loads_of(plan: Plan) -> list[Fraction]:
     """Load per weight of the members that take part, weights with mean 1."""
-    group = Group(plan.problem)
-    loads = dict.fromkeys(group.active, Fraction(0))
+    group = grouped(plan.problem)
+    loads = dict.fromkeys(group.active, 0)
     for p, m in enumerate(plan.member_of.tolist()):
         if m != NOBODY:
-            loads[m] += group.lags[p] / group.weights[m]
-    return list(loads.values())
+            loads[m] += group.lags[p]
+    return [load / group.weights[m] for m, load in loads.items()]
 
 
 def feasible_plans(rule: CountRule) -> list[Plan]:
@@ -330,6 +333,7 @@ def assert_best(proof: Proof, rule: CountRule, best: int) -> None:
     assert proof.stopped == "proof"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [set_partitioning.MOST_LABELS, 0])
 @pytest.mark.parametrize("seed", seeds(40))
 def test_the_best_partitioning_settles_the_optimum(seed: int, labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,12 +362,13 @@ def test_set_partitioning_says_what_ended_it(
     limits: Limits | None, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(set_partitioning, "MOST_LABELS", 0)  # so CP-SAT chooses, if it may
-    rule = count_rule(group_of({"t": lags_of(Random(1), 32, "wide")}, 8), "group")
-    proof = best_partitioning(rule, load_bounds(rule), 2_000, limits, lambda: False)
+    rule = count_rule(group_of({"t": lags_of(Random(1), 40, "wide")}, 10), "group")
+    proof = best_partitioning(rule, load_bounds(rule), 200, limits, lambda: False)
     assert proof.stopped == ended
-    assert proof.bound < 2_000
+    assert proof.bound < 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(300))
 def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> None:
     random = Random(seed)
@@ -377,6 +382,7 @@ def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> 
         assert not any("discarded" in warning for warning in result.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["giant", "near-giants", "tailed", "zeros", "wide"])
 @pytest.mark.parametrize("seed", seeds(3))
 def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
@@ -399,6 +405,7 @@ def test_set_partitioning_beside_oversized_partitions_needs_no_solver(seed: int)
     assert_best(proof, rule, proof.bound)
 
 
+@pytest.mark.slow
 def test_set_partitioning_that_is_stopped_proves_no_more_than_it_saw() -> None:
     random = Random(1)
     problem = group_of({"t": lags_of(random, 18, "wide")}, 6)
@@ -462,6 +469,7 @@ def farthest_outside(plan: Plan, window: tuple[Number, Number]) -> Number:
     return max(outside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [equalize, pairs_alone])
 @pytest.mark.parametrize("seed", seeds(120))
 def test_equalizing_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
@@ -523,6 +531,7 @@ def three_way_alone(
     return Plan(plan.problem, state.member_of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [equalize, pairs_alone, three_way_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
 @pytest.mark.parametrize("seed", seeds(25))
@@ -537,6 +546,7 @@ def test_equalizing_of_few_each_keeps_to_what_restricts_them(
         assert farthest_outside(plan, window) <= farthest_outside(start, window)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", [equalize, pairs_alone])
 @pytest.mark.parametrize("seed", seeds(12))
 def test_equalizing_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
@@ -591,6 +601,7 @@ def test_equalizing_reaches_the_window_where_there_is_much_to_choose_from(seed: 
     assert start.spread > plan.spread == (sum(lags["t"]) % 6 > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(80))
 def test_relocations_fall_within_their_moves(seed: int) -> None:
     problem, rule, random = searched_case(seed)
@@ -654,6 +665,7 @@ def assert_window_holds(rule: CountRule, plans: list[Plan]) -> LoadBounds:
     return window
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVOKING)
 @pytest.mark.parametrize("balance", BALANCES)
 def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: str) -> None:
@@ -694,11 +706,26 @@ def tiny_plans(seed: int) -> list[Plan]:
     return feasible_plans(tiny_case(seed)[1])
 
 
-@pytest.mark.parametrize("seed", seeds(120))
+@cache
+def tiny_loads(seed: int) -> list[tuple[int, Fraction, Fraction]]:
+    """Moves, greatest and smallest load of each plan."""
+    return [(plan.moves, max(loads), min(loads)) for plan in tiny_plans(seed) for loads in [loads_of(plan)]]
+
+
+def tiny_groups(count: int) -> list[Any]:
+    """Seeds of tiny groups; the tests of one run in one process, since they share its plans."""
+    return [
+        pytest.param(seed, marks=[pytest.mark.slow, pytest.mark.xdist_group(f"tiny group {seed}")])
+        for seed in seeds(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", tiny_groups(120))
 def test_no_plan_lies_inside_the_window(seed: int) -> None:
     assert_window_holds(tiny_case(seed)[1], tiny_plans(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> None:
     random = Random(seed)
@@ -714,7 +741,7 @@ def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> 
             assert bound <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
 
 
-@pytest.mark.parametrize("seed", seeds(110))
+@pytest.mark.parametrize("seed", tiny_groups(110))
 def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
     problem, rule = tiny_case(seed)
     if not (problem.owner != NOBODY).any():
@@ -724,11 +751,8 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
     most = max(plan.moves for plan in tiny_plans(seed))
     for spread in (True, False):
         least = {  # of plans with so many moves
-            moves: min(
-                max(loads) - (min(loads) if spread else 0)
-                for loads in (loads_of(plan) for plan in tiny_plans(seed) if plan.moves == moves)
-            )
-            for moves in {plan.moves for plan in tiny_plans(seed)}
+            moves: min(high - (low if spread else 0) for count, high, low in tiny_loads(seed) if count == moves)
+            for moves in {count for count, _, _ in tiny_loads(seed)}
         }
         bound = MoveBound(rule, load_bounds(rule), fewest, spread=spread)
         bases = [bound.base(moves) for moves in range(fewest, most + 1)]
@@ -746,7 +770,7 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
                 assert bound.objective(price, budget, evaluations=3) <= best, (price, budget)
 
 
-@pytest.mark.parametrize("seed", seeds(200))
+@pytest.mark.parametrize("seed", tiny_groups(200))
 def test_reduced_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
     problem, rule = tiny_case(seed)
     random = Random(seed)
@@ -818,6 +842,7 @@ def test_at_most_two_each_are_solved(seed: int, kind: str) -> None:
     assert (result.status, result.spread) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAGS)
 @pytest.mark.parametrize(("partitions", "members"), [(31, 40), (80, 40)])
 def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, members: int, kind: str) -> None:
@@ -831,6 +856,7 @@ def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, mem
     assert (min(loads), max(loads)) == (min(pairs), max(pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "members"), [(60, 12), (103, 17), (150, 30), (200, 20), (312, 60), (400, 80)])
 @pytest.mark.parametrize("seed", range(2))
 def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int) -> None:
@@ -842,6 +868,7 @@ def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int)
     assert result.spread == (sum(loads) % members > 0)  # no plan can do better
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1, 10**15, HUGE])
 @pytest.mark.parametrize(("partitions", "members"), [(7, 3), (60, 12), (61, 12), (5, 9), (400, 80)])
 def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: int, lag: int) -> None:
@@ -884,6 +911,7 @@ def group_of_three_topics(seed: int) -> evenlag.Problem:
     return group_of({name: lags_of(random, 17, "tailed") for name in ("t", "u", "v")}, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
 def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.Problem]) -> None:
     problem = make(5)
@@ -895,6 +923,7 @@ def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.P
     assert first.stopped_by != "time"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.01, 0.3, 3])
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
 def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Problem], gap: float) -> None:
@@ -910,6 +939,7 @@ def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Prob
 # ---- the frontier ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_curve_after_a_member_left(seed: int) -> None:
     random = Random(seed)

@@ -73,6 +73,7 @@ def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objecti
             return problem, parameters, rule, goal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(300))
 def test_the_best_plan_is_the_optimum(seed: int) -> None:
     problem, parameters, rule, goal = case(seed)
@@ -85,6 +86,7 @@ def test_the_best_plan_is_the_optimum(seed: int) -> None:
         assert ask(rule, goal, least, best) == Proof(None, best, "proof")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["spread", "makespan"])
 @pytest.mark.parametrize("seed", seeds(80))
 def test_what_is_not_worth_a_move_is_never_in_the_optimum(seed: int, objective: str) -> None:
@@ -102,6 +104,7 @@ def test_what_is_not_worth_a_move_is_never_in_the_optimum(seed: int, objective: 
     assert ask(rule, goal, 0, best) == Proof(None, best, "proof")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_where_it_ends_early_the_bound_is_true(seed: int) -> None:
     problem, parameters, rule, goal = case(seed)
@@ -152,6 +155,7 @@ def test_it_applies_only_where_loads_counts_and_moves_are_all_there_is() -> None
     assert not possible(lags={"t": [1] * 126, "u": [1, 1, 1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
 def test_solve_with_it_finds_the_optimum(seed: int) -> None:
     problem, parameters, *_ = case(1000 + seed)

@@ -67,7 +67,7 @@ class FleetReport:
         statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
         head = Text(f"{sum(summary.statuses.values()):,} groups: {statuses}", style="bold")
         rows = f"{summary.rows:,} rows = {summary.plans:,} planned + {summary.rejects:,} rejected"
-        head.append(f"\n{rows}, in {summary.seconds:.1f} s", style="not bold")
+        head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
         notes += [
             Text(f"note: {note.count:,} {note.text} ({note.groups:,} groups)", style="yellow") for note in summary.notes
@@ -117,7 +117,7 @@ def audit_fleet(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> FleetReport:
-    """Plan and audit a fleet on local Spark; parameters are those of `evenlag.pipeline.run`."""
+    """Plan and audit a fleet on Spark; parameters are those of `evenlag.pipeline.run`."""
     spark = local_session()
     if is_topic(offsets) or is_topic(members or ""):
         add_connector(spark)
@@ -127,7 +127,7 @@ def audit_fleet(
 
 
 def stream_fleet(topic: str, out: Path, **parameters: Any) -> None:
-    """Plan and audit a stream of snapshots on local Spark; parameters are those of `evenlag.pipeline.stream`."""
+    """Plan and audit a stream of snapshots on Spark; parameters are those of `evenlag.pipeline.stream`."""
     spark = local_session()
     add_connector(spark)
     stream(spark, topic, out=out, **parameters)

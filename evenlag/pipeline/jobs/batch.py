@@ -59,6 +59,8 @@ class RunReport:
     notes : tuple of Note
         Clamped commits, dropped owners and the like, the most frequent first.
     seconds : float
+    master : str
+        Spark's name for where the work was done, such as `local[*]` or `spark://host:7077`.
     """
 
     rows: int
@@ -70,6 +72,7 @@ class RunReport:
     errors: tuple[str, ...]
     notes: tuple[Note, ...]
     seconds: float
+    master: str
 
 
 def run(
@@ -162,6 +165,7 @@ def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], star
         errors=tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect()),
         notes=_notes(solved),
         seconds=time.monotonic() - started,
+        master=str(solved.sparkSession.sparkContext.master),
     )
 
 

@@ -52,7 +52,7 @@ def _entries(offsets: Any, auto_offset_reset: str) -> Iterator[tuple[Partition, 
         return
     for name, value in offsets.items():
         if isinstance(value, Mapping):
-            yield from ((key := _partition(name, each), *_pair(key, pair)) for each, pair in value.items())
+            yield from ((key := _partition(name, number), *_pair(key, pair)) for number, pair in value.items())
         elif isinstance(name, tuple) and len(name) == 2:
             yield (key := _partition(*name)), *_pair(key, value)
         else:

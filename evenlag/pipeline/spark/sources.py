@@ -69,8 +69,8 @@ def _format(path: str | Path, files: list[str] | None) -> str:
     parts = [PurePosixPath(file) for file in files if not PurePosixPath(file).name.startswith(("_", "."))]
     forms = {FORMATS.get(_suffix(part), "") for part in parts}
     if len(forms) != 1 or "" in forms:
-        found = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
-        raise SourceError(f"{path}: files of one format are needed ({', '.join(FORMATS)}), not {found}")
+        suffixes = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
+        raise SourceError(f"{path}: files of one format are needed ({', '.join(FORMATS)}), not {suffixes}")
     return forms.pop()
 
 

@@ -1,0 +1,53 @@
+"""The `console` blocks of the docs: commands of evenlag and what they print.
+
+`python -m tests.consoles docs/tutorial.md` runs them and writes their output into the page anew.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+COMMAND = re.compile(r"\$ (.+)\n((?:[^$].*\n|\n)*)")
+SECONDS = re.compile(r"\d+\.\d+ s\b")
+
+
+def consoles(page: str) -> list[tuple[str, str]]:
+    """Return each command of a page with what the page says that it prints."""
+    blocks = BLOCK.findall((ROOT / page).read_text())
+    return [command for block in blocks for command in COMMAND.findall(block)]
+
+
+def printed(command: str) -> str:
+    """Run a command in the root of the repository; spaces at the ends of lines are nobody's business."""
+    name, *words = command.split()
+    assert name == "evenlag"
+    done = subprocess.run(
+        [sys.executable, "-m", "evenlag", *words],
+        cwd=ROOT, env=os.environ | {"COLUMNS": "110"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines()) + "\n"
+
+
+def without_times(text: str) -> str:
+    """Return a text in which every time is the same."""
+    return SECONDS.sub("… s", text)
+
+
+def renew(page: str) -> None:
+    """Write what the commands of a page print now into the page."""
+
+    def anew(block: re.Match[str]) -> str:
+        commands = [told[0] for told in COMMAND.findall(block[1])]
+        return "```console\n" + "".join(f"$ {command}\n{printed(command)}" for command in commands) + "```"
+
+    path = ROOT / page
+    path.write_text(BLOCK.sub(anew, path.read_text()))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        renew(name)
