@@ -1,17 +1,22 @@
-"""Hook of mkdocs: files of the repository that are pages of the site too, and links that lead to them.
+"""Hook of mkdocs: the pages of the site that do not stand in docs/, and links that lead from one to another.
 
-The pages are written once, to be read in a clone: README.md is the site's home, and `../examples/…` leads to a file.
+Every text is written once, to be read in a clone: README.md is the site's home, links to code name a file. The page of
+commands is made from the command itself.
 """
 
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
+import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+COMMANDS = ("evenlag.cli.commands", "commands")  # module and name of the group of commands
 ROOT = Path(__file__).parent.parent
 PAGES = {
     "README.md": "index.md",
@@ -19,15 +24,16 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/snapshot/README.md": "examples/snapshot.md",
 }
-HOMES = {page: source for source, page in PAGES.items()}
+HOMES = {page: source for source, page in PAGES.items()} | {"examples/snapshot.md": "evenlag/examples/README.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that stand outside docs/."""
+    """Add the pages that do not stand in docs/."""
     for source, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+    files.append(File.generated(config, "reference/commands.md", content="\n".join(commands_page())))
     return files
 
 
@@ -50,3 +56,27 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     parts = FENCE.split(markdown)
     return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in parts)
+
+
+def commands_page() -> Iterator[str]:
+    """Yield the lines of the page of commands, from the help that the command prints."""
+    module, name = COMMANDS
+    group = getattr(import_module(module), name)
+    above = click.Context(group, info_name="evenlag")
+    yield from ["# Commands", "", "What `evenlag COMMAND --help` prints. Exit status: 0 done; 1 the input is wrong or no"]
+    yield from ["plan is feasible, in one line that names the place; 2 the command is wrong.", ""]
+    for command_name in group.list_commands(above):
+        command = group.get_command(above, command_name)
+        context = click.Context(command, info_name=command_name, parent=above)
+        yield from [f"## {command_name}", "", literal(command.help or ""), ""]
+        yield from ["```sh", command.get_usage(context).removeprefix("Usage: "), "```", ""]
+        for option in command.get_params(context):
+            if record := option.get_help_record(context):
+                yield from [f"`{record[0]}`", f":   {literal(record[1])}", ""]
+
+
+def literal(text: str) -> str:
+    """Return a help text as Markdown that shows it as it is: options as code, the default apart."""
+    text = " ".join(text.replace("<", "&lt;").replace("[", r"\[").split())
+    text = re.sub(r"(?<![\w-])(--[a-z-]+)", r"`\1`", text)
+    return re.sub(r"\\\[([^\]]*)\]$", r"*(\1)*", text) or "–"
