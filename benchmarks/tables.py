@@ -8,6 +8,7 @@ from typing import Any
 
 import numberpartitioning
 
+from benchmarks.ablation import ablation
 from benchmarks.assignors import assignors
 from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
@@ -178,4 +179,17 @@ def without_counts(seed: int) -> Iterator[str]:
             yield f"| {kind} | {partitions} × {members} | {theirs} | {result.gap:.1e} | {result.status} |"
 
 
-TABLES = (grid, heuristics, scale, rules, frontiers, budgets, without_counts, assignors, packing, fleet, transport)
+TABLES = (
+    grid,
+    heuristics,
+    scale,
+    rules,
+    frontiers,
+    budgets,
+    without_counts,
+    ablation,
+    assignors,
+    packing,
+    fleet,
+    transport,
+)

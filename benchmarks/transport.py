@@ -11,7 +11,8 @@ from pyspark.sql import functions as sf
 from benchmarks.fleet import CORES, GROUPS, MEMBERS, PARTITIONS
 from evenlag.pipeline import local_session
 from evenlag.pipeline.columns.checks import check_members, check_offsets, typed_members, typed_offsets
-from evenlag.pipeline.jobs.calls import group_rows, unweighed
+from evenlag.pipeline.columns.task_rows import task_rows
+from evenlag.pipeline.spark.batches import filled_by_rows
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tasks.group import OFFSETS
 from evenlag.pipeline.tasks.worker import forget_archives
@@ -40,8 +41,8 @@ def transport(seed: int) -> Iterator[str]:
         sf.concat(sf.lit("consumer-"), sf.expr(f"id % {MEMBERS}")).alias("consumer_id"),
     )
     members = offsets.filter(f"partition < {MEMBERS}").select(*KEY, "consumer_id")
-    as_rows = group_rows(typed_offsets(offsets), typed_members(members)).repartition(TASKS, "group")
-    with unweighed(spark.sparkContext):
+    as_rows = task_rows(typed_offsets(offsets), typed_members(members)).repartition(TASKS, "group")
+    with filled_by_rows(spark.sparkContext):
         plain = seconds(as_rows)
     weighed, gathered = seconds(as_rows), seconds(gathered_rows(offsets, members))
     yield "| transport | seconds | × |"

@@ -1,6 +1,12 @@
-"""evenlag: provably good partition assignments for Kafka consumer groups that lag unevenly."""
+"""evenlag: provably good partition assignments for Kafka consumer groups that lag unevenly.
 
+`evenlag.pipeline` and `evenlag.live` are imported when they are asked for, and Spark and Kafka's client only by what
+needs them.
+"""
+
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from evenlag import compare, heuristics
 from evenlag.model.phases import Phase, Rebalance, rebalance
@@ -9,5 +15,34 @@ from evenlag.model.problem import Problem
 from evenlag.model.result import Result
 from evenlag.solve import solve
 
+if TYPE_CHECKING:
+    from evenlag import live, pipeline
+
 __version__ = version("evenlag")
-__all__ = ["Phase", "Plan", "Problem", "Rebalance", "Result", "compare", "heuristics", "rebalance", "solve"]
+__all__ = [
+    "Phase",
+    "Plan",
+    "Problem",
+    "Rebalance",
+    "Result",
+    "compare",
+    "heuristics",
+    "live",
+    "pipeline",
+    "rebalance",
+    "solve",
+]
+
+_LAZY = ("live", "pipeline")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if not TYPE_CHECKING:  # to a type checker every name would be there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LAZY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module(f"{__name__}.{name}")

@@ -21,9 +21,5 @@ class SourceError(EvenlagError):
     """A file, table or broker could not be read or written: the message names it."""
 
 
-class BackendError(EvenlagError):
-    """A MIP backend died, hung or returned something that is no solution."""
-
-
 class UserDataError(EvenlagError, ValueError):
     """What a member sent, or should send, to the leader is no such message: the message names the byte or value."""

@@ -16,7 +16,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-COMMANDS = ("evenlag.cli.commands", "commands")  # module and name of the group of commands
+COMMANDS = ("evenlag.cli.app", "evenlag")  # module and name of the group of commands
 ROOT = Path(__file__).parent.parent
 PAGES = {
     "README.md": "index.md",

@@ -1,19 +1,37 @@
-"""The command as a user runs it, in a process of its own."""
+"""The command as a user meets it: what it prints, where, and its exit status."""
 
+import io
 import os
 import subprocess
 import sys
-from pathlib import Path
+from contextlib import redirect_stderr, redirect_stdout
+from unittest import mock
+
+Done = subprocess.CompletedProcess[str]
 
 
-def evenlag(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `evenlag` with these words, in a terminal of the usual width."""
+def evenlag(*words: object) -> Done:
+    """Run `evenlag` with these words, in this process: to start another takes longer than most commands."""
+    from evenlag.cli import main
+
+    command = ["evenlag", *map(str, words)]
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with mock.patch.object(sys, "argv", command), redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return Done(command, status, out.getvalue(), err.getvalue())
+
+
+def evenlag_alone(*words: object) -> Done:
+    """Run `evenlag` with these words as a user does, in a process of its own."""
     command = [sys.executable, "-m", "evenlag", *map(str, words)]
     env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, check=False)
 
 
-def refused(done: subprocess.CompletedProcess[str], expected: str) -> None:
+def refused(done: Done, expected: str) -> None:
     """Assert that a command ended as an input error does: one line on stderr that says `expected`."""
     assert done.returncode == 1, done
     assert done.stdout == ""

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
+os.environ.pop("COLUMNS", None)  # of the terminal, which must not change what the command prints
+
+SHARED = {"spark", "broker"}  # fixtures that take long to start
+
 
 @pytest.fixture(scope="session")
 def broker() -> "Iterator[Broker]":
@@ -21,6 +26,14 @@ def broker() -> "Iterator[Broker]":
 
     with running_broker() as running:
         yield running
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Processes side by side start Spark and the broker once: one process runs all tests that share them."""
+    for item in items:
+        if SHARED & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("spark and broker"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

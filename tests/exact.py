@@ -2,6 +2,7 @@
 
 Which counts a balance allows is read off the list of all count matrices, by definition. The optimum comes from all
 assignments (`exhaustive`) or, for larger groups, from CP-SAT over the list of allowed count matrices (`by_cp_sat`).
+Both leave out what is the same but for the names of members that nothing tells apart.
 """
 
 import math
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,17 @@ class Group:
         for topic, pin in zip(self.topic_of, self.pin, strict=True):
             if pin is not None:
                 self.pinned[topic, pin] += 1
+
+    @cached_property
+    def alike(self) -> list[list[int]]:
+        """Members that nothing tells apart: to exchange all that two of them hold changes no figure and no rule."""
+        told = {*self.owner, *self.pin}
+        kinds: dict[Any, list[int]] = {}
+        for m in self.active:
+            if m not in told:
+                subscribed = tuple(self.problem.subscribed[:, m].tolist())
+                kinds.setdefault((subscribed, self.caps[m], self.problem.weights[m]), []).append(m)
+        return list(kinds.values())
 
     def _options(self, p: int) -> list[int]:
         pin = self.pin[p]
@@ -231,20 +243,17 @@ class Optimum:
     fewest_moves: int
 
 
-def exhaustive(problem: Problem, goal: Goal) -> Optimum:
-    """Look at every assignment."""
+def exhaustive(problem: Problem, goal: Goal, *, alike: bool = True) -> Optimum:
+    """Look at every assignment; of members that are alike, at one of those that differ by their names alone."""
     group = Group(problem)
-    options = [group.options[p] for p in group.assignable]
-    if math.prod(len(o) for o in options) > MOST_ASSIGNMENTS:
-        raise TooLarge
-    plans = np.array(list(product(*options)), dtype=np.int8).reshape(-1, len(options))
+    plans = _assignments(group, group.alike if alike else [])
     cells = [
         (plans[:, [group.topic_of[p] == t for p in group.assignable]] == m).sum(axis=1)
         for t in group.topics
         for m in group.members
     ]
     matrices = np.stack(cells, axis=1).astype(np.int8)
-    plans, matrices = _of_rows(plans, matrices, group.allowed_counts(goal.balance, goal.slack))
+    plans = plans[_are_among(matrices, group.allowed_counts(goal.balance, goal.slack), plans.shape[1] + 1)]
     owner = np.array([-1 if group.owner[p] is None else group.owner[p] for p in group.assignable])
     moves = ((owner >= 0) & (plans != owner)).sum(axis=1)
     fewest = int(moves.min())
@@ -289,11 +298,39 @@ def _factors(group: Group) -> tuple[list[int], Fraction]:
     return [int(common / w) for w in group.weights], Fraction(1, common)
 
 
-def _of_rows(plans: Matrices, matrices: Matrices, allowed: Matrices) -> tuple[Matrices, Matrices]:
-    wanted = {row.tobytes() for row in allowed.reshape(len(allowed), -1).astype(np.int8)}
-    unique, inverse = np.unique(matrices, axis=0, return_inverse=True)
-    kept = np.array([row.tobytes() in wanted for row in unique])[inverse.ravel()]
-    return plans[kept], matrices[kept]
+def _assignments(group: Group, alike: list[list[int]]) -> Matrices:
+    """Every assignment, a row each, in which members that are alike get their first partition in order."""
+    before = {m: earlier for these in alike for earlier, m in pairwise(these)}
+    plans = np.zeros((1, 0), dtype=np.int8)
+    for p in group.assignable:
+        taken = [(plans[(plans == before[m]).any(axis=1)] if m in before else plans, m) for m in group.options[p]]
+        if sum(len(rows) for rows, _ in taken) > MOST_ASSIGNMENTS:
+            raise TooLarge
+        longer = [np.column_stack([rows, np.full(len(rows), m, dtype=np.int8)]) for rows, m in taken]
+        plans = np.concatenate([np.zeros((0, plans.shape[1] + 1), dtype=np.int8), *longer])
+    return plans
+
+
+def _are_among(matrices: Matrices, allowed: Matrices, base: int) -> Matrices:
+    """Whether each row is one of the count matrices; all counts are below `base`."""
+    rows = allowed.reshape(len(allowed), -1)
+    if base ** rows.shape[1] < 2**63:
+        return np.isin(_as_numbers(matrices, base), _as_numbers(rows, base))
+    wanted = {row.tobytes() for row in rows.astype(np.int8)}
+    return np.array([row.tobytes() in wanted for row in matrices], dtype=bool)
+
+
+def _distinct(rows: Matrices, base: int) -> Matrices:
+    """Each row once; all counts are below `base`."""
+    if base ** rows.shape[1] < 2**63:
+        return rows[np.unique(_as_numbers(rows, base), return_index=True)[1]]
+    return np.unique(rows, axis=0)
+
+
+def _as_numbers(rows: Matrices, base: int) -> Matrices:
+    """Each row of counts read as the digits of one number, since numbers are quick to sort."""
+    numbers: Matrices = rows @ (base ** np.arange(rows.shape[1], dtype=np.int64))
+    return numbers
 
 
 def _cp_sat(group: Group, goal: Goal, budget: float | None, seconds: float) -> Fraction:
@@ -312,10 +349,15 @@ def _cp_sat(group: Group, goal: Goal, budget: float | None, seconds: float) -> F
     factors, unit = _factors(group)
     most = sum(group.lags) * max(factors)
     high, low = model.new_int_var(0, most, ""), model.new_int_var(0, most, "")
+    load = {
+        m: sum(factors[m] * group.lags[p] * var for (p, member), var in x.items() if member == m) for m in group.active
+    }
     for m in group.active:
-        load = sum(factors[m] * group.lags[p] * var for (p, member), var in x.items() if member == m)
-        model.add(high >= load)
-        model.add(low <= load)
+        model.add(high >= load[m])
+        model.add(low <= load[m])
+    for these in group.alike:
+        for one, other in pairwise(these):
+            model.add(load[one] >= load[other])
     price = group.price(goal.stickiness) / unit
     scale = price.denominator
     model.minimize(scale * (high - (low if goal.objective == "spread" else 0)) + int(price * scale) * moves)
@@ -337,7 +379,7 @@ def _count_constraints(model: cp_model.CpModel, group: Group, goal: Goal, x: dic
         cells, rows = [sum(count[t, m] for t in group.topics) for m in group.members], allowed.sum(axis=1)
     else:
         cells, rows = list(count.values()), allowed.reshape(len(allowed), -1)
-    rows = np.unique(rows, axis=0)
+    rows = _distinct(rows, len(group.lags) + 1)
     if len(rows) > MOST_ROWS:
         raise TooLarge
     variables = []

@@ -41,10 +41,12 @@ def random_document(
     topics: int = 3,
     plain: bool = False,
     owners: bool = True,
+    empty_topics: bool = False,
 ) -> dict[str, Any]:
     """A problem document of at most so many partitions, members and topics.
 
-    `plain` leaves out mixed subscriptions, weights, pins and caps.
+    `plain` leaves out mixed subscriptions, weights, pins and caps; with `empty_topics` it often has topics without
+    partitions, and now and then no others.
     """
     kind = random.choice(LAG_KINDS)
     total = random.randint(1, partitions)
@@ -62,6 +64,8 @@ def random_document(
         _own(random, every, entries)
     if not plain and random.random() < 0.3:
         document["pins"] = _pins(random, every, entries)
+    if empty_topics and random.random() < 0.7:
+        _empty(random, document)
     return document
 
 
@@ -120,6 +124,19 @@ def _spice(random: Random, topics: Sequence[str], entries: dict[str, Any], parti
         for entry in entries.values():
             if random.random() < 0.6:
                 entry["max_partitions"] = random.choice([0, 1, fair, fair, fair + 1, fair + 2])
+
+
+def _empty(random: Random, document: dict[str, Any]) -> None:
+    """Add topics without partitions, with some members subscribed to them; now and then empty the others too."""
+    if random.random() < 0.1:
+        document["topics"] = {topic: [] for topic in document["topics"] if random.random() < 0.5}
+        document.pop("pins", None)
+    for i in range(random.randint(1, 3)):
+        name = random.choice([f"a{i}", f"t0{i}", f"u{i}"])  # before, between and behind the others
+        document["topics"][name] = random.choice([[], {}])
+        for entry in document["members"].values():
+            if random.random() < 0.5:
+                entry["topics"] = [*entry["topics"], name]
 
 
 def _own(random: Random, partitions: list[list[Any]], entries: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import evenlag
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models
+from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
 from evenlag.model.balance import count_rule
 from evenlag.model.formulation import Mip, formulate
 from evenlag.model.objective import resolve_objective
@@ -59,6 +59,7 @@ def objective(problem: evenlag.Problem, goal: Goal, member_of: NDArray[Any]) -> 
     return assess(problem, Plan(problem, member_of).assignment, goal).objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("seed", seeds(60))
 def test_every_backend_proves_the_optimum(seed: int, name: str) -> None:
@@ -94,6 +95,7 @@ def test_no_bound_passes_the_optimum_through_rounding(lags: list[int], name: str
     assert outcome.bound is None or mip.in_messages(outcome.bound) <= exhaustive(problem, goal).objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BACKENDS)
 def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
     """Stopped by its work limit, a backend has only a bound of the search so far."""
@@ -106,6 +108,7 @@ def test_no_bound_passes_the_optimum_when_stopped(name: str) -> None:
             assert mip.in_messages(outcome.bound) <= wanted
 
 
+@cache
 def hard_case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
     random = Random(seed)
     lags = [random.randint(10**3, 10**6) for _ in range(10)]
@@ -113,6 +116,35 @@ def hard_case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
     problem = evenlag.Problem.from_lags({"t": lags}, members, weights={"a": 1, "b": 3, "c": 0.7})
     goal = Goal(stickiness=0)
     return problem, goal, exhaustive(problem, goal).objective
+
+
+# Limits, and what must end a search that proves nothing within them.
+ENDED = {
+    "the wall clock alone": (Limits(0.6), "time"),
+    "the wall clock before the work limit": (Limits(0.6, work=1_000.0), "time"),
+    "the work limit": (Limits(ROOM, work=0.002), "work"),
+}
+
+
+@pytest.mark.parametrize("case", ENDED)
+@pytest.mark.parametrize("name", BACKENDS)
+def test_every_backend_says_what_ended_it(name: str, case: str) -> None:
+    limits, ended = ENDED[case]
+    outcome = run(name, program(unsettled(), Goal(stickiness=0)), limits)
+    assert (outcome.stopped, outcome.failure) == (ended, None)
+
+
+def test_a_clock_that_ends_cbc_before_its_search_is_no_work_limit() -> None:
+    """In presolve CBC does not say that its time is up."""
+    problem = evenlag.Problem.from_lags({"t": list(range(1, 201))}, {f"c{i}": ["t"] for i in range(20)})
+    assert run("cbc", program(problem, Goal(stickiness=0)), Limits(0.01, work=1_000.0)).stopped == "time"
+
+
+def test_a_status_that_highs_should_not_end_with_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda _: highspy.HighsModelStatus.kMemoryLimit)
+    outcome = run("highs", program(unsettled(), Goal(stickiness=0)), Limits(0.3))
+    assert outcome.stopped == "failed"
+    assert "emory" in str(outcome.failure)
 
 
 # ---- the program as a file -------------------------------------------------------------------------------------
@@ -225,6 +257,23 @@ def unsettled(seed: int = 1) -> evenlag.Problem:
     return evenlag.Problem.from_lags({"t": lags}, {f"c{i}": ["t"] for i in range(5)})
 
 
+@pytest.mark.parametrize("backend", [_hang, _rubbish_then_hang])
+def test_a_backend_that_had_to_be_ended_has_stopped_by_time(backend: Callable[..., Any]) -> None:
+    mip = program(unsettled(), Goal())
+    outcome = runner.run(backend, mip, None, Limits(0.3, work=0.1))
+    assert outcome.stopped == "time"
+    assert "did not stop" in str(outcome.failure)
+    assert (outcome.values is None) == (backend is _hang)
+
+
+@pytest.mark.parametrize("backend", [_exit, _raise, _kill, _nothing, _failure])
+def test_a_backend_that_dies_or_refuses_has_failed(backend: Callable[..., Any]) -> None:
+    outcome = runner.run(backend, program(unsettled(), Goal()), None, Limits(ROOM, work=0.1))
+    assert outcome.stopped == "failed"
+    assert outcome.failure
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_a_broken_backend_leaves_a_baseline(
@@ -243,6 +292,7 @@ def test_a_broken_backend_leaves_a_baseline(
     assert result.seconds < ROOM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BROKEN)
 def test_a_broken_backend_leaves_the_search_its_plan(
     backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
@@ -284,13 +334,14 @@ SIZES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
 @pytest.mark.parametrize("size", SIZES)
 def test_lags_of_every_size(size: str, method: str) -> None:
     lags, members = SIZES[size], {"a": ["t"], "b": ["t"], "c": ["t"]}
     problem = evenlag.Problem.from_lags({"t": lags}, members, owned={"a": [("t", 0), ("t", 1), ("t", 2), ("t", 3)]})
     for goal in (Goal(), Goal(stickiness=0), Goal("none", objective="makespan"), Goal(stickiness=FEWEST)):
-        result = evenlag.solve(problem, **vars(goal), method=method, time_limit=5)
+        result = evenlag.solve(problem, **vars(goal), method=method, time_limit=1 if method == "auto" else 5)
         figures = assess(problem, result.assignment, goal)
         wanted = exhaustive(problem, goal).objective
         assert (result.objective, result.spread) == (figures.objective, figures.spread)
@@ -303,12 +354,13 @@ def test_lags_of_every_size(size: str, method: str) -> None:
         assert not any("Error" in warning for warning in result.warnings), result.warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *BACKENDS])
 def test_huge_lags_with_weights(method: str) -> None:
     members = {"a": ["t"], "b": ["t"], "c": ["t"]}
     problem = evenlag.Problem.from_lags({"t": SIZES["near 2**62"]}, members, weights={"a": 3, "b": 0.7, "c": 1})
     goal = Goal(stickiness=0)
-    result = evenlag.solve(problem, **vars(goal), method=method, time_limit=5)
+    result = evenlag.solve(problem, **vars(goal), method=method, time_limit=1 if method == "auto" else 5)
     assert assess(problem, result.assignment, goal).objective == result.objective
     assert result.bound <= exhaustive(problem, goal).objective <= result.objective
 

@@ -85,12 +85,14 @@ def test_counts_lie_in_a_fixed_pair(seed: int) -> None:
         assert (totals.max(axis=0) - totals.min(axis=0)).max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("balance", ["both", "topic", "group"])
 def test_weights_of_one_topic(balance: str) -> None:
     result = evenlag.solve(weighted([100]), balance=balance, time_limit=2)
     assert result.counts == {"a": 90, "b": 9, "c": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("balance", ["both", "topic", "group"])
 def test_weights_of_twenty_topics(balance: str) -> None:
     problem = weighted([10] * 20)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker import Broker
-from tests.command import evenlag, refused
+from tests.command import evenlag_alone, refused
 from tests.traffic import create_topics, produce, running_group
 
 
@@ -26,8 +26,8 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
     ):
         first["a"].commit({("cli-classic", 0): 100})
         words = ("snapshot", "--bootstrap-server", broker.bootstrap, "--group", "cli-classic", "--group", "cli-kip-848")
-        done = evenlag(*words, "--out", tmp_path, "--json")
-        refused(evenlag(*words, "--group", "nobody", "--out", tmp_path / "other"), "nobody")
+        done = evenlag_alone(*words, "--out", tmp_path, "--json")
+        refused(evenlag_alone(*words, "--group", "nobody", "--out", tmp_path / "other"), "nobody")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert (said["groups"], said["partitions"], said["members"]) == (["cli-classic", "cli-kip-848"], 12, 5)
@@ -36,7 +36,7 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
     assert {row["lag"] for row in rows if (row["topic"], row["partition"]) == ("cli-classic", "0")} == {"800"}
     tables = (tmp_path / "offsets.csv", "--members", tmp_path / "members.csv", "--auto-offset-reset", "earliest")
     for group, lags, members in (("cli-classic", 900, 2), ("cli-kip-848", 1000, 3)):
-        result = json.loads(evenlag("plan", *tables, "--group", group, "--json").stdout)
+        result = json.loads(evenlag_alone("plan", *tables, "--group", group, "--json").stdout)
         assert (sum(result["loads"].values()), len(result["counts"])) == (lags, members)
         assert (result["status"], result["forced_moves"]) == ("OPTIMAL", 0)
     assert not (tmp_path / "other").exists()

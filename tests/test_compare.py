@@ -22,6 +22,7 @@ def group(seed: int, owned: bool = True) -> evenlag.Problem:
     return evenlag.Problem.from_lags(lags, members, owned=owners if owned else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_excess_is_measured_from_the_true_optimum_of_the_promised_balance(seed: int) -> None:
     problem = group(seed)
@@ -74,6 +75,7 @@ def test_a_group_without_members_is_empty() -> None:
     assert {row.status for row in rows} == {"EMPTY"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_frontier_points_are_optimal_for_their_moves(seed: int) -> None:
     problem = group(seed)

@@ -92,3 +92,31 @@ def test_both_methods_agree(seed: int) -> None:
             by_cp_sat(problem, goal)
     else:
         assert by_cp_sat(problem, goal) == wanted
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_names_of_members_that_are_alike_make_no_difference(seed: int) -> None:
+    random = Random(seed)
+    problem, goal = random_problem(random, partitions=7, plain=seed % 2 == 0), Goal(**random_parameters(random))
+    if not Group(problem).assignable:
+        return
+    try:
+        wanted = exhaustive(problem, goal, alike=False)
+    except Infeasible as error:
+        with pytest.raises(Infeasible, match=f"^{error}$"):
+            exhaustive(problem, goal)
+    else:
+        assert exhaustive(problem, goal) == wanted
+
+
+def test_which_members_are_alike() -> None:
+    members = {name: ["t"] for name in "abcdef"} | {"g": ["t", "u"], "h": ["u"]}
+    problem = Problem.from_lags(
+        {"t": [4, 3, 2, 1], "u": [1]},
+        members,
+        owned={"a": [("t", 0)]},
+        pins=[("t", 1, "b")],
+        weights={"c": 2},
+        max_partitions={"d": 1},
+    )
+    assert Group(problem).alike == [[2], [3], [4, 5], [6], [7]]

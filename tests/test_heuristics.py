@@ -273,6 +273,7 @@ def test_every_heuristic_promises_a_balance() -> None:
     assert set(PROMISED_BALANCE.values()) == {"topic", "group", "none"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HEURISTICS)
 @given(arguments=any_group)
 def test_plans_are_complete_and_valid(name: str, arguments: dict[str, Any]) -> None:
@@ -288,6 +289,7 @@ def test_plans_are_complete_and_valid(name: str, arguments: dict[str, Any]) -> N
         assert problem.subscribed[problem.topic_of[at], plan.member_of[at]].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVEN)
 @given(arguments=equal_groups)
 def test_promised_balance_with_equal_subscriptions(name: str, arguments: dict[str, Any]) -> None:
@@ -308,6 +310,7 @@ def test_weighted_sticky_fills_every_quota_of_a_single_topic(arguments: dict[str
         assert quota <= count <= quota + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HEURISTICS)
 @given(arguments=any_group, random=st.randoms(use_true_random=False))
 def test_order_of_the_input_does_not_matter(name: str, arguments: dict[str, Any], random: Any) -> None:
@@ -333,6 +336,7 @@ def test_pins_and_caps_are_ignored(name: str) -> None:
     assert assigned(name, ruled).assignment == assigned(name, Problem.from_lags(lags, members)).assignment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VALID)
 @given(arguments=arguments(equal=True, weighted=True))
 def test_weights_are_ignored_by_all_but_weighted_sticky(name: str, arguments: dict[str, Any]) -> None:
@@ -390,6 +394,7 @@ def naive_lag_aware(problem: Problem) -> Assignment:
     return {member: sorted(partitions) for member, partitions in assignment.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "reference"), [("range", naive_range), ("roundrobin", naive_roundrobin), ("lag-aware", naive_lag_aware)]
 )
@@ -441,6 +446,7 @@ def test_lag_aware_adds_lags_beyond_int64() -> None:
 # ---- stickiness ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*STICKY, "fairest-sticky"])
 @given(arguments=any_group)
 def test_a_second_run_moves_nothing(name: str, arguments: dict[str, Any]) -> None:
@@ -450,6 +456,7 @@ def test_a_second_run_moves_nothing(name: str, arguments: dict[str, Any]) -> Non
         assert assigned(name, again(plan)).member_of.tolist() == plan.member_of.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STICKY)
 @given(arguments=equal_groups)
 def test_fewest_moves_with_equal_subscriptions(name: str, arguments: dict[str, Any]) -> None:
@@ -590,6 +597,7 @@ def test_trying_all_swaps_and_looking_one_up_are_equally_good(seed: int) -> None
             assert miss(*found) == best
 
 
+@pytest.mark.slow
 @given(arguments=any_group)
 def test_swaps_are_valid_however_they_are_found(arguments: dict[str, Any]) -> None:
     problem = problem_of(arguments)

@@ -1,4 +1,4 @@
-"""The layers hold, no module waits for itself, and every helper of the tests is loaded once."""
+"""Layers hold, rooms need what they say, no module waits for itself, every helper of the tests is loaded once."""
 
 import ast
 import importlib
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ LAYERS = (
     ("evenlag.live",),
     ("evenlag",),
 )
+# The rooms of the pipeline, likewise.
+ROOMS = ("defaults", "tables", "tasks", "offsets", "spark", "columns", "jobs")
 HEAVY = {"pyspark", "confluent_kafka", "matplotlib"}
 
 
@@ -44,7 +47,12 @@ def layer(module: str) -> int:
 
 def imports(path: Path) -> set[str]:
     """Every name that a file imports, inside functions and under TYPE_CHECKING too."""
-    return {name for names in imported(ast.parse(path.read_text())) for name in names}
+    return {name for names in imported(parsed(path)) for name in names}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def imported(node: ast.AST, *, typing: bool = True) -> Iterator[list[str]]:
@@ -88,19 +96,25 @@ def test_imports_point_downwards(module: str) -> None:
             assert layer(name) <= layer(module), f"{module} imports {name}, which lies above it"
 
 
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.pipeline.")))
+def test_rooms_of_the_pipeline_point_one_way(module: str) -> None:
+    def room(name: str) -> int:
+        return ROOMS.index(name.split(".")[2])
+
+    for name in imports(modules()[module]) & set(modules()):
+        if name.startswith("evenlag.pipeline."):
+            assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
+
+
 def test_every_module_has_a_layer_and_there_are_many() -> None:
     assert len(modules()) > 30
     assert {layer(module) for module in modules()} == set(range(len(LAYERS)))
 
 
-@pytest.mark.xfail(reason="evenlag.model.problem imports evenlag.model.parse inside two functions")
 def test_no_module_waits_for_itself() -> None:
     known = modules()
     graph = {
-        module: {
-            next((name for name in names if name in known), "")
-            for names in imported(ast.parse(path.read_text()), typing=False)
-        }
+        module: {next((name for name in names if name in known), "") for names in imported(parsed(path), typing=False)}
         - {""}
         for module, path in known.items()
     }
@@ -121,10 +135,48 @@ def function():
     assert list(imported(ast.parse(source), typing=False)) == [["typing.TYPE_CHECKING", "typing"], ["y.z", "y"]]
 
 
+def printed(code: str) -> str:
+    """What a fresh interpreter prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
-    code = f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == ""
+    assert printed(f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))") == ""
+
+
+def test_pipeline_and_live_come_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, evenlag\n"
+        "lazy = {'evenlag.live', 'evenlag.pipeline'}\n"
+        "assert not lazy & set(sys.modules) and {'live', 'pipeline'} <= set(dir(evenlag))\n"
+        "print(callable(evenlag.live.snapshot), 'plans' in dir(evenlag.pipeline), hasattr(evenlag, 'plans'))\n"
+        f"print(*sorted({HEAVY} & set(sys.modules)))\n"
+        "print(callable(evenlag.pipeline.plans), hasattr(evenlag.pipeline, 'plan'))\n"
+    )
+    assert printed(code).splitlines() == ["True True False", "", "True False"]
+
+
+def test_every_name_of_the_pipeline_is_where_it_is_said_to_be() -> None:
+    from evenlag import pipeline
+
+    assert list(pipeline._HOMES) == pipeline.__all__ == sorted(pipeline.__all__)
+    for name in pipeline.__all__:
+        assert getattr(pipeline, name).__module__ == f"evenlag.pipeline.{pipeline._HOMES[name]}"
+
+
+@pytest.mark.parametrize("room", ["evenlag.pipeline.tables", "evenlag.pipeline.tasks"])
+def test_rooms_without_spark(room: str) -> None:
+    inside = sorted(name for name in modules() if name.startswith(room))
+    assert len(inside) > 5
+    for name in inside:
+        assert not any(each.split(".")[0] == "pyspark" for each in imports(modules()[name])), name
+    code = (
+        "import importlib, sys\n"
+        "sys.modules['pyspark'] = None\n"  # whoever imports it, on whatever way, fails
+        f"for name in {inside}: importlib.import_module(name)\n"
+        "print('imported')\n"
+    )
+    assert printed(code) == "imported"
 
 
 @pytest.mark.parametrize("name", ["model", "heuristics", "compare"])

@@ -13,7 +13,8 @@ from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
 from evenlag.live.client import Cluster, Description, Failure
 from evenlag.live.client import Member as MemberState
 from evenlag.live.rows import Group, LogOffsets, offset_rows, partitions_of
-from evenlag.pipeline.tables.files import MEMBERS, OFFSETS, read_table
+from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
+from evenlag.pipeline.tables.reading import read_table
 from tests.broker import Broker
 from tests.traffic import allow_describe, commit, create_topics, delete_records, delete_topic, produce, running_group
 

@@ -127,6 +127,7 @@ def played(assignor: str, count: int) -> Iterator[Problem]:
             yield problem_of(request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_every_step_is_valid_and_a_second_run_moves_nothing(assignor: str) -> None:
     for problem in played(assignor, 60):
@@ -167,6 +168,7 @@ def test_the_order_of_the_input_does_not_matter(assignor: str) -> None:
         assert plans[0] == plans[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", STICKY)
 def test_equal_subscriptions_take_the_fewest_moves(assignor: str) -> None:
     """Beside an exact solver, which knows nothing of shares and quotas."""
@@ -180,6 +182,7 @@ def test_equal_subscriptions_take_the_fewest_moves(assignor: str) -> None:
     assert cases >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", STICKY)
 def test_mixed_subscriptions_take_few_moves(assignor: str) -> None:
     """Never fewer than an exact solver says the best counts need, and seldom more."""

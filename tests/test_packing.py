@@ -76,6 +76,7 @@ def check(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> N
     assert packing.cuts_bound <= packing.cuts <= max(tasks - 1, 0)
 
 
+@pytest.mark.slow
 @given(OFFSETS, st.integers(1, 20), TOLERANCES)
 @settings(max_examples=300)
 def test_everything_is_read_once_in_even_tasks(offsets: Offsets, tasks: int, tolerance: float) -> None:
@@ -85,6 +86,7 @@ def test_everything_is_read_once_in_even_tasks(offsets: Offsets, tasks: int, tol
     assert packing == pack_offset_ranges(dict(reversed(offsets.items())), tasks, tolerance=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 1.5, 3.0])
 @pytest.mark.parametrize("partitions", [1, 20, 64, 200])
 @pytest.mark.parametrize("tolerance", [0.0, 0.02])
@@ -97,6 +99,7 @@ def test_skewed_topics(exponent: float, partitions: int, tolerance: float) -> No
             assert packing.cuts == packing.cuts_bound
 
 
+@pytest.mark.slow
 def test_few_cuts_beside_all_ways_to_pack_whole_partitions() -> None:
     """Where whole partitions fit within the limit, nothing is cut."""
     rng = np.random.default_rng(5)
@@ -162,6 +165,7 @@ def fits_at_home(offsets: Offsets, where: dict[tuple[str, int], set[int]], tasks
     )
 
 
+@pytest.mark.slow
 @given(st.data(), OFFSETS, st.integers(1, 6), st.integers(1, 6), TOLERANCES)
 @settings(max_examples=300)
 def test_what_fits_where_it_was_read_stays(
@@ -179,6 +183,7 @@ def test_what_fits_where_it_was_read_stays(
         assert packing.moves == 0
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(1, 12), st.sets(st.integers(0, 3))), min_size=1, max_size=8),
     st.sampled_from([0, 0.1, 0.3, 1]),

@@ -158,6 +158,7 @@ def plans(problem: evenlag.Problem) -> dict[str, Plan]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_random_rebalances_of_every_strategy(part: int) -> None:
     seen: Counter[str] = Counter()
@@ -174,6 +175,7 @@ def test_random_rebalances_of_every_strategy(part: int) -> None:
     assert len(seen) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_random_rebalances_of_the_solver(part: int) -> None:
     solved = 0

@@ -23,7 +23,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
-from evenlag.pipeline.jobs.calls import BATCH_BYTES, attempt, check_tables, group_rows, unweighed
+from evenlag.pipeline.columns.task_rows import task_rows
+from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.jobs.fleet_solver import attempt
+from evenlag.pipeline.spark.batches import BATCH_BYTES, filled_by_rows
 from evenlag.pipeline.tables.schemas import GROUPS
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.solving import Options
@@ -40,35 +43,19 @@ from tests.fleet import (
     write_csv,
     write_jsonl,
 )
+from tests.frames import MEMBERS_DDL, OFFSETS_DDL, assert_same_rows, table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
-OFFSETS_DDL = (
-    "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, log_start_offset BIGINT, "
-    "log_end_offset BIGINT, current_offset BIGINT, lag BIGINT, consumer_id STRING"
-)
-MEMBERS_DDL = (
-    "snapshot_ts STRING, `group` STRING, consumer_id STRING, topics ARRAY<STRING>, weight DOUBLE, "
-    "max_partitions BIGINT, generation BIGINT"
-)
 QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.2}
-
-
-def table(spark: "SparkSession", rows: list[dict[str, Any]], ddl: str) -> "DataFrame":
-    names = [field.split()[0].strip("`") for field in ddl.split(", ")]
-    return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], ddl)
 
 
 def tables(spark: "SparkSession", groups: int, **options: Any) -> tuple["DataFrame", "DataFrame"]:
     offsets, members = fleet(groups, **options)
     return table(spark, offsets, OFFSETS_DDL), table(spark, members, MEMBERS_DDL)
-
-
-def rows(df: "DataFrame", *without: str) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row) for row in df.drop(*without).collect()), key=repr)
 
 
 # ---- rows ---------------------------------------------------------------------------------------------------------
@@ -98,7 +85,7 @@ def test_every_row_is_planned_or_rejected_with_its_reason(spark: "SparkSession",
     # A group without a broken row is planned as if the others were whole too.
     whole = pipeline.plans(table(spark, offsets, OFFSETS_DDL), table(spark, members, MEMBERS_DDL), **QUICK)
     both = [df.filter(f"`group` >= 'g{len(BROKEN):03}'") for df in (spark.read.parquet(f"{out}/plans"), whole)]
-    assert rows(both[0]) == rows(both[1])
+    assert_same_rows(*both)
     assert both[0].count() == 4 * 12
     counted = spark.read.parquet(f"{out}/audit").select("group", "rejected_rows").distinct().collect()
     assert dict(map(tuple, counted))["g009"] == 1
@@ -162,8 +149,8 @@ def test_which_copy_stays_does_not_depend_on_the_order(spark: "SparkSession") ->
     same = [row, row | {"log_start_offset": 1}, row | {"partition": 1}]
     for copies in (same, same[::-1]):
         checked = pipeline.check_offsets(table(spark, copies, OFFSETS_DDL))
-        kept = checked.filter("reason is null").select("partition", "lag").orderBy("partition").collect()
-        assert [tuple(each) for each in kept] == [(0, 7), (1, 7)]
+        kept = checked.filter("reason is null").select("partition", "lag")
+        assert_same_rows(kept, [{"partition": 0, "lag": 7}, {"partition": 1, "lag": 7}])
         again = checked.filter("reason is not null").collect()
         assert [each["reason"] for each in again] == ["the same row for this partition again"]
     differ = table(spark, [row, row | {"current_offset": 3}, row | {"current_offset": -3}], OFFSETS_DDL)
@@ -211,12 +198,14 @@ def test_members_rows_are_checked(spark: "SparkSession", tmp_path: Path) -> None
 
 def test_a_table_without_a_needed_column_is_refused(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 1)
-    with pytest.raises(SourceError, match="offsets table has no column topic"):
+    with pytest.raises(SourceError, match="offsets table: no column topic"):
         pipeline.plans(offsets.drop("topic"), members)
     with pytest.raises(SourceError, match=r"no column log_end_offset \(or lag\)"):
         pipeline.rejects(offsets.drop("log_end_offset", "lag"))
-    with pytest.raises(SourceError, match="members table has no column consumer_id"):
+    with pytest.raises(SourceError, match="members table: no column consumer_id"):
         pipeline.plans(offsets, members.drop("consumer_id"))
+    with pytest.raises(SourceError, match="offsets table: column topic comes twice; keep one"):
+        pipeline.rejects(offsets.select("*", offsets["topic"].alias("Topic")))
 
 
 # ---- files --------------------------------------------------------------------------------------------------------
@@ -235,9 +224,10 @@ def test_every_format_gives_the_same_plans(spark: "SparkSession", tmp_path: Path
     found = []
     for o, m in pairs:
         read = pipeline.read_table(spark, o, "offsets"), pipeline.read_table(spark, str(m), "members")
-        found.append(rows(pipeline.plans(*read, **QUICK)))
+        found.append(pipeline.plans(*read, **QUICK).collect())
     assert len(found[0]) == len(offsets)
-    assert found[0] == found[1] == found[2]
+    assert_same_rows(found[1], found[0])
+    assert_same_rows(found[2], found[0])
 
 
 def test_json_lines_that_are_no_rows_are_rejected_as_they_came(spark: "SparkSession", tmp_path: Path) -> None:
@@ -322,7 +312,7 @@ def test_twice_the_same_but_for_seconds(spark: "SparkSession", tmp_path: Path) -
         pipeline.run(spark, offsets_path, paths[1], out=tmp_path / name, **options)
     for name in ("plans", "audit", "rejects"):
         one, two = (spark.read.parquet(f"{tmp_path}/{each}/{name}").drop("seconds") for each in ("one", "two"))
-        assert one.collect() == two.collect(), name
+        assert_same_rows(one, two, ordered=True)
 
 
 def test_every_group_has_a_plan_however_short_the_time(spark: "SparkSession") -> None:
@@ -425,12 +415,12 @@ def test_a_poisoned_row_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_p
     offsets, members = tables(spark, 3)
     out = tmp_path / "out"
     pipeline.run(spark, offsets, members, out=out, **QUICK)
-    before = rows(spark.read.parquet(f"{out}/plans"))
+    before = spark.read.parquet(f"{out}/plans").collect()
     end = sf.when(sf.col("group") == "g001", sf.raise_error(sf.lit("poisoned"))).otherwise(sf.col("log_end_offset"))
     poisoned = offsets.withColumn("log_end_offset", end.cast("bigint"))
     with pytest.raises(SourceError, match="poisoned"):
         pipeline.run(spark, poisoned, members, out=out, overwrite=True, **QUICK)
-    assert rows(spark.read.parquet(f"{out}/plans")) == before
+    assert_same_rows(spark.read.parquet(f"{out}/plans"), before)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -495,7 +485,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
     schema = to_arrow_schema(types.StructType.fromDDL(GROUPS))
     budget = Budget(group_limit=0.2, tasks=2)
     solver = Solver(Options(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
-    rows = fleet_.placing.spread(group_rows(fleet_.offsets, fleet_.members))
+    rows = fleet_.packing.repartition(task_rows(fleet_.offsets, fleet_.members))
     solved = {row["group"]: row for row in rows.mapInArrow(solver, GROUPS).collect()}
     assert mark.exists()
     assert sorted(solved) == [f"g{g:03}" for g in range(5)]
@@ -520,7 +510,7 @@ def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSess
         return spark.range(1).mapInArrow(told, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
 
     before = said()
-    with unweighed(spark.sparkContext):
+    with filled_by_rows(spark.sparkContext):
         assert said() == str(2**31 - 1)
     assert said() == before != str(2**31 - 1)
 
@@ -551,4 +541,4 @@ def test_a_job_that_is_killed_and_started_again(spark: "SparkSession", tmp_path:
         pipeline.run(spark, *paths, out=place, overwrite=True, **options)
     for name in ("plans", "audit", "rejects"):
         one, two = (spark.read.parquet(f"{place}/{name}").drop("seconds") for place in (out, tmp_path / "whole"))
-        assert one.collect() == two.collect(), name
+        assert_same_rows(one, two, ordered=True)

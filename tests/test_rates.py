@@ -162,7 +162,7 @@ def test_a_history_is_read_with_its_members_of_each_time(tmp_path: Path) -> None
         for name in names.split()
     ]
     path = write_csv(tmp_path / "offsets.csv", offsets + rows(("2026-01-01", {0: (1, 1)}), group="h"), OFFSET_NAMES)
-    history = read_history(path, write_csv(tmp_path / "members.csv", members, MEMBER_NAMES), "g")
+    history, _ = read_history(path, write_csv(tmp_path / "members.csv", members, MEMBER_NAMES), "g")
     assert [each.problem.members for each in history] == [("c0", "c1"), ("c0", "c1", "idle")]
     assert [each.problem.lags.tolist() for each in history] == [[8, 0], [0, 11]]
     assert holds_many_groups(path)
@@ -266,7 +266,7 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     good = [line for line in (tmp_path / "offsets.csv").read_text().splitlines(keepends=True) if ",x," not in line]
     (tmp_path / "good.csv").write_text("".join(good))
     for group in ("shop-0", "shop-1"):
-        history = read_history(tmp_path / "good.csv", tmp_path / "members.csv", group)
+        history, _ = read_history(tmp_path / "good.csv", tmp_path / "members.csv", group)
         expected = replay(history, **options, rebalance_above=0.5)
         steps += len(expected.steps)
         for summed in expected.summary:

@@ -103,6 +103,7 @@ def assigner(name: str) -> Callable[..., Any]:
 # ---- against plain Python ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(0, 2**32),
@@ -181,6 +182,7 @@ def test_a_slow_member_loses_no_part_of_a_message(capacity: Fraction, times: lis
 # ---- what holds of every replay ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_messages_are_conserved_and_moves_need_a_rebalance(seed: int) -> None:

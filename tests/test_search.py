@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, islice, pairwise, product
 from random import Random
 from typing import Any
@@ -17,21 +17,25 @@ from evenlag.errors import EvenlagError, InfeasibleError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import Limits
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import Window, load_window, lower_bound, plain_lags
+from evenlag.model.bounds import LoadBounds, load_bounds, lower_bound
 from evenlag.model.check import violation
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
+from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct import differencing
-from evenlag.search.construct.greedy import deal, keep_and_deal
+from evenlag.search.construct.greedy import fewest_moves_plan, greedy
 from evenlag.search.exact import set_partitioning
-from evenlag.search.exact.patterns import TooManyError, cover, coverable, patterns_within
-from evenlag.search.exact.set_partitioning import best_cover, provable
+from evenlag.search.exact.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
+from evenlag.search.exact.proof import Proof, TooManyError
+from evenlag.search.exact.set_partitioning import best_partitioning
 from evenlag.search.improve import three_way
-from evenlag.search.improve.equalize import even_out
-from evenlag.search.improve.relocation import relocate
-from evenlag.search.improve.state import Levelling, nearest_subset, subset_of_size
+from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.pairs import PairSearch
+from evenlag.search.improve.relocate import relocate
+from evenlag.search.improve.state import SearchState
+from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
 from tests.exact import Goal, Group, by_cp_sat, exhaustive
 from tests.problems import CASES, random_problem, seeds
 
@@ -41,7 +45,7 @@ LIMIT = 20.0  # seconds; none of the groups here should take more than a few
 LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "near-equal", "huge", "huge-and-alike")
 
 
-def level(
+def pairs_alone(
     plan: Plan,
     rule: CountRule,
     window: tuple[Number, Number],
@@ -50,10 +54,11 @@ def level(
     *,
     keep_home: bool = False,
 ) -> Plan:
-    """Pairs alone, without the other ways of evening out."""
-    state = Levelling(plan, rule, window, seed, keep_home=keep_home)
-    state.rounds(stop)
-    state.worst_first(stop)
+    """Pairs alone, without the other ways to equalize."""
+    state = SearchState(plan, rule, window, seed, keep_home=keep_home)
+    pairs = PairSearch(state)
+    pairs.rounds(stop)
+    pairs.worst_first(stop)
     return Plan(plan.problem, state.member_of)
 
 
@@ -108,18 +113,21 @@ def steps(count: int) -> Callable[[], bool]:
 
 
 def wanted(rule: CountRule) -> tuple[Number, Number]:
-    window = load_window(rule)
-    return window.low, window.high
+    window = load_bounds(rule)
+    return window.min_load_ub, window.max_load_lb
+
+
+grouped = lru_cache(maxsize=4)(Group)  # many plans of one problem are asked for
 
 
 def loads_of(plan: Plan) -> list[Fraction]:
     """Load per weight of the members that take part, weights with mean 1."""
-    group = Group(plan.problem)
-    loads = dict.fromkeys(group.active, Fraction(0))
+    group = grouped(plan.problem)
+    loads = dict.fromkeys(group.active, 0)
     for p, m in enumerate(plan.member_of.tolist()):
         if m != NOBODY:
-            loads[m] += group.lags[p] / group.weights[m]
-    return list(loads.values())
+            loads[m] += group.lags[p]
+    return [load / group.weights[m] for m, load in loads.items()]
 
 
 def feasible_plans(rule: CountRule) -> list[Plan]:
@@ -238,7 +246,7 @@ def test_there_is_no_subset_larger_than_all(dtype: Any) -> None:
     assert everything.all()
 
 
-# ---- patterns and covers ---------------------------------------------------------------------------------------
+# ---- set partitioning -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=250 * CASES, derandomize=True)
@@ -273,7 +281,7 @@ def test_patterns_of_too_many_halves_are_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(30))
-def test_cover_finds_what_is_there(seed: int) -> None:
+def test_an_exact_cover_is_found_where_there_is_one(seed: int) -> None:
     random = Random(seed)
     sizes = [random.choice([1, 2, 3, 4]) for _ in range(random.randint(2, 7))]
     items = list(range(sum(sizes)))
@@ -287,7 +295,7 @@ def test_cover_finds_what_is_there(seed: int) -> None:
     blocks = [
         np.array([row for row in rows if len(row) == size], dtype=np.int64).reshape(-1, size) for size in range(1, 5)
     ]
-    found = cover(len(items), blocks, len(sizes), 5.0, seed)
+    found = exact_cover(len(items), blocks, len(sizes), 5.0, seed)
     assert found is not None
     assert len(found) == len(sizes)
     assert sorted(item for row in found for item in row.tolist()) == sorted(items)
@@ -299,18 +307,18 @@ def blocks_of(*rows: tuple[int, ...]) -> list[Any]:
     return [np.array([row for row in rows if len(row) == size], dtype=np.int64) for size in sizes]
 
 
-def test_there_is_no_cover_of_an_item_in_no_pattern() -> None:
-    assert cover(5, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is None
-    assert cover(4, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is not None
+def test_there_is_no_exact_cover_of_an_item_in_no_pattern() -> None:
+    assert exact_cover(5, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is None
+    assert exact_cover(4, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is not None
 
 
-def test_there_is_no_cover_by_patterns_that_overlap() -> None:
-    assert cover(4, blocks_of((0, 1), (1, 2), (1, 3)), 2, 5.0, 0) is None
+def test_there_is_no_exact_cover_by_patterns_that_overlap() -> None:
+    assert exact_cover(4, blocks_of((0, 1), (1, 2), (1, 3)), 2, 5.0, 0) is None
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
-    found = cover(4, blocks_of((0,), (1,), (2,), (3,), (0, 1), (2, 3), (1, 2)), count, 5.0, 0)
+def test_an_exact_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
+    found = exact_cover(4, blocks_of((0,), (1,), (2,), (3,), (0, 1), (2, 3), (1, 2)), count, 5.0, 0)
     if count == 1:
         assert found is None
         return
@@ -318,30 +326,51 @@ def test_a_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
     assert len(found) == count
 
 
-@pytest.mark.parametrize("states", [set_partitioning.MOST_STATES, 0])
+def assert_best(proof: Proof, rule: CountRule, best: int) -> None:
+    assert proof.plan is not None
+    assert violation(proof.plan, rule) is None
+    assert proof.plan.spread == proof.bound == best
+    assert proof.stopped == "proof"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", [set_partitioning.MOST_LABELS, 0])
 @pytest.mark.parametrize("seed", seeds(40))
-def test_the_best_cover_settles_the_optimum(seed: int, states: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_partitioning, "MOST_STATES", states)  # without, CP-SAT chooses
+def test_the_best_partitioning_settles_the_optimum(seed: int, labels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_partitioning, "MOST_LABELS", labels)  # without, CP-SAT chooses
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 10 if members == 2 else 9)
     problem = group_of({"t": lags_of(random, count, random.choice(LAGS[:7]))}, members)
     balance = random.choice(["both", "topic", "group", "none"] if count <= 6 else ["both", "topic", "group"])
     rule = count_rule(problem, balance)
-    assert provable(rule)
+    assert set_partitioning.applies(rule)
     best = int(exhaustive(problem, Goal(balance, 0)).objective)
     limits, never = Limits(LIMIT, None, 2), lambda: False
     for spread in (best + 1, best + random.randint(1, 50), 2 * best + 1, sum(map(int, problem.lags)) + 1):
-        plan, bound = best_cover(rule, wanted(rule), spread, limits, never)
-        assert plan is not None
-        assert violation(plan, rule) is None
-        assert plan.spread == bound == best
-    if best > lower_bound(load_window(rule), resolve_objective(rule, stickiness=0)):
-        assert best_cover(rule, wanted(rule), best, limits, never) == (None, best)
+        assert_best(best_partitioning(rule, load_bounds(rule), spread, limits, never), rule, best)
+    if best > lower_bound(load_bounds(rule), resolve_objective(rule, stickiness=0)):
+        proof = best_partitioning(rule, load_bounds(rule), best, limits, never)
+        assert proof == Proof(None, best, "proof")
 
 
+@pytest.mark.parametrize(
+    ("limits", "ended"),
+    [(Limits(0.05), "time"), (Limits(0.05, work=1_000.0), "time"), (Limits(LIMIT, work=1e-4), "work"), (None, "work")],
+)
+def test_set_partitioning_says_what_ended_it(
+    limits: Limits | None, ended: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setattr(set_partitioning, "MOST_LABELS", 0)  # so CP-SAT chooses, if it may
+    rule = count_rule(group_of({"t": lags_of(Random(1), 40, "wide")}, 10), "group")
+    proof = best_partitioning(rule, load_bounds(rule), 200, limits, lambda: False)
+    assert proof.stopped == ended
+    assert proof.bound < 200
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(300))
-def test_a_gap_does_not_make_the_bound_of_a_cover_untrue(seed: int) -> None:
+def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> None:
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 9 if members == 3 else 10)
@@ -353,55 +382,54 @@ def test_a_gap_does_not_make_the_bound_of_a_cover_untrue(seed: int) -> None:
         assert not any("discarded" in warning for warning in result.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["giant", "near-giants", "tailed", "zeros", "wide"])
 @pytest.mark.parametrize("seed", seeds(3))
-def test_covers_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
+def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(4, 6)
     problem = group_of({"t": lags_of(random, random.randint(2 * members, 3 * members + 1), kind)}, members)
     rule = count_rule(problem, "group")
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
-    plan, bound = best_cover(rule, wanted(rule), best + random.randint(1, 1_000), Limits(LIMIT, None, 2), lambda: False)
-    assert plan is not None
-    assert violation(plan, rule) is None
-    assert plan.spread == bound == best
+    spread, limits = best + random.randint(1, 1_000), Limits(LIMIT, None, 2)
+    assert_best(best_partitioning(rule, load_bounds(rule), spread, limits, lambda: False), rule, best)
 
 
 @pytest.mark.parametrize("seed", seeds(3))
-def test_covers_beside_giants_need_no_solver(seed: int) -> None:
+def test_set_partitioning_beside_oversized_partitions_needs_no_solver(seed: int) -> None:
     lags = np.rint(np.random.default_rng(seed).lognormal(np.log(1000), 2, 30)).astype(int).tolist()
     rule = count_rule(group_of({"t": lags}, 7), "group")
     fresh = differencing.difference(rule)
-    plan, bound = best_cover(rule, wanted(rule), int(fresh.spread) + 1, None, lambda: False)
-    assert plan is not None
-    assert violation(plan, rule) is None
-    assert plan.spread == bound <= fresh.spread
+    proof = best_partitioning(rule, load_bounds(rule), int(fresh.spread) + 1, None, lambda: False)
+    assert proof.bound <= fresh.spread
+    assert_best(proof, rule, proof.bound)
 
 
-def test_a_cover_that_is_stopped_proves_no_more_than_it_saw() -> None:
+@pytest.mark.slow
+def test_set_partitioning_that_is_stopped_proves_no_more_than_it_saw() -> None:
     random = Random(1)
     problem = group_of({"t": lags_of(random, 18, "wide")}, 6)
     rule = count_rule(problem, "group")
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
     for steps in range(0, 40, 4):
         left = iter(range(steps))
-        plan, bound = best_cover(
-            rule, wanted(rule), best + 500, Limits(0.001, None, 1), lambda left=left: next(left, None) is None
+        proof = best_partitioning(
+            rule, load_bounds(rule), best + 500, Limits(0.001, None, 1), lambda left=left: next(left, None) is None
         )  # fmt: skip
-        assert bound is None or bound <= best
-        assert plan is None or plan.spread >= best
+        assert proof.bound <= best
+        assert proof.plan is None or proof.plan.spread >= best
 
 
-def test_covers_prove_nothing_where_partitions_or_members_differ() -> None:
+def test_set_partitioning_is_not_for_groups_where_partitions_or_members_differ() -> None:
     lags = {"t": [5, 4, 3, 2], "u": [1, 1, 1]}
-    assert provable(count_rule(group_of(lags, 3), "group"))
-    assert not provable(count_rule(group_of(lags, 3), "both"))
-    assert not provable(count_rule(group_of(lags, 3, pins=[("t", 0, "c000")]), "group"))
-    assert not provable(count_rule(group_of(lags, 3, weights={"c000": 2}), "group"))
-    assert not provable(count_rule(group_of({"t": [1] * 21}, 3), "group"))
+    assert set_partitioning.applies(count_rule(group_of(lags, 3), "group"))
+    assert not set_partitioning.applies(count_rule(group_of(lags, 3), "both"))
+    assert not set_partitioning.applies(count_rule(group_of(lags, 3, pins=[("t", 0, "c000")]), "group"))
+    assert not set_partitioning.applies(count_rule(group_of(lags, 3, weights={"c000": 2}), "group"))
+    assert not set_partitioning.applies(count_rule(group_of({"t": [1] * 21}, 3), "group"))
 
 
-# ---- evening out and relocation --------------------------------------------------------------------------------
+# ---- equalizing and relocation ----------------------------------------------------------------------------------
 
 
 def searched_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
@@ -424,7 +452,7 @@ def searched_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
 
 def starts(rule: CountRule) -> list[Plan]:
     """Plans to begin with: the fewest moves, a fresh one, today's and the published ones, where they keep the rule."""
-    plans = [keep_and_deal(rule), deal(rule), current_plan(rule.problem)]
+    plans = [fewest_moves_plan(rule), greedy(rule), current_plan(rule.problem)]
     for heuristic in HEURISTICS.values():
         try:
             plans.append(heuristic(rule.problem))
@@ -441,9 +469,10 @@ def farthest_outside(plan: Plan, window: tuple[Number, Number]) -> Number:
     return max(outside)
 
 
-@pytest.mark.parametrize("search", [even_out, level])
+@pytest.mark.slow
+@pytest.mark.parametrize("search", [equalize, pairs_alone])
 @pytest.mark.parametrize("seed", seeds(120))
-def test_evening_out_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
+def test_equalizing_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
     problem, rule, random = searched_case(seed)
     window = wanted(rule)
     found = starts(rule)
@@ -461,7 +490,7 @@ def test_evening_out_comes_no_farther_from_the_window(seed: int, search: Callabl
 
 
 def restricted_rule(seed: int, kind: str) -> CountRule:
-    """Members that hold few partitions of one class each, alike but for one restriction."""
+    """Members that hold few interchangeable partitions each, alike but for one restriction."""
     random = Random(f"{seed} {kind}")
     while True:
         members = random.randint(2, 5)
@@ -492,33 +521,35 @@ def drawn_plans(rule: CountRule, random: Random, most: int) -> list[Plan]:
     return list(islice((plan for plan in drawn if violation(plan, rule) is None), most))
 
 
-def in_threes_alone(
+def three_way_alone(
     plan: Plan, rule: CountRule, window: tuple[Number, Number], stop: Callable[[], bool], seed: int = 0
 ) -> Plan:
-    """Triples alone, where they apply."""
-    state = Levelling(plan, rule, window, seed)
-    if coverable(rule) and three_way.applies(state):
-        three_way.in_threes(state, stop)
+    """Three-way search alone, where it applies."""
+    state = SearchState(plan, rule, window, seed)
+    if exact_cover_is_a_plan(rule) and three_way.applies(state):
+        three_way.three_way_search(state, stop)
     return Plan(plan.problem, state.member_of)
 
 
-@pytest.mark.parametrize("search", [even_out, level, in_threes_alone])
+@pytest.mark.slow
+@pytest.mark.parametrize("search", [equalize, pairs_alone, three_way_alone])
 @pytest.mark.parametrize("kind", ["none", "pins", "caps", "weights", "slack"])
 @pytest.mark.parametrize("seed", seeds(25))
-def test_evening_out_of_few_each_keeps_to_what_restricts_them(
+def test_equalizing_of_few_each_keeps_to_what_restricts_them(
     seed: int, kind: str, search: Callable[..., Plan]
 ) -> None:  # fmt: skip
     rule = restricted_rule(seed, kind)
     window = wanted(rule)
-    for start in (deal(rule), *drawn_plans(rule, Random(seed), 2)):
+    for start in (greedy(rule), *drawn_plans(rule, Random(seed), 2)):
         plan = search(start, rule, window, steps(60), seed)
         assert violation(plan, rule) is None
         assert farthest_outside(plan, window) <= farthest_outside(start, window)
 
 
-@pytest.mark.parametrize("search", [even_out, level])
+@pytest.mark.slow
+@pytest.mark.parametrize("search", [equalize, pairs_alone])
 @pytest.mark.parametrize("seed", seeds(12))
-def test_evening_out_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
+def test_equalizing_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
     random = Random(seed)
     weights = {"c000": 0.5, "c001": random.choice([2, 3]), "c002": 0.5}
     problem = group_of({"t": lags_of(random, random.randint(2, 3), "few")}, 3, weights=weights)
@@ -542,38 +573,39 @@ def test_three_share_what_no_two_can(seed: int, held: int) -> None:
         row[0] = lag
     rule = count_rule(group_of({"t": [lag for row in rows for lag in row]}, 3), "group")
     start = Plan(rule.problem, np.repeat(np.arange(3), held).astype(np.int32))
-    plan = in_threes_alone(start, rule, (even, even), steps(3_000), seed)
+    plan = three_way_alone(start, rule, (even, even), steps(3_000), seed)
     assert violation(plan, rule) is None
     assert plan.counts.tolist() == [held] * 3
     assert plan.spread == 0
 
 
 @pytest.mark.parametrize("seed", seeds(25))
-def test_evening_out_keeps_slack_where_counts_are_as_uneven_as_it_allows(seed: int) -> None:
+def test_equalizing_keeps_slack_where_counts_are_as_uneven_as_it_allows(seed: int) -> None:
     random = Random(seed)
     rule = count_rule(group_of({"t": lags_of(random, 12, random.choice(LAGS))}, 4), "group", 1)
     members = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3]
     random.shuffle(members)
     start = Plan(rule.problem, np.array(members, dtype=np.int32))
-    plan = even_out(start, rule, wanted(rule), steps(60), seed)
+    plan = equalize(start, rule, wanted(rule), steps(60), seed)
     assert violation(plan, rule) is None
     assert farthest_outside(plan, wanted(rule)) <= farthest_outside(start, wanted(rule))
 
 
 @pytest.mark.parametrize("seed", seeds(10))
-def test_evening_out_reaches_the_window_where_there_is_much_to_choose_from(seed: int) -> None:
+def test_equalizing_reaches_the_window_where_there_is_much_to_choose_from(seed: int) -> None:
     random = Random(seed)
     lags = {"t": [random.randint(0, 1_000) for _ in range(60)]}
     rule = count_rule(group_of(lags, 6))
     start = HEURISTICS["range"](rule.problem)
-    plan = even_out(start, rule, wanted(rule), steps(2_000), seed)
+    plan = equalize(start, rule, wanted(rule), steps(2_000), seed)
     assert start.spread > plan.spread == (sum(lags["t"]) % 6 > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(80))
 def test_relocations_fall_within_their_moves(seed: int) -> None:
     problem, rule, random = searched_case(seed)
-    start = keep_and_deal(rule)
+    start = fewest_moves_plan(rule)
     for most in (None, start.moves, start.moves + 1, start.moves + random.randint(2, 6)):
         greed, noise = random.choice([(1.0, 0.0), (0.0, 0.0), (0.6, 0.5)])
         plans = relocate(
@@ -599,7 +631,7 @@ def test_relocation_moves_home_without_a_budget_of_moves() -> None:
 
 # ---- bounds ----------------------------------------------------------------------------------------------------
 
-PROVOKING = {  # lags that each bound of load_window is the best one for
+PROVOKING = {  # lags that each bound of load_bounds is the best one for
     "giants": ({"t": [900, 5, 3, 2, 1, 1]}, 3),
     "giants and what must go with them": ({"t": [100, 100, 7, 7, 6, 5]}, 3),
     "near-giants that need a companion": ({"t": [35, 34, 0, 0, 0, 3, 3]}, 3),
@@ -618,13 +650,13 @@ PROVOKING = {  # lags that each bound of load_window is the best one for
 }
 
 
-def assert_window_holds(rule: CountRule, plans: list[Plan]) -> Window:
-    window = load_window(rule)
+def assert_window_holds(rule: CountRule, plans: list[Plan]) -> LoadBounds:
+    window = load_bounds(rule)
     assert plans
     for plan in plans:
         loads = loads_of(plan)
-        assert max(loads) >= window.high, plan.assignment
-        assert min(loads) <= window.low, plan.assignment
+        assert max(loads) >= window.max_load_lb, plan.assignment
+        assert min(loads) <= window.min_load_ub, plan.assignment
     for kind, best in (
         ("spread", min(max(loads) - min(loads) for loads in map(loads_of, plans))),
         ("makespan", min(max(loads) for loads in map(loads_of, plans))),
@@ -633,6 +665,7 @@ def assert_window_holds(rule: CountRule, plans: list[Plan]) -> Window:
     return window
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVOKING)
 @pytest.mark.parametrize("balance", BALANCES)
 def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: str) -> None:
@@ -640,13 +673,13 @@ def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: st
     window = assert_window_holds(rule, feasible_plans(rule))
     mean = Fraction(sum(map(int, rule.problem.lags)), len(rule.problem.members))
     if balance == "both":
-        assert window.high > mean > window.low
+        assert window.max_load_lb > mean > window.min_load_ub
 
 
 def test_the_window_knows_what_companions_there_are() -> None:
     rule = count_rule(group_of(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
     best = max(min(loads_of(plan)) for plan in feasible_plans(rule))
-    assert load_window(rule).low == best == 37
+    assert load_bounds(rule).min_load_ub == best == 37
 
 
 def tiny_case(seed: int) -> tuple[evenlag.Problem, CountRule]:
@@ -673,11 +706,26 @@ def tiny_plans(seed: int) -> list[Plan]:
     return feasible_plans(tiny_case(seed)[1])
 
 
-@pytest.mark.parametrize("seed", seeds(120))
+@cache
+def tiny_loads(seed: int) -> list[tuple[int, Fraction, Fraction]]:
+    """Moves, greatest and smallest load of each plan."""
+    return [(plan.moves, max(loads), min(loads)) for plan in tiny_plans(seed) for loads in [loads_of(plan)]]
+
+
+def tiny_groups(count: int) -> list[Any]:
+    """Seeds of tiny groups; the tests of one run in one process, since they share its plans."""
+    return [
+        pytest.param(seed, marks=[pytest.mark.slow, pytest.mark.xdist_group(f"tiny group {seed}")])
+        for seed in seeds(count)
+    ]
+
+
+@pytest.mark.parametrize("seed", tiny_groups(120))
 def test_no_plan_lies_inside_the_window(seed: int) -> None:
     assert_window_holds(tiny_case(seed)[1], tiny_plans(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> None:
     random = Random(seed)
@@ -689,11 +737,11 @@ def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> 
     for balance in BALANCES:
         rule = count_rule(problem, balance)
         for kind in ("spread", "makespan"):
-            bound = lower_bound(load_window(rule), resolve_objective(rule, kind, 0))
+            bound = lower_bound(load_bounds(rule), resolve_objective(rule, kind, 0))
             assert bound <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
 
 
-@pytest.mark.parametrize("seed", seeds(110))
+@pytest.mark.parametrize("seed", tiny_groups(110))
 def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
     problem, rule = tiny_case(seed)
     if not (problem.owner != NOBODY).any():
@@ -703,19 +751,16 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
     most = max(plan.moves for plan in tiny_plans(seed))
     for spread in (True, False):
         least = {  # of plans with so many moves
-            moves: min(
-                max(loads) - (min(loads) if spread else 0)
-                for loads in (loads_of(plan) for plan in tiny_plans(seed) if plan.moves == moves)
-            )
-            for moves in {plan.moves for plan in tiny_plans(seed)}
+            moves: min(high - (low if spread else 0) for count, high, low in tiny_loads(seed) if count == moves)
+            for moves in {count for count, _, _ in tiny_loads(seed)}
         }
-        bound = MoveBound(rule, load_window(rule), fewest, spread=spread)
+        bound = MoveBound(rule, load_bounds(rule), fewest, spread=spread)
         bases = [bound.base(moves) for moves in range(fewest, most + 1)]
         assert bases == sorted(bases, reverse=True)
         assert bases[-1] >= bound.base(None)
         for moves, base in least.items():
             assert bound.base(moves) <= base
-        known = MoveBound(rule, load_window(rule), fewest, spread=spread, least=min(least.values()))
+        known = MoveBound(rule, load_bounds(rule), fewest, spread=spread, least=min(least.values()))
         assert known.base(None) >= bound.base(None)
         assert known.base(None) <= min(least.values())
         for price in (0, 1, 7, Fraction(1, 3), 1_000, HUGE):
@@ -725,34 +770,34 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
                 assert bound.objective(price, budget, evaluations=3) <= best, (price, budget)
 
 
-@pytest.mark.parametrize("seed", seeds(200))
-def test_plain_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
+@pytest.mark.parametrize("seed", tiny_groups(200))
+def test_reduced_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
     problem, rule = tiny_case(seed)
     random = Random(seed)
     lags = problem.lags.astype(object)
     greatest = int(max(lags, default=0))
-    for low in {int(load_window(rule).low // 1), random.randint(0, 50), random.randint(0, greatest + 1)}:
-        plain = plain_lags(rule, low).astype(object)
-        assert plain.sum() <= lags.sum()
+    for low in {int(load_bounds(rule).min_load_ub // 1), random.randint(0, 50), random.randint(0, greatest + 1)}:
+        reduced = reduced_lags(rule, low).astype(object)
+        assert reduced.sum() <= lags.sum()
         if not problem.equal_weights:
-            assert (plain == lags).all()
+            assert (reduced == lags).all()
         for plan in tiny_plans(seed):
             for m in np.flatnonzero(problem.active).tolist():
                 held = plan.member_of == m
-                assert plain[held].sum() >= min(lags[held].sum(), low), (low, plan.assignment)
+                assert reduced[held].sum() >= min(lags[held].sum(), low), (low, plan.assignment)
 
 
-def test_plain_lags_know_what_giants_need() -> None:
+def test_reduced_lags_know_what_oversized_partitions_need() -> None:
     rule = count_rule(group_of({"t": [100, 100, 20, 10, 9, 8, 5, 3, 1]}, 3), "group")
-    # Two giants, with two others each, take at least 1, 3, 5 and 8; what they are beyond 40 is nobody else's.
-    assert plain_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]
+    # Two oversized ones, with two others each, take at least 1, 3, 5 and 8; what they are beyond 40 is nobody else's.
+    assert reduced_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]
 
 
 def test_the_bound_on_moves_is_met_where_swaps_are_all_that_helps() -> None:
     lags = {"t": [8, 8, 0, 0]}
     problem = group_of(lags, 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
     rule = count_rule(problem)
-    bound = MoveBound(rule, load_window(rule), 0)
+    bound = MoveBound(rule, load_bounds(rule), 0)
     plans = feasible_plans(rule)
     for budget in (0, 2, 4, None):
         least = min(plan.spread for plan in plans if budget is None or plan.moves <= budget)
@@ -797,6 +842,7 @@ def test_at_most_two_each_are_solved(seed: int, kind: str) -> None:
     assert (result.status, result.spread) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAGS)
 @pytest.mark.parametrize(("partitions", "members"), [(31, 40), (80, 40)])
 def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, members: int, kind: str) -> None:
@@ -810,6 +856,7 @@ def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, mem
     assert (min(loads), max(loads)) == (min(pairs), max(pairs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("partitions", "members"), [(60, 12), (103, 17), (150, 30), (200, 20), (312, 60), (400, 80)])
 @pytest.mark.parametrize("seed", range(2))
 def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int) -> None:
@@ -821,6 +868,7 @@ def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int)
     assert result.spread == (sum(loads) % members > 0)  # no plan can do better
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1, 10**15, HUGE])
 @pytest.mark.parametrize(("partitions", "members"), [(7, 3), (60, 12), (61, 12), (5, 9), (400, 80)])
 def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: int, lag: int) -> None:
@@ -863,6 +911,7 @@ def group_of_three_topics(seed: int) -> evenlag.Problem:
     return group_of({name: lags_of(random, 17, "tailed") for name in ("t", "u", "v")}, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
 def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.Problem]) -> None:
     problem = make(5)
@@ -874,6 +923,7 @@ def test_deterministic_searches_come_to_the_same(make: Callable[[int], evenlag.P
     assert first.stopped_by != "time"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.01, 0.3, 3])
 @pytest.mark.parametrize("make", [sticky_group, group_of_three_topics])
 def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Problem], gap: float) -> None:
@@ -889,6 +939,7 @@ def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Prob
 # ---- the frontier ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_curve_after_a_member_left(seed: int) -> None:
     random = Random(seed)

@@ -13,16 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenlag.errors import SourceError
-from evenlag.pipeline.tables.files import (
-    MEMBERS,
-    OFFSETS,
-    TABLES,
-    TableKind,
-    read_describe,
-    read_table,
-    write_table,
-    write_tables,
-)
+from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, TABLES, TableKind
+from evenlag.pipeline.tables.reading import read_describe, read_table
+from evenlag.pipeline.tables.writing import write_table, write_tables
 
 TS = "2026-01-02T03:04:05.678Z"
 
@@ -138,7 +131,7 @@ def test_csv_values_become_what_their_column_holds_or_stay(tmp_path: Path) -> No
     names = ("partition", "group", "topic", "lag", "log_end_offset")
     assert [tuple(row[name] for name in names) for row in read_table(path, "offsets")] == [
         (7, "g", "t", 12, -3),
-        ("seven", "g", "t", "1.5", "1e3"),
+        ("seven", "g", "t", "1.5", 1000),
         ("1_0", "g", "t", "9" * 41, "٣"),
         (4, "007", None, None, None),
     ]

@@ -1,4 +1,4 @@
-"""The search over what members may give and take, held against an independent exact solver."""
+"""The dynamic programming over what members may give and take, held against an independent exact solver."""
 
 from random import Random
 from typing import Any
@@ -8,28 +8,32 @@ import pytest
 import evenlag
 from evenlag.errors import InfeasibleError
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import load_window
+from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective, resolve_objective
-from evenlag.search.exact.move_dp import applies, best_transfers
+from evenlag.search.exact.move_dp import applies, best_plan_with_moves
+from evenlag.search.exact.proof import Proof
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
 from tests.problems import LAG_KINDS, lags, random_parameters, random_problem, seeds
 
 SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
 
 
-def ask(
-    rule: CountRule, goal: Objective, bound: int, value: int, size: float = 1.0, steps: int = 10**9
-) -> tuple[evenlag.model.plan.Plan | None, int]:
-    window = load_window(rule)
-    low = int(window.low // 1) if goal.kind == "spread" else 0
+def ask(rule: CountRule, goal: Objective, bound: int, value: int, size: float = 1.0, steps: int = 10**9) -> Proof:
 
     def stop() -> bool:
         nonlocal steps
         steps -= 1
         return steps < 0
 
-    return best_transfers(rule, goal, (low, -int(-window.high // 1)), bound, value, stop, size)
+    return best_plan_with_moves(rule, goal, load_bounds(rule), bound, value, stop, size)
+
+
+def assert_best(proof: Proof, rule: CountRule, goal: Objective, best: int) -> None:
+    assert proof.plan is not None
+    assert violation(proof.plan, rule, goal) is None
+    assert goal.value(proof.plan) == proof.bound == best
+    assert proof.stopped == "proof"
 
 
 def group(random: Random, count: int, members: int, kind: str, **more: Any) -> evenlag.Problem:
@@ -69,21 +73,20 @@ def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objecti
             return problem, parameters, rule, goal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(300))
-def test_the_best_transfers_are_the_optimum(seed: int) -> None:
+def test_the_best_plan_is_the_optimum(seed: int) -> None:
     problem, parameters, rule, goal = case(seed)
     random = Random(seed)
     best = int(exhaustive(problem, Goal(**parameters)).objective)
     least = random.choice([0, best, random.randint(0, best)])
     for value in (best + 1, best + random.randint(2, 50), 2 * best + 100):
-        plan, bound = ask(rule, goal, least, value)
-        assert plan is not None
-        assert violation(plan, rule, goal) is None
-        assert goal.value(plan) == bound == best
+        assert_best(ask(rule, goal, least, value), rule, goal, best)
     if best > least:
-        assert ask(rule, goal, least, best) == (None, best)
+        assert ask(rule, goal, least, best) == Proof(None, best, "proof")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["spread", "makespan"])
 @pytest.mark.parametrize("seed", seeds(80))
 def test_what_is_not_worth_a_move_is_never_in_the_optimum(seed: int, objective: str) -> None:
@@ -97,21 +100,23 @@ def test_what_is_not_worth_a_move_is_never_in_the_optimum(seed: int, objective: 
     if not applies(rule, goal):
         return
     best = int(exhaustive(problem, Goal(**parameters)).objective)
-    plan, bound = ask(rule, goal, 0, best + random.randint(1, 3 * price))
-    assert plan is not None
-    assert goal.value(plan) == bound == best
-    assert ask(rule, goal, 0, best) == (None, best)
+    assert_best(ask(rule, goal, 0, best + random.randint(1, 3 * price)), rule, goal, best)
+    assert ask(rule, goal, 0, best) == Proof(None, best, "proof")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_where_it_ends_early_the_bound_is_true(seed: int) -> None:
     problem, parameters, rule, goal = case(seed)
     random = Random(seed)
     best = int(exhaustive(problem, Goal(**parameters)).objective)
     for size, steps in ((1e-5, 10**9), (random.choice([1e-6, 1e-4]), 50), (1.0, random.randint(0, 20))):
-        plan, bound = ask(rule, goal, 0, 2 * best + 100, size, steps)
-        assert bound <= best
-        assert plan is None or goal.value(plan) == bound == best
+        proof = ask(rule, goal, 0, 2 * best + 100, size, steps)
+        if proof.plan is not None:
+            assert_best(proof, rule, goal, best)
+        else:
+            assert proof.stopped == "work"
+            assert proof.bound <= best
 
 
 @pytest.mark.parametrize("seed", seeds(6))
@@ -127,10 +132,7 @@ def test_more_partitions_than_one_word_has_bits(seed: int) -> None:
     rule = count_rule(problem, "both")
     goal = resolve_objective(rule, **parameters)
     best = int(by_cp_sat(problem, Goal(**parameters)).objective)
-    plan, bound = ask(rule, goal, 0, best + 500)
-    assert plan is not None
-    assert violation(plan, rule, goal) is None
-    assert goal.value(plan) == bound == best
+    assert_best(ask(rule, goal, 0, best + 500), rule, goal, best)
 
 
 def test_it_applies_only_where_loads_counts_and_moves_are_all_there_is() -> None:
@@ -153,6 +155,7 @@ def test_it_applies_only_where_loads_counts_and_moves_are_all_there_is() -> None
     assert not possible(lags={"t": [1] * 126, "u": [1, 1, 1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
 def test_solve_with_it_finds_the_optimum(seed: int) -> None:
     problem, parameters, *_ = case(1000 + seed)

@@ -269,6 +269,7 @@ def naive(reference: Callable[[bytes], Any], raw: bytes) -> Meaning | None:
     return frozenset(owned), number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weighted", "decode", "encode", "reference"),
     [
@@ -300,6 +301,7 @@ def test_any_bytes_are_read_or_refused(decode: Decode, raw: bytes) -> None:
     read(decode, raw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decode", [decode_sticky, decode_weighted])
 def test_no_bytes_make_it_allocate_much(decode: Decode) -> None:
     raws = [mutated(random, sound(random, decode is decode_weighted)) for random in map(Random, range(2_000))]

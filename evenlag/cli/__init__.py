@@ -1,5 +1,5 @@
 """The `evenlag` command: it owns the terminal; all it does is a call to the library."""
 
-from evenlag.cli.commands import main
+from evenlag.cli.app import main
 
 __all__ = ["main"]

@@ -19,7 +19,7 @@ from evenlag.compare.audit import CURRENT, OPTIMAL
 from evenlag.compare.picture import Loads, draw
 from evenlag.compare.report import number, percent
 from evenlag.errors import SourceError
-from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, Summary, run
+from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
 from evenlag.pipeline.jobs.streaming import Batch, stream
 from evenlag.pipeline.spark.kafka import add_connector, is_topic
 from evenlag.pipeline.spark.progress import Progress
@@ -35,7 +35,7 @@ class FleetReport:
 
     Attributes
     ----------
-    summary : Summary
+    summary : RunReport
     out : Path
         The folder with the tables.
     groups : list of Row
@@ -45,7 +45,7 @@ class FleetReport:
         largest load, `broken`.
     """
 
-    summary: Summary
+    summary: RunReport
     out: Path
     groups: list[Row]
     strategies: dict[str, dict[str, Any]]
@@ -67,7 +67,8 @@ class FleetReport:
         statuses = ", ".join(f"{count:,} {status}" for status, count in said.statuses.items())
         head = Text(f"{sum(said.statuses.values()):,} groups: {statuses}", style="bold")
         head.append(
-            f"\n{said.rows:,} rows = {said.plans:,} planned + {said.rejects:,} rejected, in {said.seconds:.1f} s",
+            f"\n{said.rows:,} rows = {said.plans:,} planned + {said.rejects:,} rejected, in {said.seconds:.1f} s "
+            f"on {said.master}",
             style="not bold",
         )
         notes = [Text(f"failed: {error}", style="red") for error in said.errors]
@@ -119,7 +120,7 @@ def audit_fleet(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> FleetReport:
-    """Plan and audit a fleet on local Spark; parameters are those of `evenlag.pipeline.run`."""
+    """Plan and audit a fleet on Spark; parameters are those of `evenlag.pipeline.run`."""
     spark = local_session()
     if is_topic(offsets) or is_topic(members or ""):
         add_connector(spark)
@@ -130,7 +131,7 @@ def audit_fleet(
 
 
 def stream_fleet(topic: str, out: Path, **parameters: Any) -> None:
-    """Plan and audit a stream of snapshots on local Spark; parameters are those of `evenlag.pipeline.stream`."""
+    """Plan and audit a stream of snapshots on Spark; parameters are those of `evenlag.pipeline.stream`."""
     spark = local_session()
     add_connector(spark)
     stream(spark, topic, out=out, **parameters)

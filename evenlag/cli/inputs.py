@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,18 @@ from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.files import read_problem
 from evenlag.model.lag import partition_lag
-from evenlag.model.parse import MAX_PARTITION
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, group_growth, horizon_micros, predicted_lag, time_micros
-from evenlag.pipeline.tables.files import TableKind, read_table
+from evenlag.model.values import MAX_PARTITION, is_unicode, parse_cap, parse_generation, parse_weight, shown
+from evenlag.pipeline.tables.contract import TableKind
+from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, Numbered, first_copies
+from evenlag.pipeline.tables.reading import read_table
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
 from evenlag.pipeline.tasks.history import snapshots
 
 AUTO_OFFSET_RESETS = ("latest", "earliest")
-_WHOLE = ("partition", "log_start_offset", "log_end_offset", "current_offset", "lag")
+_WHOLE_NUMBERS = ("partition", "log_start_offset", "log_end_offset", "current_offset", "lag")
+_TEXTS = ("topic", "consumer_id", "auto_offset_reset")
 _MOST_NAMES = 8  # groups listed in an error
 
 Row = Mapping[str, Any]
@@ -66,44 +70,33 @@ def read_group(
     InvalidProblemError
         It holds no such group, or several and none is named; or a row is wrong: file, row and field are named.
     """
-    if path.suffix == ".json":
-        if members is not None:
-            raise SourceError(f"{path}: a problem file names its members itself; leave --members out")
-        problem = read_problem(path)
-        if group not in (None, problem.group):
-            raise InvalidProblemError(f"{path}: holds group {problem.group!r}, not {group!r}")
-        if horizon_micros(horizon):
-            raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")
-        return problem, []
     ahead = horizon_micros(horizon)
-    name, rows = _rows_of_group(path, group)
-    times = sorted({row["snapshot_ts"] for _, row in rows}, key=lambda ts: (ts is not None, str(ts)))
-    latest = [(number, row) for number, row in rows if row["snapshot_ts"] == times[-1]]
-    taken = _members(members, name).get(times[-1], ()) if members is not None else None
-    group_rows = _group_rows(path, name, times[-1], latest, taken, auto_offset_reset)
+    if path.suffix == ".json":
+        if ahead:
+            raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")
+        return _read_problem_file(path, members, group), []
+    history = _History(path, members, group, auto_offset_reset)
+    latest = history.times[-1]
+    rows, notes = history.rows_at(latest)
     if ahead:
-        group_rows = _predicted(path, group_rows, rows, ahead)
-    notes = [f"{len(times)} snapshots in the file; the one of {times[-1]} is taken"] if len(times) > 1 else []
-    return group_rows.problem(), [*notes, *group_rows.notes]
+        rows = history.predicted(rows, ahead)
+    if len(history.times) > 1:
+        notes.insert(0, f"{len(history.times)} snapshots in the file; the one of {latest} is taken")
+    with _place(path):
+        return rows.problem(), [*notes, *rows.notes]
 
 
 def read_history(
     path: Path, members: Path | None = None, group: str | None = None, auto_offset_reset: str = "latest"
-) -> list[Snapshot]:
-    """Read all snapshots of one group, for a replay; parameters and errors are those of `read_group`."""
-    name, rows = _rows_of_group(path, group)
-    taken = _members(members, name) if members is not None else None
-    by_time: dict[Any, list[tuple[int, Row]]] = {}
-    for number, row in rows:
-        by_time.setdefault(row["snapshot_ts"], []).append((number, row))
-    read = [
-        _group_rows(path, name, ts, here, None if taken is None else taken.get(ts, ()), auto_offset_reset)
-        for ts, here in by_time.items()
+) -> tuple[list[Snapshot], list[str]]:
+    """Read all snapshots of one group, for a replay; parameters, notes and errors are those of `read_group`."""
+    history = _History(path, members, group, auto_offset_reset)
+    rows_at_times, notes_at_times = zip(*map(history.rows_at, history.times), strict=True)
+    notes = [
+        f"snapshot of {ts}: {note}" for ts, notes in zip(history.times, notes_at_times, strict=True) for note in notes
     ]
-    try:
-        return snapshots(read)
-    except InvalidProblemError as error:
-        raise InvalidProblemError(f"{path}: {error}") from error
+    with _place(path):
+        return snapshots(rows_at_times), notes
 
 
 def holds_many_groups(path: Path) -> bool:
@@ -116,110 +109,182 @@ def holds_many_groups(path: Path) -> bool:
     return False
 
 
-def _rows_of_group(path: Path, group: str | None) -> tuple[str, list[tuple[int, Row]]]:
-    rows = list(_numbered(path, "offsets"))
-    name = _chosen(path, {row["group"] for _, row in rows}, group)
-    return name, [(number, row) for number, row in rows if row["group"] == name]
+class _History:
+    """The rows of one group in a snapshot table, by time, and those of its members.
+
+    Attributes
+    ----------
+    times : list
+        The table's values of `snapshot_ts`, ascending; null first.
+    """
+
+    def __init__(self, path: Path, members: Path | None, group: str | None, auto_offset_reset: str) -> None:
+        rows = list(_numbered(path, "offsets"))
+        self._path, self._reset = path, auto_offset_reset
+        self._group = _chosen(path, {row["group"] for _, row in rows}, group)
+        self._rows = [(number, row) for number, row in rows if row["group"] == self._group]
+        times = {row["snapshot_ts"] for _, row in self._rows}
+        self.times: list[Any] = sorted(times, key=lambda ts: (ts is not None, str(ts)))
+        self._members_path = members
+        self._members: list[Numbered] = []
+        if members is not None:
+            self._members = [
+                (number, row) for number, row in _numbered(members, "members") if row["group"] == self._group
+            ]
+
+    def rows_at(self, ts: Any) -> tuple[GroupRows, list[str]]:
+        """Return the rows of a time, each partition once, and notes."""
+        usable = [(number, self._with_lag(number, row)) for number, row in self._rows if row["snapshot_ts"] == ts]
+        rows, notes = _once(self._path, usable, PARTITION_ROWS)
+        members = None
+        if self._members_path is not None:
+            members, more = self._members_at(self._members_path, ts)
+            notes += more
+        return _group_rows((ts, self._group), [row for _, row in rows], members), notes
+
+    def predicted(self, rows: GroupRows, ahead: int) -> GroupRows:
+        """Take the lags of a time for what they will be `ahead` microseconds later."""
+        offsets: list[tuple[tuple[str, int], Offsets]] = []
+        places: dict[tuple[str, int], int] = {}
+        for number, row in self._rows:
+            with _place(self._path, number):
+                partition = _partition(row)
+            if (micros := time_micros(row["snapshot_ts"])) is None:
+                continue
+            if row["snapshot_ts"] == rows.snapshot_ts:
+                places[partition] = len(offsets)
+            offsets.append((partition, Offsets(micros, row["log_end_offset"], row["current_offset"])))
+        growth = group_growth(offsets)
+        partitions = zip(rows.topic_of.tolist(), rows.partition_ids.tolist(), strict=True)
+        grown = [growth[places[key]] if (key := (rows.topics[t], i)) in places else None for t, i in partitions]
+        lags = [predicted_lag(lag, by, ahead) for lag, by in zip(rows.lags.tolist(), grown, strict=True)]
+        known = sum(by is not None and by.produced is not None for by in grown)
+        return replace(rows, lags=np.array(lags, dtype=np.int64), predicted=known, unrated=len(lags) - known)
+
+    def _with_lag(self, number: int, row: Row) -> Row:
+        """Return a row with the lag that the lag rule gives it, and how that was clamped."""
+        with _place(self._path, number):
+            _partition(row)
+            lag = partition_lag(
+                row["log_start_offset"], row["log_end_offset"], row["current_offset"], row["lag"],
+                row["auto_offset_reset"] or self._reset,
+            )  # fmt: skip
+        return {**row, "lag": lag.messages, "clamped": lag.clamped}
+
+    def _members_at(self, path: Path, ts: Any) -> tuple[tuple[Member, ...], list[str]]:
+        """Return the members at a time, each once, and notes."""
+        rows = [(number, row) for number, row in self._members if row["snapshot_ts"] == ts]
+        for number, row in rows:
+            with _place(path, number):
+                _check_member(row)
+        once, notes = _once(path, rows, MEMBER_ROWS)
+        fields = ("consumer_id", *MEMBER_ROWS.content)
+        return tuple(Member(**{name: row[name] for name in fields}) for _, row in once), notes
 
 
-def _predicted(path: Path, group_rows: GroupRows, rows: list[tuple[int, Row]], ahead: int) -> GroupRows:
-    """Take the lags of the latest snapshot for what they will be `ahead` microseconds later."""
-    history: list[tuple[tuple[str, int], Offsets]] = []
-    latest: dict[tuple[str, int], int] = {}
-    for number, row in rows:
-        try:
-            key = _partition(row)
-        except InvalidProblemError as error:
-            raise InvalidProblemError(f"{path}: row {number}: {error}") from error
-        if (micros := time_micros(row["snapshot_ts"])) is None:
-            continue
-        if row["snapshot_ts"] == group_rows.snapshot_ts:
-            latest[key] = len(history)
-        history.append((key, Offsets(micros, row["log_end_offset"], row["current_offset"])))
-    grown = group_growth(history)
-    names = zip(group_rows.topic_of.tolist(), group_rows.partition_ids.tolist(), strict=True)
-    found = [grown[latest[key]] if (key := (group_rows.topics[t], i)) in latest else None for t, i in names]
-    lags = [predicted_lag(lag, each, ahead) for lag, each in zip(group_rows.lags.tolist(), found, strict=True)]
-    known = sum(each is not None and each.produced is not None for each in found)
-    return replace(
-        group_rows, lags=np.array(lags, dtype=np.int64), predicted=known, unrated=len(lags) - known
-    )  # fmt: skip
+def _read_problem_file(path: Path, members: Path | None, group: str | None) -> Problem:
+    if members is not None:
+        raise SourceError(f"{path}: a problem file names its members itself; leave --members out")
+    problem = read_problem(path)
+    if group not in (None, problem.group):
+        raise InvalidProblemError(f"{path}: holds group {problem.group!r}, not {group!r}")
+    return problem
 
 
-def _numbered(path: Path, kind: TableKind) -> Iterator[tuple[int, Row]]:
-    return enumerate(read_table(path, kind), start=1)
+def _numbered(path: Path, kind: TableKind) -> Iterator[Numbered]:
+    """Give the rows of a table with their numbers; their groups and times are sound."""
+    for number, row in enumerate(read_table(path, kind), start=1):
+        with _place(path, number):
+            _check_texts(row, ("group",))
+            if not isinstance(row["snapshot_ts"], int | float):  # such as seconds since the epoch
+                _check_texts(row, ("snapshot_ts",))
+        yield number, row
 
 
-def _chosen(path: Path, names: Iterable[Any], group: str | None) -> str:
-    known = sorted(str(name) for name in names if name)
-    shown = ", ".join(known[:_MOST_NAMES]) + (
-        f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    )
+def _chosen(path: Path, names: Iterable[str | None], group: str | None) -> str:
+    """Return the group asked for, or the only one."""
+    known = sorted(name for name in names if name)
+    listed = ", ".join(known[:_MOST_NAMES])
+    if len(known) > _MOST_NAMES:
+        listed += f" and {len(known) - _MOST_NAMES} more"
     if not known:
         raise InvalidProblemError(f"{path}: holds no group")
     if group is None and len(known) > 1:
-        raise InvalidProblemError(f"{path}: holds {len(known)} groups; choose one with --group: {shown}")
+        raise InvalidProblemError(f"{path}: holds {len(known)} groups; choose one with --group: {listed}")
     if group is not None and group not in known:
-        raise InvalidProblemError(f"{path}: holds no group {group!r}; it has {shown}")
+        raise InvalidProblemError(f"{path}: holds no group {group!r}; it has {listed}")
     return group or known[0]
 
 
-def _group_rows(
-    path: Path, group: str, ts: Any, rows: list[tuple[int, Row]], members: tuple[Member, ...] | None, reset: str
-) -> GroupRows:
-    topics: dict[str, int] = {}
-    found_rows: list[tuple[int, int, int, str | None, tuple[int, ...]]] = []
-    clamped: Counter[str | None] = Counter()
-    seen: dict[tuple[str, int], int] = {}
-    for number, row in rows:
-        try:
-            topic, partition = _partition(row)
-            if (topic, partition) in seen:
-                raise InvalidProblemError(f"{topic}-{partition} is also in row {seen[topic, partition]}; keep one")
-            found = partition_lag(
-                row["log_start_offset"], row["log_end_offset"], row["current_offset"], row["lag"],
-                row["auto_offset_reset"] or reset,
-            )  # fmt: skip
-        except InvalidProblemError as error:
-            raise InvalidProblemError(f"{path}: row {number}: {error}") from error
-        seen[topic, partition] = number
-        clamped[found.clamped] += 1
-        place = topics.setdefault(topic, len(topics))
-        offsets = tuple(UNKNOWN if row[name] is None else row[name] for name in OFFSETS)
-        found_rows.append((place, partition, found.messages, row["consumer_id"], offsets))
-    topic_of, ids, lags, owners, offsets_of = zip(*found_rows, strict=True)
+def _once(path: Path, rows: Iterable[Numbered], rule: CopyRule) -> tuple[list[Numbered], list[str]]:
+    """Keep each thing's first row, and say how many copies there were."""
+    with _place(path):
+        kept, copies = first_copies(rows, rule)
+    again = "1 row is there again" if copies == 1 else f"{copies} rows are there again"
+    return kept, [f"{path}: {again} for the same {rule.what}, saying the same; counted once"] if copies else []
+
+
+def _group_rows(key: tuple[Any, str], rows: list[Row], members: tuple[Member, ...] | None) -> GroupRows:
+    topics = {topic: place for place, topic in enumerate(dict.fromkeys(row["topic"] for row in rows))}
+    clamped = Counter(row["clamped"] for row in rows)
+    offsets = [[UNKNOWN if row[name] is None else row[name] for row in rows] for name in OFFSETS]
     return GroupRows.sort(
-        (ts, group), list(topics), np.array(topic_of), np.array(ids), np.array(lags, dtype=np.int64), owners,
-        np.array(offsets_of, dtype=np.int64).T, members=members,
-        beyond_end=clamped["beyond_end"], before_start=clamped["before_start"],
-    )  # fmt: skip
+        key,
+        list(topics),
+        np.array([topics[row["topic"]] for row in rows]),
+        np.array([row["partition"] for row in rows]),
+        np.array([row["lag"] for row in rows], dtype=np.int64),
+        [row["consumer_id"] for row in rows],
+        np.array(offsets, dtype=np.int64),
+        members=members,
+        beyond_end=clamped["beyond_end"],
+        before_start=clamped["before_start"],
+    )
 
 
 def _partition(row: Row) -> tuple[str, int]:
-    if not isinstance(row["topic"], str) or not row["topic"]:
+    """Return the partition that a row of the offsets table is of; the types of its other values are sound then."""
+    _check_texts(row, _TEXTS)
+    topic, partition = row["topic"], row["partition"]
+    if not topic:
         raise InvalidProblemError("topic is missing")
-    place = row["topic"]
-    for name in _WHOLE:
-        whole = isinstance(row[name], int) and not isinstance(row[name], bool) and abs(row[name]) < 2**63
-        if row[name] is not None and not whole:
-            raise InvalidProblemError(f"{place}: {name} is not a whole number: {row[name]!r}")
-    partition = row["partition"]
+    for name in _WHOLE_NUMBERS:
+        value = row[name]
+        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+        if value is not None and not whole:
+            raise InvalidProblemError(f"{topic}: {name} is not a whole number: {shown(value)}")
     if partition is None or not 0 <= partition <= MAX_PARTITION:
-        raise InvalidProblemError(f"{place}: partition must be 0, 1, 2, …, not {partition!r}")
-    return place, partition
+        raise InvalidProblemError(f"{topic}: partition must be 0, 1, 2, …, not {shown(partition)}")
+    return topic, partition
 
 
-def _members(path: Path, group: str) -> dict[Any, tuple[Member, ...]]:
-    """Return the group's members at each time."""
-    members_at: dict[Any, dict[str, Member]] = {}
-    for number, row in _numbered(path, "members"):
-        if row["group"] != group:
-            continue
-        members = members_at.setdefault(row["snapshot_ts"], {})
-        name, place = row["consumer_id"], f"{path}: row {number}"
-        if not isinstance(name, str) or not name:
-            raise InvalidProblemError(f"{place}: consumer_id is missing")
-        if name in members:
-            raise InvalidProblemError(f"{place}: member {name!r} is there twice; keep one")
-        members[name] = Member(name, row["topics"], row["weight"], row["max_partitions"], row["generation"])
-    return {ts: tuple(members.values()) for ts, members in members_at.items()}
+def _check_member(row: Row) -> None:
+    """Refuse a row of the members table that describes no member."""
+    _check_texts(row, ("consumer_id",))
+    name, topics = row["consumer_id"], row["topics"]
+    if not name:
+        raise InvalidProblemError("consumer_id is missing")
+    listed = isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)
+    if topics is not None and not listed:
+        raise InvalidProblemError(f"member {name!r}: topics is not a list of names: {shown(topics)}")
+    if row["weight"] is not None:
+        parse_weight(name, row["weight"])
+    parse_cap(name, row["max_partitions"])
+    parse_generation(name, row["generation"])
+
+
+def _check_texts(row: Row, names: Iterable[str]) -> None:
+    for name in names:
+        value = row[name]
+        if value is not None and not (isinstance(value, str) and is_unicode(value)):
+            raise InvalidProblemError(f"{name} is not a text: {shown(value)}")
+
+
+@contextmanager
+def _place(path: Path, number: int | None = None) -> Iterator[None]:
+    """Put the file, and the row, before what is wrong there."""
+    try:
+        yield
+    except InvalidProblemError as error:
+        row = "" if number is None else f"row {number}: "
+        raise InvalidProblemError(f"{path}: {row}{error}") from error

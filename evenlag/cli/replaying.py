@@ -13,8 +13,9 @@ from evenlag.compare.replay_report import fleet_table
 from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
 from evenlag.pipeline.spark.progress import Progress
-from evenlag.pipeline.tables.files import Column, write_tables
+from evenlag.pipeline.tables.contract import Column
 from evenlag.pipeline.tables.schemas import REPLAY_STEPS, REPLAY_SUMMARY, columns
+from evenlag.pipeline.tables.writing import write_tables
 from evenlag.pipeline.tasks.replaying import document
 
 Form = Literal["parquet", "csv"]

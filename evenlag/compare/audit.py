@@ -8,15 +8,16 @@ from typing import Any
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE
+from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 from evenlag.model.result import Result
-from evenlag.search.cache import Known
-from evenlag.solve import solve
+from evenlag.search.cache import SolveCache
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
-BALANCES = ("both", "topic", "group", "none")  # from narrow to wide: each optimum is a start for the next
 
 
 @dataclass(frozen=True)
@@ -107,26 +108,26 @@ def audit(
         Rows for today's assignment, every published heuristic, and the optimum under each balance.
     """
     started = time.monotonic()
-    known = Known(problem)
+    cache = SolveCache(problem)
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
-    for number, balance in enumerate(BALANCES):
+    for number, balance in enumerate(Balance):
         left = max(time_limit - (time.monotonic() - started), 0.001)
-        share = left if deterministic else left / (len(BALANCES) - number)
+        share = left if deterministic else left / (len(Balance) - number)
         if (twin := _same_rule(problem, balance, optima)) is not None:
             optima[balance] = twin
             continue
         try:
-            optima[balance] = solve(
-                problem, balance=balance, stickiness=0, time_limit=share, gap=gap, seed=seed,
-                deterministic=deterministic, threads=threads, start=_narrower(optima),
-                work=(time_limit if work is None else work) / len(BALANCES), known=known, ties=False,
+            options = SolveOptions(
+                balance=balance, stickiness=0, time_limit=share, gap=gap, seed=seed, deterministic=deterministic,
+                threads=threads, work=(time_limit if work is None else work) / len(Balance),
             )  # fmt: skip
+            optima[balance] = search(problem, options, start=_narrower(optima), cache=cache, tie_break=False)
         except EvenlagError as error:
             errors[balance] = str(error)
-    rows = [_strategy_row(known, CURRENT, "none", optima)] if (problem.owner != NOBODY).any() else []
-    rows += [_strategy_row(known, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
-    for balance in BALANCES:
+    rows = [_strategy_row(cache, CURRENT, "none", optima)] if (problem.owner != NOBODY).any() else []
+    rows += [_strategy_row(cache, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
+    for balance in Balance:
         if balance in optima:
             rows.append(_optimum_row(balance, optima[balance]))
         else:
@@ -146,19 +147,19 @@ def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Res
     return optima.get("both") if balance in ("topic", "group") and plain_topic and not side_rules else None
 
 
-def _strategy_row(known: Known, strategy: str, balance: str, optima: dict[str, Result]) -> AuditRow:
+def _strategy_row(cache: SolveCache, strategy: str, balance: str, optima: dict[str, Result]) -> AuditRow:
     try:
-        plan = current_plan(known.problem) if strategy == CURRENT else known.plan(strategy)
+        plan = current_plan(cache.problem) if strategy == CURRENT else cache.plan(strategy)
     except EvenlagError as error:
         return AuditRow(strategy, balance, "HEURISTIC", strategy, violation=str(error))
-    seconds = known.seconds.get(strategy, 0.0)
+    seconds = cache.seconds.get(strategy, 0.0)
     optimum = optima.get(balance)
     if optimum is not None and optimum.status == "EMPTY":
         return AuditRow(strategy, balance, "EMPTY", strategy, **_figures(plan, 0), seconds=seconds)
     broken = plan_violation(plan)
     valid = broken is None
     if broken is None and optimum is not None:
-        broken = known.rule(balance).violation(plan.topic_counts)
+        broken = cache.rule(balance).violation(plan.topic_counts)
     kept = broken is None and optimum is not None
     return AuditRow(
         strategy, balance, "HEURISTIC", strategy, **_figures(plan, plan.spread),

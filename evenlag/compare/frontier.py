@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from evenlag.model.backends import LARGEST
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import Window
+from evenlag.model.bounds import LoadBounds
 from evenlag.model.formulation import boolean_count
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.search.cache import Known
+from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.construct.greedy import keep_and_deal
-from evenlag.search.improve.equalize import even_out
-from evenlag.search.improve.relocation import relocate
-from evenlag.solve import AUTO_BACKEND, solve
+from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.relocate import relocate
+from evenlag.search.options import SolveOptions
+from evenlag.search.portfolio import AUTO_BACKEND
+from evenlag.search.solver import search
 
 PATHS = (
     (1.0, 0.0),
@@ -104,15 +105,16 @@ def frontier(
     -------
     Frontier
     """
-    clock, known = Clock(time_limit, deterministic), Known(problem)
-    by_budget = partial(
-        solve, problem, balance=balance, seed=seed, deterministic=deterministic, threads=threads, known=known
-    )  # fmt: skip
-    fewest = by_budget(stickiness=FEWEST_MOVES, time_limit=0.15 * time_limit)
-    widest = by_budget(stickiness=0, time_limit=0.2 * time_limit)
-    rule = known.rule(balance)
-    window = known.window(rule)
-    plans = [fewest.plan, *_on_the_way(rule, window, clock, seed), widest.plan]
+    options = SolveOptions(
+        balance=balance, stickiness=0, time_limit=time_limit, seed=seed, deterministic=deterministic, threads=threads
+    )
+    clock, cache = Clock(time_limit, deterministic), SolveCache(problem)
+    least = replace(options, stickiness=FEWEST_MOVES).within(0.15 * time_limit)
+    fewest = search(problem, least, cache=cache)
+    widest = search(problem, options.within(0.2 * time_limit), cache=cache)
+    rule = cache.rule(balance)
+    bounds = cache.load_bounds(rule)
+    plans = [fewest.plan, *_on_the_way(rule, bounds, clock, seed), widest.plan]
     provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
@@ -123,22 +125,23 @@ def frontier(
         bound: Number = 0
         if provable:
             share = 0.3 * time_limit / len(budgets) if deterministic else 0.8 * clock.left() / (len(budgets) - number)
-            result = by_budget(stickiness=0, max_moves=budget, time_limit=max(share, 0.001), start=best)
+            within = replace(options, max_moves=budget).within(max(share, 0.001))
+            result = search(problem, within, start=best, cache=cache)
             best, bound = result.plan, result.bound
         found.append(FrontierPoint(budget, best.spread, bound, best))
     found.append(FrontierPoint(widest.moves, widest.spread, widest.bound, widest.plan))
     points = _undominated(found)
     if (problem.owner != NOBODY).any():
-        points = _bounded(points, MoveBound(rule, window, fewest.moves_bound), clock)
+        points = _bounded(points, MoveBound(rule, bounds, fewest.moves_bound), clock)
     return Frontier(problem, balance, points, _knee(points))
 
 
-def _on_the_way(rule: CountRule, window: Window, clock: Clock, seed: int) -> list[Plan]:
+def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
     """Plans from the fewest moves to even loads, by relocation; at each what costs no move is done too."""
     if not (rule.problem.owner != NOBODY).any():
         return []
-    wanted = window.low, window.high
-    start = even_out(keep_and_deal(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
+    wanted = bounds.min_load_ub, bounds.max_load_lb
+    start = equalize(fewest_moves_plan(rule), rule, wanted, clock.stop(0.05), seed, keep_home=True)
     plans: list[Plan] = []
     for number, (greed, noise) in enumerate(PATHS):
         plans += relocate(start, rule, wanted, clock.stop(0.3), seed + number, greed=greed, noise=noise)

@@ -58,7 +58,8 @@ def _headline(result: Result) -> Text:
     text.append(f"  {len(problem.lags):,} partitions, {int(problem.active.sum()):,} active members, ")
     text.append(f"{result.balance} balance\n")
     if result.status == "EMPTY":
-        return text.append("EMPTY: no member can take anything, so there is nothing to assign", style="yellow")
+        why = "no member can take anything" if len(problem.lags) else "the group has no partitions"
+        return text.append(f"EMPTY: {why}, so there is nothing to assign", style="yellow")
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
     text.append(result.status, style=style)
     text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")

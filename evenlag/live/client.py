@@ -96,7 +96,7 @@ class Cluster:
         failures = [_failure(error) for error in listing.errors]
         if failures and not listing.valid:
             raise self._unreachable(failures[0])
-        return sorted(each.group_id for each in listing.valid), failures
+        return sorted(group.group_id for group in listing.valid), failures
 
     def describe(self, groups: Collection[str]) -> dict[str, Description | Failure]:
         """What the coordinator of each group knows of its state and members; an unknown group is DEAD."""
@@ -129,14 +129,14 @@ class Cluster:
             return {}
         kafka = _confluent_kafka()
         asked = [
-            self._admin.list_offsets({kafka.TopicPartition(*each): spec for each in partitions}, **self._limit())
+            self._admin.list_offsets({kafka.TopicPartition(*key): spec for key in partitions}, **self._limit())
             for spec in (kafka.admin.OffsetSpec.earliest(), kafka.admin.OffsetSpec.latest())
         ]
         start, end = (
             {(key.topic, key.partition): _apply(_offset, _outcome(future)) for key, future in futures.items()}
             for futures in asked
         )
-        return {each: (start[each], end[each]) for each in partitions}
+        return {key: (start[key], end[key]) for key in partitions}
 
     def _limit(self) -> dict[str, float]:
         return {"request_timeout": max(self._deadline - time.monotonic(), LAST_CHANCE)}
@@ -211,35 +211,35 @@ def _apply(convert: Callable[[Any], Answer], outcome: Any) -> Answer | Failure:
 def _description(answer: Any) -> Description:
     members = (
         Member(
-            consumer_id=each.member_id,
-            client_id=each.client_id or None,
-            host=each.host or None,
-            group_instance_id=each.group_instance_id or None,
-            partitions=_assigned(each.assignment),
-            target=_assigned(each.target_assignment),
+            consumer_id=member.member_id,
+            client_id=member.client_id or None,
+            host=member.host or None,
+            group_instance_id=member.group_instance_id or None,
+            partitions=_assigned(member.assignment),
+            target=_assigned(member.target_assignment),
         )
-        for each in answer.members
+        for member in answer.members
     )
     return Description(answer.state.name, tuple(sorted(members, key=lambda member: member.consumer_id)))
 
 
 def _assigned(assignment: Any) -> tuple[TopicPartition, ...]:
     """The partitions of an assignment, which is None where the group's protocol has no such thing."""
-    return tuple((each.topic, each.partition) for each in assignment.topic_partitions) if assignment else ()
+    return tuple((held.topic, held.partition) for held in assignment.topic_partitions) if assignment else ()
 
 
 def _commits(answer: Any) -> dict[TopicPartition, int | Failure]:
     commits: dict[TopicPartition, int | Failure] = {}
-    for each in answer.topic_partitions:
-        if each.error is not None:
-            commits[each.topic, each.partition] = _failure(each.error)
-        elif each.offset >= 0:  # -1001 stands for no commit
-            commits[each.topic, each.partition] = each.offset
+    for commit in answer.topic_partitions:
+        if commit.error is not None:
+            commits[commit.topic, commit.partition] = _failure(commit.error)
+        elif commit.offset >= 0:  # -1001 stands for no commit
+            commits[commit.topic, commit.partition] = commit.offset
     return commits
 
 
 def _partition_ids(answer: Any) -> list[int]:
-    return sorted(each.id for each in answer.partitions)
+    return sorted(partition.id for partition in answer.partitions)
 
 
 def _offset(answer: Any) -> int:

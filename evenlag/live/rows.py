@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evenlag.live.client import Description, Failure, Member, TopicPartition
-from evenlag.pipeline.tables.files import MEMBERS, OFFSETS, Row
+from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, Row
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PART"
 ACL_HINTS = {
@@ -28,11 +28,11 @@ class Group:
     def known(self) -> set[TopicPartition]:
         """The partitions that it has committed to, that a member holds, or that a member shall come to hold."""
         members = self.description.members
-        return {*self.commits, *(each for member in members for each in (*member.partitions, *member.target))}
+        return {*self.commits, *(key for member in members for key in (*member.partitions, *member.target))}
 
     def owners(self) -> dict[TopicPartition, Member]:
         """The member that holds each partition; in a group that is rebalancing two may, then the last by id."""
-        return {each: member for member in self.description.members for each in member.partitions}
+        return {key: member for member in self.description.members for key in member.partitions}
 
 
 def partitions_of(group: Group, layout: Layout) -> tuple[list[TopicPartition], list[str]]:
@@ -45,7 +45,7 @@ def partitions_of(group: Group, layout: Layout) -> tuple[list[TopicPartition], l
     warnings = []
     for topic in sorted({topic for topic, _ in known}):
         listed = layout[topic]
-        mine = {each for each in known if each[0] == topic}
+        mine = {key for key in known if key[0] == topic}
         if isinstance(listed, Failure):
             existing = set() if listed.name == UNKNOWN_TOPIC else mine
         else:

@@ -9,7 +9,8 @@ from pathlib import Path
 from evenlag.errors import SourceError
 from evenlag.live.client import Cluster, Description, Failure, TopicPartition
 from evenlag.live.rows import Group, Layout, LogOffsets, explained, member_rows, offset_rows, partitions_of, some
-from evenlag.pipeline.tables.files import MEMBERS, OFFSETS, Row, write_tables
+from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, Row
+from evenlag.pipeline.tables.writing import write_tables
 
 SETTLED = ("STABLE", "EMPTY", "DEAD")
 PASSING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
@@ -26,9 +27,9 @@ class Snapshot:
     Attributes
     ----------
     offsets
-        A row per group and partition, with the columns of `evenlag.pipeline.tables.files.OFFSETS`.
+        A row per group and partition, with the columns of `evenlag.pipeline.tables.contract.OFFSETS`.
     members
-        A row per group and member, with the columns of `evenlag.pipeline.tables.files.MEMBERS`.
+        A row per group and member, with the columns of `evenlag.pipeline.tables.contract.MEMBERS`.
     warnings
         One line each.
     """
@@ -88,12 +89,12 @@ def snapshot(
     if not listed and groups is None:
         warnings.append(f"the user sees no consumer group at {bootstrap_servers}")
     names = listed if groups is None else sorted(set(groups))
-    found = _groups(cluster, names, settle_until)
+    answers = _groups(cluster, names, settle_until)
     if groups is not None:
-        for name, group in found.items():
+        for name, group in answers.items():
             if isinstance(group, Failure):
                 raise _refused(bootstrap_servers, name, group, listed)
-    return _assembled(cluster, found, warnings)
+    return _assembled(cluster, answers, warnings)
 
 
 def write_snapshot(
@@ -134,16 +135,16 @@ def _groups(cluster: Cluster, names: Sequence[str], settle_until: float) -> dict
         time.sleep(SETTLE_PAUSE)
         described |= cluster.describe(moving)
     committed = cluster.committed(names)
-    found: dict[str, Group | Failure] = {}
+    groups: dict[str, Group | Failure] = {}
     for name in names:
         description, commits = described[name], committed[name]
         if isinstance(description, Failure):
-            found[name] = description
+            groups[name] = description
         elif description.state == "DEAD":
-            found[name] = UNKNOWN_GROUP
+            groups[name] = UNKNOWN_GROUP
         else:
-            found[name] = commits if isinstance(commits, Failure) else Group(name, description, commits)
-    return found
+            groups[name] = commits if isinstance(commits, Failure) else Group(name, description, commits)
+    return groups
 
 
 def _settled(described: Description | Failure) -> bool:
@@ -152,10 +153,10 @@ def _settled(described: Description | Failure) -> bool:
     return described.state in SETTLED
 
 
-def _assembled(cluster: Cluster, found: Mapping[str, Group | Failure], warnings: list[str]) -> Snapshot:
+def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warnings: list[str]) -> Snapshot:
     """Ask for the partitions and log offsets of the groups, each only once, and build the rows."""
     groups = []
-    for name, group in found.items():
+    for name, group in answers.items():
         if isinstance(group, Group):
             groups.append(group)
             state = group.description.state
@@ -171,7 +172,7 @@ def _assembled(cluster: Cluster, found: Mapping[str, Group | Failure], warnings:
     for group in groups:
         partitions[group.name], gone = partitions_of(group, layout)
         warnings += gone
-    log = _log_offsets(cluster, layout, {each for mine in partitions.values() for each in mine})
+    log = _log_offsets(cluster, layout, {key for mine in partitions.values() for key in mine})
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     offsets: list[Row] = []
     members: list[Row] = []
@@ -190,7 +191,7 @@ def _log_offsets(cluster: Cluster, layout: Layout, partitions: Collection[TopicP
         listed = layout[topic]
         if isinstance(listed, Failure):
             log[topic, partition] = (listed, listed)
-    return log | cluster.log_offsets(sorted(each for each in partitions if each not in log))
+    return log | cluster.log_offsets(sorted(key for key in partitions if key not in log))
 
 
 def _refused(bootstrap_servers: str, name: str, failure: Failure, listed: Sequence[str]) -> SourceError:

@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
-from evenlag.model.flow import Boxes, Cells, CountNetwork
+from evenlag.model.flow import Cells, CountBounds, CountNetwork
+from evenlag.model.names import Name
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
-BALANCES = ("both", "topic", "group", "none")
+
+class Balance(Name):
+    """The hard count balance (docs/formulation.md), from narrow to wide."""
+
+    BOTH = "both"
+    TOPIC = "topic"
+    GROUP = "group"
+    NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -47,13 +55,13 @@ class CountRule:
 
     Attributes
     ----------
-    balance : str
+    balance : Balance
     slack : int
-    topic_boxes : Boxes or None
+    topic_boxes : CountBounds or None
         Shape (T, M): each topic count lies in its box, but for a total distance of `topic_distance`.
     topic_distance : int
         0 unless pins or caps make the boxes unreachable.
-    member_boxes : Boxes
+    member_boxes : CountBounds
         Shape (M,): each total count lies in its box, always.
     ranks : RankRule or None
         The group rule where boxes alone do not state it (mixed subscriptions, weights, pins or caps).
@@ -61,11 +69,11 @@ class CountRule:
         The counts that pins, caps and subscriptions leave possible.
     """
 
-    balance: str
+    balance: Balance
     slack: int
-    topic_boxes: Boxes | None
+    topic_boxes: CountBounds | None
     topic_distance: int
-    member_boxes: Boxes
+    member_boxes: CountBounds
     ranks: RankRule | None
     network: CountNetwork
 
@@ -75,20 +83,20 @@ class CountRule:
         return self.network.problem
 
     @cached_property
-    def one_class(self) -> bool:
+    def interchangeable(self) -> bool:
         """Whether any two partitions can be exchanged without a count of the rule noticing."""
         if not self.problem.equal_subscriptions:
             return False
         return self.topic_boxes is None or (self._used_topics.size <= 1 and self.topic_distance == 0)
 
     @cached_property
-    def total_boxes(self) -> Boxes:
+    def total_boxes(self) -> CountBounds:
         """`member_boxes`, narrowed by the topic's boxes where there is only one topic; shape (M,)."""
         if self.topic_boxes is None or self._used_topics.size != 1 or self.topic_distance:
             return self.member_boxes
         only = self._used_topics[0]
         lo = np.maximum(self.member_boxes.lo, self.topic_boxes.lo[only])
-        return Boxes(lo, np.minimum(self.member_boxes.hi, self.topic_boxes.hi[only]))
+        return CountBounds(lo, np.minimum(self.member_boxes.hi, self.topic_boxes.hi[only]))
 
     @cached_property
     def _used_topics(self) -> Cells:
@@ -137,7 +145,13 @@ class CountRule:
         return self.network.counts(self.topic_boxes, self.member_boxes, keep_owned=keep_owned)
 
 
-def count_rule(problem: Problem, balance: str = "both", slack: int = 0) -> CountRule:
+def check_slack(slack: object) -> None:
+    """Raise InvalidProblemError unless `slack` is a number of partitions."""
+    if isinstance(slack, bool) or not isinstance(slack, int) or slack < 0:
+        raise InvalidProblemError(f"slack must be a whole number of partitions >= 0, not {slack!r}")
+
+
+def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) -> CountRule:
     """State which counts `balance` and `slack` allow.
 
     Raises
@@ -147,35 +161,33 @@ def count_rule(problem: Problem, balance: str = "both", slack: int = 0) -> Count
     InfeasibleError
         The members cannot take all partitions.
     """
-    if balance not in BALANCES:
-        raise InvalidProblemError(f"balance must be one of {', '.join(BALANCES)}, not {balance!r}")
-    if isinstance(slack, bool) or not isinstance(slack, int) or slack < 0:
-        raise InvalidProblemError(f"slack must be a whole number of partitions >= 0, not {slack!r}")
+    balance = Balance.of(balance, "balance")
+    check_slack(slack)
     network = CountNetwork(problem)
-    members = Boxes(network.pinned.sum(axis=0), network.capacity)
-    topics = _topic_boxes(problem, network) if balance in ("topic", "both") else None
+    members = CountBounds(network.pinned.sum(axis=0), network.capacity)
+    topics = _topic_boxes(problem, network) if balance in (Balance.TOPIC, Balance.BOTH) else None
     rule = CountRule(balance, slack, topics, 0, members, None, network)
     side_rules = bool((problem.caps != NO_CAP).any() or (problem.pins != NOBODY).any())
     even = problem.equal_subscriptions and problem.equal_weights and not side_rules
-    if balance in ("group", "both") and even:
+    if balance in (Balance.GROUP, Balance.BOTH) and even:
         active = problem.active
         q, r = divmod(int(network.sizes.sum()), max(int(active.sum()), 1))
-        rule = replace(rule, member_boxes=Boxes(np.where(active, q, 0), np.where(active, q + (r > 0), 0)))
-    elif balance in ("group", "both"):
+        rule = replace(rule, member_boxes=CountBounds(np.where(active, q, 0), np.where(active, q + (r > 0), 0)))
+    elif balance in (Balance.GROUP, Balance.BOTH):
         rule = _group_rule(rule)
     elif side_rules:
         counts = network.counts(topics)
         rule = replace(rule, topic_distance=topics.distance(counts) if topics is not None else 0)
-    return _with_slack(rule, exact=even or (balance == "topic" and not side_rules)) if slack else rule
+    return _with_slack(rule, exact=even or (balance == Balance.TOPIC and not side_rules)) if slack else rule
 
 
-def _topic_boxes(problem: Problem, network: CountNetwork) -> Boxes:
+def _topic_boxes(problem: Problem, network: CountNetwork) -> CountBounds:
     """⌊q⌋ and ⌈q⌉ with q = P_t · w_m / Σ w over the topic's subscribers."""
     weights = np.where(problem.allowed, problem.relative_weights, 0)
     totals = np.maximum(weights.sum(axis=1, keepdims=True), 1)
     shares = weights * network.sizes[:, None]
     lo = (shares // totals).astype(np.int64)
-    return Boxes(lo, lo + (shares % totals > 0).astype(np.int64))
+    return CountBounds(lo, lo + (shares % totals > 0).astype(np.int64))
 
 
 def _group_rule(rule: CountRule) -> CountRule:
@@ -187,7 +199,7 @@ def _group_rule(rule: CountRule) -> CountRule:
     padded = np.pad(ranks, ((0, 0), (0, 2)), mode="edge")
     member = np.arange(len(totals))
     steps = np.array([padded[member, base], padded[member, base + 1]])
-    members = Boxes(base, np.minimum(totals + 1, network.capacity))
+    members = CountBounds(base, np.minimum(totals + 1, network.capacity))
     at_optimum = RankRule(base, steps, 0)
     return replace(
         rule,
@@ -197,7 +209,7 @@ def _group_rule(rule: CountRule) -> CountRule:
     )
 
 
-def _ranked_counts(network: CountNetwork, topic_boxes: Boxes | None, **last: Any) -> tuple[Cells, Cells]:
+def _ranked_counts(network: CountNetwork, topic_boxes: CountBounds | None, **last: Any) -> tuple[Cells, Cells]:
     """Return the counts of least rank sum, and the ranks; only as many ranks as the counts come near."""
     most = max(int(network.capacity.max(initial=0)), 1)
     weights = network.problem.relative_weights
@@ -234,17 +246,17 @@ def _with_slack(rule: CountRule, exact: bool) -> CountRule:
     topics, members = rule.topic_boxes, rule.member_boxes
     if not exact:
         topics, members = _extremes(rule)
-    if rule.balance == "topic":
-        members = Boxes(base, top)
-    elif rule.balance != "none":
-        members = Boxes(np.maximum(members.lo - s, base), np.minimum(members.hi + s, top))
+    if rule.balance == Balance.TOPIC:
+        members = CountBounds(base, top)
+    elif rule.balance != Balance.NONE:
+        members = CountBounds(np.maximum(members.lo - s, base), np.minimum(members.hi + s, top))
     if topics is not None:
         sizes = np.where(network.problem.allowed, network.sizes[:, None], 0)
-        topics = Boxes(np.maximum(topics.lo - s, network.pinned), np.minimum(topics.hi + s, sizes))
+        topics = CountBounds(np.maximum(topics.lo - s, network.pinned), np.minimum(topics.hi + s, sizes))
     return replace(rule, topic_boxes=topics, topic_distance=0, member_boxes=members, ranks=None)
 
 
-def _extremes(rule: CountRule) -> tuple[Boxes | None, Boxes]:
+def _extremes(rule: CountRule) -> tuple[CountBounds | None, CountBounds]:
     """Return the lowest and highest value of every count over the optimal counts."""
     network, ranks = rule.network, None
     if rule.ranks is not None:
@@ -256,16 +268,16 @@ def _extremes(rule: CountRule) -> tuple[Boxes | None, Boxes]:
     return None if rule.topic_boxes is None else topics, totals if ranks is not None else rule.member_boxes
 
 
-def _wide_extremes(rule: CountRule, near: Boxes, ranks: Cells | None) -> Boxes:
+def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> CountBounds:
     """Where pins or caps force counts out of their boxes, a count that can move at all may move more than a step."""
     members = None if ranks is not None else rule.member_boxes
     lo, hi = near.lo.copy(), near.hi.copy()
     for t, m in np.argwhere(near.lo < near.hi).tolist():
         for found, sign in ((lo, 1), (hi, -1)):
             found[t, m] = rule.network.counts(rule.topic_boxes, members, ranks, tilt=(t, m, sign))[t, m]
-    return Boxes(lo, hi)
+    return CountBounds(lo, hi)
 
 
-def _span(boxes: Boxes, at: int | tuple[int, int]) -> str:
+def _span(boxes: CountBounds, at: int | tuple[int, int]) -> str:
     lo, hi = int(boxes.lo[at]), int(boxes.hi[at])
     return str(lo) if lo == hi else f"{lo} to {hi}"

@@ -2,6 +2,11 @@
 
 Written for load per weight with weights of mean 1, so everything is in messages. C is the number of active
 members, S the total lag; `fewest` and `most` bound every member's count.
+
+Members are identical parallel machines, lags are processing times, and the largest load is the makespan of P||Cmax; a
+balanced count is its cardinality constraint. Sources: Dell'Amico and Martello 1995 (P||Cmax) and 2001 (cardinality
+constrained P||Cmax); Haouari, Gharbi and Jemmali 2006 (bounds for some j of the machines). What differs: the smallest
+load is bounded too, from above, since the spread needs both ends.
 """
 
 from __future__ import annotations
@@ -21,109 +26,87 @@ from evenlag.model.problem import NOBODY, Problem
 
 Sums = NDArray[Any]
 
-MOST_WITH_EXTRAS = 128  # giants for which the bound also counts what totals ask for beyond the topics
+# Oversized partitions for which the bound by topic also counts what totals ask for beyond the topics; it sorts once for
+# each of them, and the first ones decide.
+MOST_WITH_EXTRAS = 128
 
 
 @dataclass
-class Window:
-    """What is known of the largest (at least `high`) and the smallest (at most `low`) load per weight."""
+class LoadBounds:
+    """What is proven of the loads per weight of any plan, in messages.
 
-    high: Number
-    low: Number
+    Attributes
+    ----------
+    max_load_lb : int or Fraction
+        A lower bound of the largest load.
+    min_load_ub : int or Fraction
+        An upper bound of the smallest load.
+    """
 
-    def raise_high(self, value: Number) -> None:
+    max_load_lb: Number
+    min_load_ub: Number
+
+    def raise_max(self, value: Number) -> None:
         """Take what is proven of the largest load, if it is more than is known."""
-        self.high = max(self.high, value)
+        self.max_load_lb = max(self.max_load_lb, value)
 
-    def cut_low(self, value: Number) -> None:
+    def lower_min(self, value: Number) -> None:
         """Take what is proven of the smallest load, if it is less than is known."""
-        self.low = min(self.low, value)
+        self.min_load_ub = min(self.min_load_ub, value)
 
     def least(self, kind: str) -> Number:
         """Return the least spread or makespan that this leaves, in messages."""
-        return max(self.high - self.low if kind == "spread" else self.high, 0)
+        return max(self.max_load_lb - (self.min_load_ub if kind == "spread" else 0), 0)
 
 
-def lower_bound(window: Window, objective: Objective, moves: int = 0) -> Number:
+def lower_bound(bounds: LoadBounds, objective: Objective, moves: int = 0) -> Number:
     """Return a proven lower bound of the objective, in messages; `moves` is a lower bound on the moves."""
-    return whole(window.least(objective.kind) + objective.stickiness * moves)
+    return whole(bounds.least(objective.kind) + objective.stickiness * moves)
 
 
-def plain_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
-    """Return lags less what big partitions cost anyway; a member's sum stays at or above the smallest load l ≤ low.
-
-    With n partitions or more on every member, and no lag below t, one of low - (n - 1)·t takes its member to `low`
-    whatever it is with. So raise all lags below t to t, and lower those above that to it. As long as n·t ≤ low, a
-    member with any of them comes to `low` at least, and one with none to no less than it had. The best t is the one
-    that leaves the smallest total: what that is above l for every member is all that there is to share out.
-
-    Shape (P,), for equal weights; partitions that nobody may take stay as they are.
-    """
-    lags = rule.problem.lags
-    items = rule.problem.assignable
-    fewest = int(rule.total_boxes.lo[rule.problem.active].min())
-    if low <= 0 or fewest < 1 or not rule.problem.equal_weights:
-        return lags
-    floors = np.unique(np.append(lags[items], 0))
-    floors = floors[floors * fewest <= low]
-    most = low - (fewest - 1) * floors[:, None]
-    plain = np.minimum(np.maximum(lags[items][None, :], floors[:, None]), most)
-    chosen = lags.copy()
-    chosen[items] = plain[plain.sum(axis=1).argmin()]
-    return chosen
-
-
-def most_plain(total: int, raised: int, members: int, low: int, high: int) -> int:
-    """Return the greatest plain load (`plain_lags`) where true ones lie in [low, high]: the others take `low` each.
-
-    Plain loads sum up to `total`; `raised` is what plain lags are more than true ones, added up where they are more.
-    """
-    return min(high + raised, total - (members - 1) * low)
-
-
-def load_window(rule: CountRule) -> Window:
+def load_bounds(rule: CountRule) -> LoadBounds:
     """Return how high the largest and how low the smallest load per weight must be in any plan."""
     problem = rule.problem
     mean = problem.mean_load
-    window = Window(mean, mean)
+    bounds = LoadBounds(mean, mean)
     active = np.flatnonzero(problem.active)
     if not len(active):
-        return window
-    _per_member(window, rule, active)
+        return bounds
+    _per_member(bounds, rule, active)
     if not problem.equal_subscriptions:
-        _per_subscription(window, problem, active)
+        _per_subscription(bounds, problem, active)
     if problem.equal_weights:
         lags = np.sort(problem.lags[problem.assignable])[::-1]
         boxes = rule.total_boxes
         fewest, most = int(boxes.lo[active].min()), int(boxes.hi[active].max())
-        _giants(window, lags, len(active), fewest, most)
-        _pigeonholes(window, lags, len(active), fewest, most)
+        _oversized(bounds, lags, len(active), fewest, most)
+        _pigeonholes(bounds, lags, len(active), fewest, most)
         if most == fewest + 1:
-            _uneven(window, lags, len(active), fewest)
-        _fillers(window, lags, len(active))
+            _uneven(bounds, lags, len(active), fewest)
+        _companions(bounds, lags, len(active))
         if most <= 2:
-            _pairs(window, lags, len(active))
+            _pairs(bounds, lags, len(active))
         if (
             rule.topic_boxes is not None
-            and not rule.one_class
+            and not rule.interchangeable
             and problem.equal_subscriptions
             and not rule.topic_distance
         ):
-            _topic_giants(window, rule, active, fewest, most)
-        _round(window, lags)
+            _oversized_by_topic(bounds, rule, active, fewest, most)
+        _round_to_gcd(bounds, lags)
     elif problem.total_lag:
-        _weighted_giants(window, problem, active)
-    return window
+        _oversized_by_weight(bounds, problem, active)
+    return bounds
 
 
-def _round(window: Window, lags: Sums) -> None:
+def _round_to_gcd(bounds: LoadBounds, lags: Sums) -> None:
     """Every load is a multiple of the greatest common divisor of the lags."""
     unit = gcd(*lags.tolist()) or 1
-    window.high = ceil(Fraction(window.high) / unit) * unit
-    window.low = floor(Fraction(window.low) / unit) * unit
+    bounds.max_load_lb = ceil(Fraction(bounds.max_load_lb) / unit) * unit
+    bounds.min_load_ub = floor(Fraction(bounds.min_load_ub) / unit) * unit
 
 
-def _per_member(window: Window, rule: CountRule, active: NDArray[np.int64]) -> None:
+def _per_member(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) -> None:
     """A member holds at least its pins and at most the biggest partitions that its counts let it take."""
     problem = rule.problem
     pinned = np.zeros(len(problem.members), dtype=problem.lags.dtype)
@@ -138,11 +121,11 @@ def _per_member(window: Window, rule: CountRule, active: NDArray[np.int64]) -> N
             room = np.minimum(room, rule.topic_boxes.hi[t] + rule.topic_distance)
         largest += sums[np.minimum(room, rule.member_boxes.hi)]
     factors, unit = problem.load_factors, problem.load_unit
-    window.raise_high(int((pinned * factors)[active].max()) * unit)
-    window.cut_low(int((largest * factors)[active].min()) * unit)
+    bounds.raise_max(int((pinned * factors)[active].max()) * unit)
+    bounds.lower_min(int((largest * factors)[active].min()) * unit)
 
 
-def _per_subscription(window: Window, problem: Problem, active: NDArray[np.int64]) -> None:
+def _per_subscription(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:
     """What only some members may take must fit on them; what some members may take is all they can get."""
     allowed = problem.allowed[:, active].astype(np.float64)
     total = sum(int(w) for w in problem.relative_weights)
@@ -152,15 +135,18 @@ def _per_subscription(window: Window, problem: Problem, active: NDArray[np.int64
     for takers in kinds:
         inside = (allowed @ (1 - takers) == 0) & allowed.any(axis=1)
         lag = sum(topic_lags[t] for t in np.flatnonzero(inside))
-        window.raise_high(lag / sum((weights[m] for m in np.flatnonzero(takers)), Fraction(0)))
+        bounds.raise_max(lag / sum((weights[m] for m in np.flatnonzero(takers)), Fraction(0)))
     for topics in np.unique(allowed.T, axis=0):
         inside = (1 - topics) @ allowed == 0
         lag = sum(topic_lags[t] for t in np.flatnonzero(topics))
-        window.cut_low(lag / sum((weights[m] for m in np.flatnonzero(inside)), Fraction(0)))
+        bounds.lower_min(lag / sum((weights[m] for m in np.flatnonzero(inside)), Fraction(0)))
 
 
-def _giants(window: Window, lags: Sums, members: int, fewest: int, most: int) -> None:
+def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
     """Some j members hold the j biggest partitions, and with them enough others; the rest share what is left.
+
+    Oversized partitions, those of more than a fair load, make this the best bound there is. Source: the bounds on
+    subsets of machines of Haouari, Gharbi and Jemmali 2006, with the counts that balance gives.
 
     Mirrored: some j members hold the j smallest partitions, and with them at most so many others.
     """
@@ -168,29 +154,32 @@ def _giants(window: Window, lags: Sums, members: int, fewest: int, most: int) ->
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
     total = int(sums[-1])
     if count < members:
-        window.cut_low(0)
+        bounds.lower_min(0)
     for j in range(1, min(members, count + 1)):
         least = max(j * fewest, count - (members - j) * most, j)
         heavy = int(sums[j]) + total - int(sums[count - (least - j)])
-        window.raise_high(Fraction(heavy, j))
-        window.cut_low(Fraction(total - heavy, members - j))
+        bounds.raise_max(Fraction(heavy, j))
+        bounds.lower_min(Fraction(total - heavy, members - j))
         greatest = max(min(j * most, count - (members - j) * fewest), j)
         light = total - int(sums[count - j]) + int(sums[min(greatest - j, count - j)])
-        window.cut_low(Fraction(light, j))
-        window.raise_high(Fraction(total - light, members - j))
+        bounds.lower_min(Fraction(light, j))
+        bounds.raise_max(Fraction(total - light, members - j))
 
 
-def _uneven(window: Window, lags: Sums, members: int, fewest: int) -> None:
+def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
     """Where some members hold one partition more: they hold the smallest at best, and the others the biggest."""
     over = len(lags) - members * fewest
     if 0 < over < members:
         held = over * (fewest + 1)
-        window.raise_high(Fraction(int(lags[len(lags) - held :].sum()), over))
-        window.cut_low(Fraction(int(lags[: len(lags) - held].sum()), members - over))
+        bounds.raise_max(Fraction(int(lags[len(lags) - held :].sum()), over))
+        bounds.lower_min(Fraction(int(lags[: len(lags) - held].sum()), members - over))
 
 
-def _fillers(window: Window, lags: Sums, members: int) -> None:
+def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
     """A partition just short of the smallest load needs companions, and they take its member past it.
+
+    The question is one of bin covering: can every member be filled up to m? The bound is a continuous one that counts
+    what must be wasted, as in Labbé, Laporte and Martello 1995.
 
     For a smallest load m, each partition of more than m/2 costs its member what it is beyond m. If it is short of m by
     d, it comes with two of at least the smallest lag each, or with one of at least d, which then is no other's: so of
@@ -215,17 +204,19 @@ def _fillers(window: Window, lags: Sums, members: int) -> None:
         saved = (two - ones)[np.diff(used, prepend=0) > 0]
         return members * low + int((big + companions - low).sum()) - int(saved.sum()) <= total
 
-    low, over = 0, int(window.low // 1) + 1
+    low, over = 0, int(bounds.min_load_ub // 1) + 1
     if over <= 0 or there_is_enough(over - 1):
         return
     while over - low > 1:
         middle = (low + over) // 2
         low, over = (middle, over) if there_is_enough(middle) else (low, middle)
-    window.cut_low(low)
+    bounds.lower_min(low)
 
 
-def _pairs(window: Window, lags: Sums, members: int) -> None:
+def _pairs(bounds: LoadBounds, lags: Sums, members: int) -> None:
     """With at most two each, big with small is best: it makes both the largest load least and the smallest greatest.
+
+    For the largest load this is Graham's 1969 result on two jobs a machine, where LPT is optimal.
 
     By exchange: where the biggest is not with the smallest, swapping so that it is makes no load larger than the
     largest and none smaller than the smallest. Empty places count as lags of 0.
@@ -233,12 +224,12 @@ def _pairs(window: Window, lags: Sums, members: int) -> None:
     places = np.zeros(2 * members, dtype=lags.dtype)
     places[: len(lags)] = lags
     pairs = places[:members] + places[: members - 1 : -1]
-    window.raise_high(int(pairs.max()))
-    window.cut_low(int(pairs.min()))
+    bounds.raise_max(int(pairs.max()))
+    bounds.lower_min(int(pairs.min()))
 
 
-def _topic_giants(window: Window, rule: CountRule, active: NDArray[np.int64], fewest: int, most: int) -> None:
-    """`_giants` where the holders of the biggest partitions must also hold enough of every topic.
+def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64], fewest: int, most: int) -> None:
+    """Bound as `_oversized` does where the holders of the biggest partitions must also hold enough of every topic.
 
     Besides the j biggest, some j members hold at least so many of each topic, and in total at least so many.
     """
@@ -256,12 +247,12 @@ def _topic_giants(window: Window, rule: CountRule, active: NDArray[np.int64], fe
     small = lags[ascending]
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(small)])
     total, count, members = int(sums[-1]), len(lags), len(active)
-    giants = np.argsort(-lags, kind="stable")
+    biggest_first = np.argsort(-lags, kind="stable")
     held = np.zeros(len(used), dtype=np.int64)
     top = 0
     for j in range(1, min(members, count + 1)):
-        biggest = int(giants[j - 1])
-        if int(lags[biggest]) * len(used) * 8 < window.low:
+        biggest = int(biggest_first[j - 1])
+        if int(lags[biggest]) * len(used) * 8 < bounds.min_load_ub:
             break
         held[topic[biggest]] += 1
         top += int(lags[biggest])
@@ -274,11 +265,11 @@ def _topic_giants(window: Window, rule: CountRule, active: NDArray[np.int64], fe
             rank = np.arange(len(first)) - np.repeat(np.cumsum(np.maximum(spare, 0)) - spare.clip(0), spare.clip(0))
             extras = small[first + rank]
             heavy += int(np.sort(extras)[:more].sum())
-        window.raise_high(Fraction(heavy, j))
-        window.cut_low(Fraction(total - heavy, members - j))
+        bounds.raise_max(Fraction(heavy, j))
+        bounds.lower_min(Fraction(total - heavy, members - j))
 
 
-def _weighted_giants(window: Window, problem: Problem, active: NDArray[np.int64]) -> None:
+def _oversized_by_weight(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:
     """The j biggest are on at most j members, at best the heaviest ones; what is left is for the others."""
     lags = np.sort(problem.lags[problem.assignable])[::-1]
     weights = sorted((int(problem.relative_weights[m]) for m in active), reverse=True)
@@ -286,19 +277,22 @@ def _weighted_giants(window: Window, problem: Problem, active: NDArray[np.int64]
     left, heavy, light, top = int(lags.sum()), 0, sum(weights), 0
     for lag, weight in zip(lags[: len(weights)].tolist(), weights, strict=False):
         heavy, light, top, left = heavy + weight, light - weight, top + lag, left - lag
-        window.raise_high(top * unit / heavy)
+        bounds.raise_max(top * unit / heavy)
         if light:
-            window.cut_low(left * unit / light)
+            bounds.lower_min(left * unit / light)
 
 
-def _pigeonholes(window: Window, lags: Sums, members: int, fewest: int, most: int) -> None:
-    """Among the t·C + 1 biggest partitions some t + 1 share a member; likewise among the smallest."""
+def _pigeonholes(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
+    """Among the t·C + 1 biggest partitions some t + 1 share a member; likewise among the smallest.
+
+    The pigeonhole bound of Dell'Amico and Martello 1995, with the companions that counts ask for.
+    """
     count = len(lags)
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
     total = int(sums[-1])
     for t in range(1, (count - 1) // members + 1):
         last, shared = t * members + 1, t + 1
         others = min(max(fewest - shared, 0), count - last)
-        window.raise_high(int(sums[last] - sums[last - shared]) + total - int(sums[count - others]))
+        bounds.raise_max(int(sums[last] - sums[last - shared]) + total - int(sums[count - others]))
         first = count - last
-        window.cut_low(int(sums[first + shared] - sums[first]) + int(sums[min(max(most - shared, 0), count)]))
+        bounds.lower_min(int(sums[first + shared] - sums[first]) + int(sums[min(max(most - shared, 0), count)]))

@@ -32,8 +32,12 @@ def read_problem(path: Path) -> Problem:
         document = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise SourceError(f"{path}: no valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
-    except (InvalidProblemError, RecursionError) as error:
-        raise InvalidProblemError(f"{path}: {str(error) or 'nested too deeply'}") from error
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{path}: {error}") from error
+    except RecursionError as error:
+        raise SourceError(f"{path}: nested too deeply") from error
+    except ValueError as error:  # Python reads no integer of more than some thousand digits
+        raise SourceError(f"{path}: holds a number of too many digits") from error
     try:
         return Problem.from_dict(document)
     except InvalidProblemError as error:
@@ -70,12 +74,12 @@ def written_aside(path: Path) -> Iterator[Path]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidProblemError(f"{twice!r} is given twice in one object; keep one of the two")
-    return found
+    return unique
 
 
 def _reason(error: Exception) -> str:

@@ -26,7 +26,7 @@ Cells = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Boxes:
+class CountBounds:
     """Intervals that counts should lie in: `lo <= count <= hi`, elementwise."""
 
     lo: Cells
@@ -99,8 +99,8 @@ class CountNetwork:
 
     def counts(
         self,
-        topic_boxes: Boxes | None = None,
-        member_boxes: Boxes | None = None,
+        topic_boxes: CountBounds | None = None,
+        member_boxes: CountBounds | None = None,
         ranks: Cells | None = None,
         keep_owned: bool = False,
         tilt: tuple[int | None, int, int] | None = None,
@@ -109,7 +109,7 @@ class CountNetwork:
 
         Parameters
         ----------
-        topic_boxes, member_boxes : Boxes, optional
+        topic_boxes, member_boxes : CountBounds, optional
             Shapes (T, M) and (M,): the total distance outside is made least, first of all.
         ranks : int64 array (M, K), optional
             Cost of each member's 1st, 2nd, … partition, rising: its total is made least next. No member may
@@ -127,8 +127,8 @@ class CountNetwork:
         return self._counts(self._solved(topic_boxes, member_boxes, ranks, keep_owned, tilt))
 
     def counts_and_ranges(
-        self, topic_boxes: Boxes | None, member_boxes: Boxes | None, ranks: Cells | None
-    ) -> tuple[Cells, Boxes, Boxes]:
+        self, topic_boxes: CountBounds | None, member_boxes: CountBounds | None, ranks: Cells | None
+    ) -> tuple[Cells, CountBounds, CountBounds]:
         """Return best counts as `counts` does, and what other best counts differ by at most one step from them.
 
         A count can rise by one at no cost if and only if its arc lies on a cycle of cost 0 in the residual network,
@@ -138,7 +138,7 @@ class CountNetwork:
         Returns
         -------
         counts : int64 array (T, M)
-        topics, members : Boxes
+        topics, members : CountBounds
             The lowest and highest values within one step; shapes (T, M) and (M,).
         """
         arcs = self._solved(topic_boxes, member_boxes, ranks, False, None)
@@ -151,17 +151,17 @@ class CountNetwork:
         rise, fall = np.zeros(counts.size, dtype=np.int64), np.zeros(counts.size, dtype=np.int64)
         rise[arcs.cell[up & between]] = 1
         fall[arcs.cell[down & between]] = 1
-        topics = Boxes(counts - fall.reshape(counts.shape), counts + rise.reshape(counts.shape))
+        topics = CountBounds(counts - fall.reshape(counts.shape), counts + rise.reshape(counts.shape))
         totals, first = counts.sum(axis=0), self.sizes.size
         rise, fall = np.zeros_like(totals), np.zeros_like(totals)
         rise[arcs.tail[up & ~between] - first] = 1
         fall[arcs.tail[down & ~between] - first] = 1
-        return counts, topics, Boxes(totals - fall, totals + rise)
+        return counts, topics, CountBounds(totals - fall, totals + rise)
 
     def _solved(
         self,
-        topic_boxes: Boxes | None,
-        member_boxes: Boxes | None,
+        topic_boxes: CountBounds | None,
+        member_boxes: CountBounds | None,
         ranks: Cells | None,
         keep_owned: bool,
         tilt: tuple[int | None, int, int] | None,
@@ -194,7 +194,7 @@ class CountNetwork:
     def _topic_arcs(
         self,
         arcs: list[Any],
-        boxes: Boxes | None,
+        boxes: CountBounds | None,
         keep_owned: bool,
         tilt: tuple[int | None, int, int] | None,
         box_weight: int,
@@ -217,7 +217,7 @@ class CountNetwork:
     def _member_arcs(
         self,
         arcs: list[Any],
-        boxes: Boxes | None,
+        boxes: CountBounds | None,
         ranks: Cells | None,
         tilt: tuple[int | None, int, int] | None,
         box_weight: int,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Objective
+from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Index, Problem
 
@@ -120,7 +120,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     booleans = len(x_partition)
     common = gcd(*(int(lag) for lag in problem.lags[problem.assignable])) or 1
     unit = problem.load_unit * common
-    with_low = objective.kind == "spread"
+    with_low = objective.kind == ObjectiveKind.SPREAD
     high, low = booleans, booleans + 1 if with_low else -1
     moves = booleans + 1 + with_low
     sizes = problem.lags // common
@@ -156,7 +156,9 @@ def _choices(problem: Problem) -> tuple[Index, Index, Index]:
     """Return who is fixed, and the (partition, member) pairs of the others."""
     fixed = problem.pins.copy()
     choices = problem.allowed.sum(axis=1)
-    only = np.where(choices == 1, problem.allowed.argmax(axis=1), NOBODY)
+    topics, members = np.nonzero(problem.allowed & (choices == 1)[:, None])
+    only = np.full(len(choices), NOBODY)
+    only[topics] = members
     fixed = np.where(fixed == NOBODY, only[problem.topic_of], fixed).astype(np.int32)
     free = np.flatnonzero((fixed == NOBODY) & (choices[problem.topic_of] > 1))
     repeat = choices[problem.topic_of[free]]

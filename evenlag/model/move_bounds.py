@@ -5,6 +5,10 @@ its count asks for, at best the smallest there are; to get up to l it must take 
 and let go of as many as its count asks for. Every departure is a move; every arrival is one or is a partition without
 an owner. So many moves are needed for a window [l, h] whichever members they concern; the fewest over all windows of
 one width are found at one of the loads where these numbers change.
+
+Each member is relaxed by itself to the best exchange that its counts allow, as if all others could serve it: a
+combinatorial relaxation in place of the linear one, which cannot tell how few moves a load takes. The trade of spread
+for moves is bounded by bisection, as in branch and bound over intervals of widths.
 """
 
 from __future__ import annotations
@@ -18,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import Window
+from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number, by_member
 from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
 
-MOST_STEPS = 40  # departures or arrivals of one member that are told apart
-INFINITE = 2**62
+MOST_STEPS = 40  # departures or arrivals of one member that are counted; beyond them the bound gets no higher
+INFINITE = 2**62  # moves: no window of this width can hold a plan
 
 
 class MoveBound:
@@ -34,8 +38,8 @@ class MoveBound:
     Parameters
     ----------
     rule : CountRule
-    window : Window
-        What is known of the largest and the smallest load.
+    bounds : LoadBounds
+        What is proven of the largest and the smallest load.
     fewest : int
         Moves that the counts alone ask for.
     spread : bool
@@ -44,12 +48,15 @@ class MoveBound:
         A lower bound of the spread (or makespan) whatever is moved, in messages.
     """
 
-    def __init__(self, rule: CountRule, window: Window, fewest: int, *, spread: bool = True, least: Number = 0) -> None:
+    def __init__(
+        self, rule: CountRule, bounds: LoadBounds, fewest: int, *, spread: bool = True, least: Number = 0
+    ) -> None:
         problem = rule.problem
         self.rule, self.fewest, self.spread_counts = rule, fewest, spread
         self.unit = problem.load_unit
-        self.low, self.high = int(window.low / self.unit // 1), -int(-window.high / self.unit // 1)
-        self.least = max(-int(-least / self.unit // 1), self.high - self.low if spread else self.high, 0)
+        self.min_load_ub = int(bounds.min_load_ub / self.unit // 1)
+        self.max_load_lb = -int(-bounds.max_load_lb / self.unit // 1)
+        self.least = max(-int(-least / self.unit // 1), self.max_load_lb - (self.min_load_ub if spread else 0), 0)
         owned = (problem.owner != NOBODY) & problem.assignable
         self.orphans = int((problem.assignable & ~owned).sum())
         lags = problem.lags[problem.assignable]
@@ -116,7 +123,7 @@ class MoveBound:
         """Return the fewest moves that any window of this width (in load · factor) may take."""
         if not self.spread_counts:
             return int(self._moves(np.zeros(1, dtype=np.int64), np.array([width]))[0])
-        least, greatest = self.high - width, self.low
+        least, greatest = self.max_load_lb - width, self.min_load_ub
         if least > greatest:
             return INFINITE
         lows = np.concatenate([self._breaks[0], self._breaks[1] - width])
@@ -127,8 +134,8 @@ class MoveBound:
     def _breaks(self) -> tuple[Column, Column]:
         """Where numbers change: windows that begin here, and windows that end here."""
         table = self._tables
-        begin = np.unique(np.concatenate([table["up"], table["up_gives"], [self.low]]))
-        end = np.unique(np.concatenate([table["down"], table["down_takes"], [self.high]]))
+        begin = np.unique(np.concatenate([table["up"], table["up_gives"], [self.min_load_ub]]))
+        end = np.unique(np.concatenate([table["down"], table["down_takes"], [self.max_load_lb]]))
         return begin, end
 
     def base(self, budget: int | None, stop: Callable[[], bool] = lambda: False) -> Number:

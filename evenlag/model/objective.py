@@ -9,12 +9,19 @@ from fractions import Fraction
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import CountRule
+from evenlag.model.names import Name
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY
 
-KINDS = ("spread", "makespan")
 FEWEST_MOVES = "fewest-moves"
 DEFAULT_STICKINESS = "0.1%"
+
+
+class ObjectiveKind(Name):
+    """What a plan's loads are judged by."""
+
+    SPREAD = "spread"
+    MAKESPAN = "makespan"
 
 
 @dataclass(frozen=True)
@@ -23,8 +30,7 @@ class Objective:
 
     Attributes
     ----------
-    kind : str
-        "spread" or "makespan".
+    kind : ObjectiveKind
     stickiness : int or Fraction
         Messages that one move must save.
     max_moves : int or None
@@ -33,14 +39,14 @@ class Objective:
         Moves come first: `max_moves` is the fewest that the balance allows.
     """
 
-    kind: str = "spread"
+    kind: ObjectiveKind = ObjectiveKind.SPREAD
     stickiness: Number = 0
     max_moves: int | None = None
     fewest: bool = False
 
     def value(self, plan: Plan) -> Number:
         """Return the objective in messages, exact."""
-        base = plan.spread if self.kind == "spread" else plan.makespan
+        base = plan.spread if self.kind == ObjectiveKind.SPREAD else plan.makespan
         return whole(base + self.stickiness * plan.moves)
 
     def key(self, plan: Plan) -> tuple[Number, Number, int]:
@@ -53,7 +59,10 @@ class Objective:
 
 
 def resolve_objective(
-    rule: CountRule, kind: str = "spread", stickiness: float | str = DEFAULT_STICKINESS, max_moves: int | None = None
+    rule: CountRule,
+    kind: str = ObjectiveKind.SPREAD,
+    stickiness: float | str = DEFAULT_STICKINESS,
+    max_moves: int | None = None,
 ) -> Objective:
     """Turn the parameters of `solve` into an `Objective`.
 
@@ -66,10 +75,8 @@ def resolve_objective(
     InfeasibleError
         The balance needs more moves than `max_moves`; the message says how many.
     """
-    if kind not in KINDS:
-        raise InvalidProblemError(f"objective must be one of {', '.join(KINDS)}, not {kind!r}")
-    if max_moves is not None and (isinstance(max_moves, bool) or not isinstance(max_moves, int) or max_moves < 0):
-        raise InvalidProblemError(f"max_moves must be a whole number >= 0, not {max_moves!r}")
+    kind = ObjectiveKind.of(kind, "objective")
+    check_budget(max_moves)
     fewest = stickiness == FEWEST_MOVES
     if fewest or max_moves is not None:
         needed, _ = rule.fewest_moves()
@@ -83,6 +90,12 @@ def resolve_objective(
             max_moves = None  # all that could move may
     price = 0 if fewest else move_price(stickiness, rule.problem.mean_load)
     return Objective(kind, price, max_moves, fewest)
+
+
+def check_budget(max_moves: object) -> None:
+    """Raise InvalidProblemError unless `max_moves` is a number of moves or None."""
+    if max_moves is not None and (isinstance(max_moves, bool) or not isinstance(max_moves, int) or max_moves < 0):
+        raise InvalidProblemError(f"max_moves must be a whole number >= 0, not {max_moves!r}")
 
 
 def move_price(stickiness: float | str, mean_load: Fraction) -> Number:

@@ -1,53 +1,107 @@
-"""Plain values to a validated `Problem`: the one place where input rules of the problem stand."""
+"""Plain values to the fields of a `Problem`: the one place where the input rules of a group stand."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.problem import NO_CAP, NOBODY, Index, Ints, Problem, summable
+from evenlag.model.arrays import NOBODY, Bools, Index, Ints, summable
+from evenlag.model.values import (
+    MAX_LAG,
+    check_fields,
+    check_name,
+    kind,
+    parse_cap,
+    parse_entries,
+    parse_generation,
+    parse_lag,
+    parse_partition_number,
+    parse_weight,
+)
 
-MAX_LAG = 2**62
-MAX_PARTITION = 2**31 - 1
-LARGEST_WEIGHT = Fraction(10**9)  # only proportions count; wider ones would make exact arithmetic slow
-_MEMBER_FIELDS = {"topics", "weight", "owned", "generation", "max_partitions"}
-_DOCUMENT_FIELDS = {"group", "topics", "members", "pins"}
+_MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions")
+_DOCUMENT_FIELDS = ("group", "topics", "members", "pins")
+
+# What is dropped from the input; a count goes before each.
+_UNKNOWN_SUBSCRIPTION = "subscriptions to topics that have no partitions here, ignored"
+_UNKNOWN_MEMBER = "owned entries dropped: their member is not in the group"
+_UNKNOWN_PARTITION = "owned entries dropped: there is no such partition"
+_UNSUBSCRIBED = "owned entries dropped: their member no longer subscribes to the topic"
+_OUTDATED = "owned entries dropped: a higher generation claims the partition"
+_TIED = "owned entries dropped: two members of one generation claim the partition"
 
 
-def parse_document(document: Mapping[str, Any]) -> Problem:
-    """Read the problem-file document; see `Problem.from_dict`."""
+class Arguments(TypedDict):
+    """What `Problem.from_lags` takes, by the same names."""
+
+    lags: Mapping[str, Sequence[int] | Mapping[int, int]]
+    members: Mapping[str, Iterable[str]]
+    group: str
+    owned: Mapping[str, Iterable[tuple[str, int]]]
+    weights: Mapping[str, float]
+    max_partitions: Mapping[str, int | None]
+    generations: Mapping[str, int | None]
+    pins: Iterable[tuple[str, int, str]]
+
+
+class Fields(TypedDict):
+    """The fields of `Problem`; see there."""
+
+    group: str
+    topics: tuple[str, ...]
+    members: tuple[str, ...]
+    topic_of: Index
+    partition_ids: NDArray[np.int64]
+    lags: Ints
+    subscribed: Bools
+    weights: tuple[Fraction, ...]
+    caps: NDArray[np.int64]
+    generations: tuple[int | None, ...]
+    owner: Index
+    pins: Index
+    empty_topics: Mapping[str, tuple[str, ...]]
+    warnings: tuple[str, ...]
+    lost_claims: Index
+
+
+def parse_document(document: Any) -> Arguments:
+    """Read the problem-file document; what it says is not checked yet, only where it says it."""
     if not isinstance(document, Mapping):
-        raise InvalidProblemError(f"a problem is a JSON object with topics and members, not {_kind(document)}")
-    _known(document, _DOCUMENT_FIELDS, "the problem")
+        raise InvalidProblemError(f"a problem is a JSON object with topics and members, not {kind(document)}")
+    check_fields(document, _DOCUMENT_FIELDS, "the problem")
     for field in ("topics", "members"):
         if not isinstance(document.get(field), Mapping):
-            raise InvalidProblemError(f"{field!r} must be an object of names; got {_kind(document.get(field))}")
-    members: dict[str, Any] = {}
-    owned: dict[str, Any] = {}
-    weights: dict[str, Any] = {}
-    caps: dict[str, Any] = {}
-    generations: dict[str, Any] = {}
-    for name, entry in document["members"].items():
-        if not isinstance(entry, Mapping):
-            raise InvalidProblemError(f"member {name!r}: must be an object with its topics; got {_kind(entry)}")
-        _known(entry, _MEMBER_FIELDS, f"member {name!r}")
-        members[name] = entry.get("topics", [])
-        owned[name] = () if entry.get("owned") is None else entry["owned"]
-        weights[name] = 1 if entry.get("weight") is None else entry["weight"]
-        caps[name] = entry.get("max_partitions")
-        generations[name] = entry.get("generation")
-    pins = () if document.get("pins") is None else document["pins"]
-    return parse(
-        document.get("group", "group"), document["topics"], members, owned, weights, caps, generations, pins
-    )  # fmt: skip
+            raise InvalidProblemError(f"{field!r} must be an object of names; got {kind(document.get(field))}")
+    members = {name: _member_entry(name, entry) for name, entry in document["members"].items()}
+    return Arguments(
+        lags=document["topics"],
+        members={name: entry.get("topics", ()) for name, entry in members.items()},
+        group=document.get("group", "group"),
+        owned={name: _given(entry, "owned", ()) for name, entry in members.items()},
+        weights={name: _given(entry, "weight", 1) for name, entry in members.items()},
+        max_partitions={name: entry.get("max_partitions") for name, entry in members.items()},
+        generations={name: entry.get("generation") for name, entry in members.items()},
+        pins=_given(document, "pins", ()),
+    )
+
+
+def _member_entry(name: str, entry: Any) -> Mapping[str, Any]:
+    if not isinstance(entry, Mapping):
+        raise InvalidProblemError(f"member {name!r}: must be an object with its topics; got {kind(entry)}")
+    check_fields(entry, _MEMBER_FIELDS, f"member {name!r}")
+    return entry
+
+
+def _given(entry: Mapping[str, Any], field: str, default: Any) -> Any:
+    """Return a field, or its default where it is missing or null."""
+    value = entry.get(field)
+    return default if value is None else value
 
 
 def parse(
@@ -59,273 +113,233 @@ def parse(
     max_partitions: Mapping[str, int | None],
     generations: Mapping[str, int | None],
     pins: Iterable[tuple[str, int, str]],
-) -> Problem:
+) -> Fields:
     """Validate plain values and put them in canonical order; see `Problem.from_lags`."""
-    _name(group, "the group")
-    if not lags:
-        raise InvalidProblemError(f"group {group!r} has no topics: give at least one topic with its lags")
-    topics = tuple(sorted(_name(topic, "a topic") for topic in lags))
-    names = tuple(sorted(_name(member, "a member") for member in members))
+    check_name(group, "the group")
+    names = tuple(sorted(check_name(member, "a member") for member in members))
     for field, mapping in (("weights", weights), ("max_partitions", max_partitions), ("generations", generations)):
         for name in mapping:
             if name not in members:
                 raise InvalidProblemError(f"{field}: {name!r} is not a member of the group")
-    notes: Counter[str] = Counter()
-    topic_of, partition_ids, lag_values = _lags(topics, lags)
-    index = _PartitionIndex(topics, topic_of, partition_ids)
-    subscribed = _subscriptions(topics, names, members, notes)
-    caps = np.array([_cap(name, max_partitions.get(name)) for name in names], dtype=np.int64)
-    ages = tuple(_generation(name, generations.get(name)) for name in names)
-    pinned = _pins(pins, index, names, subscribed, caps)
-    owner, lost_claims = _owners(owned, index, names, subscribed, ages, notes)
-    return Problem(
+    partitions = _Partitions(lags)
+    dropped: Counter[str] = Counter()
+    subscribed, empty_topics = _subscriptions(partitions, names, members, dropped)
+    caps = np.array([parse_cap(name, max_partitions.get(name)) for name in names], dtype=np.int64)
+    ages = tuple(parse_generation(name, generations.get(name)) for name in names)
+    pinned = _pins(pins, partitions, names, subscribed, caps)
+    claims = _Claims(partitions, names, subscribed, ages, dropped)
+    for name in sorted(owned):
+        claims.take(name, owned[name])
+    return Fields(
         group=group,
-        topics=topics,
+        topics=partitions.topics,
         members=names,
-        topic_of=topic_of,
-        partition_ids=partition_ids,
-        lags=lag_values,
+        topic_of=partitions.topic_of,
+        partition_ids=partitions.ids,
+        lags=partitions.lags,
         subscribed=subscribed,
-        weights=tuple(_weight(name, weights.get(name, 1)) for name in names),
+        weights=tuple(parse_weight(name, weights.get(name, 1)) for name in names),
         caps=caps,
         generations=ages,
-        owner=owner,
+        owner=claims.owner,
         pins=pinned,
-        warnings=tuple(f"{count} {what}" for what, count in sorted(notes.items()) if count),
-        lost_claims=lost_claims,
+        empty_topics=empty_topics,
+        warnings=_warnings(partitions, dropped),
+        lost_claims=claims.lost_claims,
     )
 
 
-class _PartitionIndex:
-    """Finds the index of a (topic, partition) name."""
+def _warnings(partitions: _Partitions, dropped: Counter[str]) -> tuple[str, ...]:
+    """Say what is not as one would expect, with counts."""
+    said = [f"{count} {what}" for what, count in sorted(dropped.items()) if count]
+    if empty := len(partitions.empty):
+        said.append("1 topic without partitions" if empty == 1 else f"{empty} topics without partitions")
+    return tuple(said)
 
-    def __init__(self, topics: tuple[str, ...], topic_of: Index, partition_ids: NDArray[np.int64]) -> None:
-        self._topics = {topic: t for t, topic in enumerate(topics)}
-        self._starts = np.searchsorted(topic_of, np.arange(len(topics) + 1)).tolist()
-        self._ids = partition_ids
 
-    def topic(self, name: object) -> int | None:
-        return self._topics.get(name) if isinstance(name, str) else None
+class _Partitions:
+    """The partitions in canonical order.
+
+    Attributes
+    ----------
+    topics, empty : tuple of str
+        Topics with and without partitions, sorted.
+    topic_of, ids, lags
+        As in `Problem`.
+    """
+
+    def __init__(self, lags: Mapping[str, Any]) -> None:
+        names = sorted(check_name(topic, "a topic") for topic in lags)
+        columns = {topic: _topic_columns(topic, lags[topic]) for topic in names}
+        self.topics = tuple(topic for topic, (ids, _) in columns.items() if len(ids))
+        self.empty = tuple(topic for topic, (ids, _) in columns.items() if not len(ids))
+        sizes = [len(columns[topic][0]) for topic in self.topics]
+        none = np.empty(0, dtype=np.int64)  # there may be no topic at all
+        self.topic_of: Index = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        self.ids: NDArray[np.int64] = np.concatenate([none, *(columns[topic][0] for topic in self.topics)])
+        self.lags = summable(np.concatenate([none, *(columns[topic][1] for topic in self.topics)]))
+        self._numbers = {topic: t for t, topic in enumerate(self.topics)}
+        self._starts = np.searchsorted(self.topic_of, np.arange(len(sizes) + 1)).tolist()
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     def find(self, topic: object, partition: object) -> int | None:
-        t = self.topic(topic)
+        """Return the index of a partition, None where there is no such one."""
+        t = self._numbers.get(topic) if isinstance(topic, str) else None
         if t is None or isinstance(partition, bool) or not isinstance(partition, int | np.integer):
             return None
         first, last = self._starts[t], self._starts[t + 1]
-        if first + partition < last and self._ids[first + partition] == partition:  # dense, as Kafka's are
+        if not 0 <= partition <= self.ids[last - 1]:
+            return None
+        if first + partition < last and self.ids[first + partition] == partition:  # dense, as Kafka's are
             return int(first + partition)
-        at = first + int(np.searchsorted(self._ids[first:last], partition))
-        return at if at < last and self._ids[at] == partition else None
+        at = first + int(np.searchsorted(self.ids[first:last], partition))
+        return at if self.ids[at] == partition else None
 
 
-def _lags(topics: tuple[str, ...], lags: Mapping[str, Any]) -> tuple[Index, NDArray[np.int64], Ints]:
-    ids: list[NDArray[np.int64]] = []
-    values: list[Ints] = []
-    for topic in topics:
-        entry = lags[topic]
-        if isinstance(entry, str | bytes) or not isinstance(entry, Mapping | Sequence | np.ndarray):
-            raise InvalidProblemError(f"topic {topic!r}: lags must be a list or an object; got {_kind(entry)}")
-        if len(entry) == 0:
-            raise InvalidProblemError(f"topic {topic!r} has no partitions: give a lag for each, or leave the topic out")
-        if isinstance(entry, Mapping):
-            here = _partition_numbers(topic, entry)
-            numbers = np.array(sorted(here), dtype=np.int64)
-            column = _lag_column(topic, numbers, [entry[here[i]] for i in numbers.tolist()])
-        else:
-            numbers = np.arange(len(entry), dtype=np.int64)
-            column = _lag_column(topic, numbers, entry)
-        ids.append(numbers)
-        values.append(column)
-    sizes = [len(column) for column in values]
-    topic_of = np.repeat(np.arange(len(topics), dtype=np.int32), sizes)
-    return topic_of, np.concatenate(ids), summable(np.concatenate(values))
+def _topic_columns(topic: str, lags: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a topic's partition numbers, ascending, and their lags."""
+    if isinstance(lags, Mapping):
+        keys: dict[int, Any] = {}
+        for key in lags:
+            number = parse_partition_number(topic, key)
+            if number in keys:
+                raise InvalidProblemError(f"topic {topic!r}: partition {number} is given twice")
+            keys[number] = key
+        numbers = np.array(sorted(keys), dtype=np.int64)
+        return numbers, _lag_column(topic, numbers, [lags[keys[number]] for number in numbers.tolist()])
+    listed = lags.ndim > 0 if isinstance(lags, np.ndarray) else isinstance(lags, Sequence)
+    if not listed or isinstance(lags, str | bytes):
+        raise InvalidProblemError(f"topic {topic!r}: lags must be a list or an object; got {kind(lags)}")
+    numbers = np.arange(len(lags), dtype=np.int64)
+    return numbers, _lag_column(topic, numbers, lags)
 
 
-def _partition_numbers(topic: str, entry: Mapping[Any, Any]) -> dict[int, Any]:
-    here: dict[int, Any] = {}
-    for key in entry:
-        digits = isinstance(key, str) and key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_PARTITION))
-        whole = isinstance(key, int | np.integer) and not isinstance(key, bool)
-        number = int(key) if digits or whole else -1
-        if not 0 <= number <= MAX_PARTITION:
-            raise InvalidProblemError(f"topic {topic!r}: {key!r} is no partition number (0, 1, 2, …)")
-        if number in here:
-            raise InvalidProblemError(f"topic {topic!r}: partition {number} is given twice")
-        here[number] = key
-    return here
-
-
-def _lag_column(topic: str, numbers: NDArray[np.int64], entry: Any) -> NDArray[np.int64]:
-    column = np.asarray(entry, dtype=None if isinstance(entry, np.ndarray) else object)
-    if column.dtype.kind in "iu" and column.ndim == 1 and column.min() >= 0 and column.max() <= MAX_LAG:
-        return column.astype(np.int64)
-    if isinstance(entry, np.ndarray):
-        entry = entry.tolist()
-    return np.array(
-        [_lag(topic, number, lag) for number, lag in zip(numbers.tolist(), entry, strict=True)], dtype=np.int64
-    )  # fmt: skip
-
-
-def _lag(topic: str, partition: int, lag: object) -> int:
-    if type(lag) is int:
-        number = lag
-    elif isinstance(lag, np.integer) or (isinstance(lag, float) and lag.is_integer()):
-        number = int(lag)
-    else:
-        raise InvalidProblemError(f"{topic}-{partition}: lag must be a whole number of messages, not {_shown(lag)}")
-    if not 0 <= number <= MAX_LAG:
-        raise InvalidProblemError(f"{topic}-{partition}: lag must lie between 0 and 2^62, not {number}")
-    return number
+def _lag_column(topic: str, numbers: NDArray[np.int64], lags: Any) -> NDArray[np.int64]:
+    """Return lags in messages; an array of whole numbers is taken as it is, anything else value by value."""
+    if isinstance(lags, np.ndarray):
+        sound = lags.dtype.kind in "iu" and lags.ndim == 1
+        if sound and len(lags) and lags.min() >= 0 and lags.max() <= MAX_LAG:
+            return lags.astype(np.int64)
+        lags = lags.tolist()
+    parsed = [parse_lag(topic, number, lag) for number, lag in zip(numbers.tolist(), lags, strict=True)]
+    return np.array(parsed, dtype=np.int64)
 
 
 def _subscriptions(
-    topics: tuple[str, ...], names: tuple[str, ...], members: Mapping[str, Iterable[str]], notes: Counter[str]
-) -> NDArray[np.bool_]:
+    partitions: _Partitions, names: tuple[str, ...], members: Mapping[str, Iterable[str]], dropped: Counter[str]
+) -> tuple[Bools, dict[str, tuple[str, ...]]]:
+    """Return who subscribes to which topic (T, M), and the subscribers of each topic without partitions."""
+    topics = (*partitions.topics, *partitions.empty)
     index = {topic: t for t, topic in enumerate(topics)}
     subscribed = np.zeros((len(topics), len(names)), dtype=bool)
     for m, name in enumerate(names):
         entry = members[name]
         if isinstance(entry, str | bytes) or not isinstance(entry, Iterable):
-            raise InvalidProblemError(f"member {name!r}: its topics must be a list of names; got {_kind(entry)}")
+            raise InvalidProblemError(f"member {name!r}: its topics must be a list of names; got {kind(entry)}")
         known = [index.get(topic) if isinstance(topic, str) else None for topic in entry]
         subscribed[[t for t in known if t is not None], m] = True
-        notes["subscriptions to topics that have no partitions here, ignored"] += known.count(None)
-    return subscribed
+        dropped[_UNKNOWN_SUBSCRIPTION] += known.count(None)
+    full = len(partitions.topics)
+    empty_topics = {
+        topic: tuple(names[m] for m in np.flatnonzero(row))
+        for topic, row in zip(partitions.empty, subscribed[full:], strict=True)
+    }
+    return subscribed[:full].copy(), empty_topics
 
 
 def _pins(
     pins: Iterable[tuple[str, int, str]],
-    index: _PartitionIndex,
+    partitions: _Partitions,
     names: tuple[str, ...],
-    subscribed: NDArray[np.bool_],
+    subscribed: Bools,
     caps: NDArray[np.int64],
 ) -> Index:
     members = {name: m for m, name in enumerate(names)}
-    pinned = np.full(len(index._ids), NOBODY, dtype=np.int32)
-    for topic, partition, member in _rows(pins, 3, "pins"):
-        at, m = index.find(topic, partition), members.get(member) if isinstance(member, str) else None
+    pinned = np.full(len(partitions), NOBODY, dtype=np.int32)
+    for topic, partition, member in parse_entries(pins, 3, "pins"):
+        p, m = partitions.find(topic, partition), members.get(member) if isinstance(member, str) else None
         place = f"pin of {topic}-{partition} to {member!r}"
-        if at is None:
+        if p is None:
             raise InvalidProblemError(f"{place}: there is no such partition")
         if m is None:
             raise InvalidProblemError(f"{place}: there is no such member")
-        if not subscribed[index.topic(topic), m]:
+        if not subscribed[partitions.topic_of[p], m]:
             raise InvalidProblemError(f"{place}: {member!r} does not subscribe to {topic!r}")
-        if pinned[at] not in (NOBODY, m):
-            raise InvalidProblemError(f"{place}: it is already pinned to {names[pinned[at]]!r}; keep one of the two")
-        pinned[at] = m
+        if pinned[p] not in (NOBODY, m):
+            raise InvalidProblemError(f"{place}: it is already pinned to {names[pinned[p]]!r}; keep one of the two")
+        pinned[p] = m
     counts = np.bincount(pinned[pinned != NOBODY], minlength=len(names))
-    for over in np.flatnonzero(counts > caps).tolist():
+    for m in np.flatnonzero(counts > caps).tolist():
         raise InvalidProblemError(
-            f"member {names[over]!r}: {counts[over]} partitions are pinned to it, but max_partitions is {caps[over]}"
+            f"member {names[m]!r}: {counts[m]} partitions are pinned to it, but max_partitions is {caps[m]}"
         )
     return pinned
 
 
-def _owners(
-    owned: Mapping[str, Iterable[tuple[str, int]]],
-    index: _PartitionIndex,
-    names: tuple[str, ...],
-    subscribed: NDArray[np.bool_],
-    generations: tuple[int | None, ...],
-    notes: Counter[str],
-) -> tuple[Index, Index]:
-    """Return the owners, and the claims of members that lost them: (partition, member), shape (N, 2)."""
-    members = {name: m for m, name in enumerate(names)}
-    lost: list[tuple[int, int]] = []
-    owner = np.full(len(index._ids), NOBODY, dtype=np.int32)
-    newest: dict[int, int] = {}
-    for name in sorted(owned):
-        m = members.get(name)
-        claims = set(_rows(owned[name], 2, f"member {name!r}: owned"))
+class _Claims:
+    """Who owned what: of two claims to a partition the higher generation wins, a tie leaves it without an owner.
+
+    Attributes
+    ----------
+    owner : int32 array (P,)
+        The member whose claim stands, or `NOBODY`.
+    """
+
+    def __init__(
+        self,
+        partitions: _Partitions,
+        names: tuple[str, ...],
+        subscribed: Bools,
+        generations: tuple[int | None, ...],
+        dropped: Counter[str],
+    ) -> None:
+        self.owner: Index = np.full(len(partitions), NOBODY, dtype=np.int32)
+        self._partitions, self._subscribed, self._generations = partitions, subscribed, generations
+        self._members = {name: m for m, name in enumerate(names)}
+        self._dropped = dropped
+        self._newest: dict[int, int] = {}  # highest generation that claims a partition
+        self._lost: list[tuple[int, int]] = []
+
+    def take(self, member: str, owned: Any) -> None:
+        """Take all that a member says it owned."""
+        entries = set(parse_entries(owned, 2, f"member {member!r}: owned"))
+        m = self._members.get(member)
         if m is None:
-            notes["owned entries dropped: their member is not in the group"] += len(claims)
-            continue
-        age = -1 if (generation := generations[m]) is None else generation
-        for topic, partition in claims:
-            at = index.find(topic, partition)
-            if at is None:
-                notes["owned entries dropped: there is no such partition"] += 1
-            elif not subscribed[index.topic(topic), m]:
-                notes["owned entries dropped: their member no longer subscribes to the topic"] += 1
-                lost.append((at, m))
-            elif at not in newest or age > newest[at]:
-                if at in newest:
-                    notes["owned entries dropped: a higher generation claims the partition"] += 1
-                    lost.append((at, owner[at]))
-                newest[at] = age
-                owner[at] = m
-            elif age < newest[at]:
-                notes["owned entries dropped: a higher generation claims the partition"] += 1
-                lost.append((at, m))
+            self._dropped[_UNKNOWN_MEMBER] += len(entries)
+            return
+        for topic, partition in entries:
+            p = self._partitions.find(topic, partition)
+            if p is None:
+                self._dropped[_UNKNOWN_PARTITION] += 1
+            elif not self._subscribed[self._partitions.topic_of[p], m]:
+                self._lose(p, m, _UNSUBSCRIBED)
             else:
-                notes["owned entries dropped: two members of one generation claim the partition"] += 1
-                lost += [(at, owner[at]), (at, m)]
-                owner[at] = NOBODY
-    lost_claims = np.array(sorted(claim for claim in lost if claim[1] != NOBODY), dtype=np.int32)
-    return owner, lost_claims.reshape(-1, 2)
+                self._claim(p, m)
 
+    @property
+    def lost_claims(self) -> Index:
+        """(partition, member) of the claims that were dropped; the member may hold it all the same. Shape (N, 2)."""
+        return np.array(sorted(self._lost), dtype=np.int32).reshape(-1, 2)
 
-def _weight(name: str, weight: object) -> Fraction:
-    value = Fraction(0)
-    if isinstance(weight, int | Fraction) and not isinstance(weight, bool):
-        value = Fraction(weight)
-    elif isinstance(weight, np.integer):
-        value = Fraction(int(weight))
-    elif isinstance(weight, float | np.floating) and math.isfinite(weight):
-        value = Fraction(Decimal(repr(float(weight))))  # 0.1 is meant as a tenth, not as its nearest double
-    if not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
-        raise InvalidProblemError(
-            f"member {name!r}: weight must be a number > 0, between 1e-9 and 1e9, not {_shown(weight)}"
-        )
-    return value
+    def _claim(self, p: int, m: int) -> None:
+        generation = self._generations[m]
+        age = -1 if generation is None else generation
+        if p not in self._newest:
+            self.owner[p], self._newest[p] = m, age
+        elif age < self._newest[p]:
+            self._lose(p, m, _OUTDATED)
+        elif age > self._newest[p]:
+            self._lose(p, int(self.owner[p]), _OUTDATED)
+            self.owner[p], self._newest[p] = m, age
+        else:
+            self._lose(p, m, _TIED)
+            if self.owner[p] != NOBODY:
+                self._lost.append((p, int(self.owner[p])))
+            self.owner[p] = NOBODY
 
-
-def _cap(name: str, cap: object) -> int:
-    if cap is None:
-        return NO_CAP
-    if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 0:
-        raise InvalidProblemError(f"member {name!r}: max_partitions must be a whole number >= 0, not {_shown(cap)}")
-    return min(int(cap), NO_CAP)
-
-
-def _generation(name: str, generation: object) -> int | None:
-    if generation is None:
-        return None
-    if isinstance(generation, bool) or not isinstance(generation, int | np.integer):
-        raise InvalidProblemError(f"member {name!r}: generation must be a whole number, not {_shown(generation)}")
-    return int(generation)
-
-
-def _name(name: object, what: str) -> str:
-    if not isinstance(name, str) or not name:
-        raise InvalidProblemError(f"{what} needs a name, a text that is not empty; got {_shown(name)}")
-    return name
-
-
-def _known(entry: Mapping[str, Any], fields: set[str], place: str) -> None:
-    for field in entry:
-        if field not in fields:
-            raise InvalidProblemError(f"{place}: unknown field {field!r}; known are {', '.join(sorted(fields))}")
-
-
-def _rows(rows: Any, width: int, place: str) -> list[tuple[Any, ...]]:
-    """Return entries of so many plain values each."""
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise InvalidProblemError(f"{place}: must be a list; got {_kind(rows)}")
-    found = []
-    for row in rows:
-        plain = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == width
-        if not plain or not all(isinstance(value, str | int | np.integer) for value in row[:2]):
-            shape = "[topic, partition]" if width == 2 else "[topic, partition, member]"
-            raise InvalidProblemError(f"{place}: every entry is {shape}, not {_shown(row)}")
-        found.append(tuple(row))
-    return found
-
-
-def _kind(value: object) -> str:
-    return "nothing" if value is None else type(value).__name__
-
-
-def _shown(value: object) -> str:
-    return "nothing" if value is None else repr(value)
+    def _lose(self, p: int, m: int, why: str) -> None:
+        self._dropped[why] += 1
+        if m != NOBODY:
+            self._lost.append((p, m))

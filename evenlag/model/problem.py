@@ -12,23 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NO_CAP = np.iinfo(np.int64).max
-NOBODY = -1
+from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, summable
+from evenlag.model.parse import parse, parse_document
 
-Ints = NDArray[Any]  # int64, or Python integers (dtype object) where sums could pass int64
-Index = NDArray[np.int32]
-Bools = NDArray[np.bool_]
+__all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "summable"]
 
 _OF_STRUCTURE = (
     "partitions", "topic_starts", "topic_sizes", "assignable", "allowed", "active", "equal_subscriptions",
     "equal_weights", "relative_weights", "load_unit",
 )  # fmt: skip
-
-
-def summable(values: NDArray[np.int64]) -> Ints:
-    """Return values >= 0 so that they can be added up: as Python integers (dtype object) if the sum needs it."""
-    large = len(values) > 0 and len(values) * int(values.max()) >= 2**62
-    return values.astype(object) if large and sum(values.tolist()) >= 2**62 else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +34,7 @@ class Problem:
     group : str
         Consumer group id.
     topics, members : tuple of str
-        Sorted names; every index below refers to these.
+        Sorted names; every index below refers to these. Topics are those that have partitions.
     topic_of : int32 array (P,)
         Topic index of each partition, ascending.
     partition_ids : int64 array (P,)
@@ -61,8 +53,10 @@ class Problem:
         Member that held the partition before and could keep it, or `NOBODY`.
     pins : int32 array (P,)
         Member that must get the partition, or `NOBODY`.
+    empty_topics : mapping of str to tuple of str
+        Topics without partitions, and the members that subscribe to each.
     warnings : tuple of str
-        What was dropped from the input, with counts.
+        What was dropped from the input, and topics without partitions, with counts.
     lost_claims : int32 array (N, 2)
         (partition, member) of claims to own a partition that were dropped; the member may hold it all the same.
     """
@@ -79,6 +73,7 @@ class Problem:
     generations: tuple[int | None, ...]
     owner: Index
     pins: Index
+    empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     lost_claims: Index = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
 
@@ -107,7 +102,8 @@ class Problem:
         Parameters
         ----------
         lags : mapping of topic to lags
-            A sequence (partition 0, 1, …) or a mapping of partition to lag, in messages.
+            A sequence (partition 0, 1, …) or a mapping of partition to lag, in messages; either may be empty, and
+            there may be no topics at all.
         members : mapping of member to the topics it subscribes to
         group : str
             Consumer group id.
@@ -126,9 +122,9 @@ class Problem:
         InvalidProblemError
             The message names the topic, partition or member.
         """
-        from evenlag.model.parse import parse
-
-        return parse(group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins)
+        return cls(
+            **parse(group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins)
+        )  # fmt: skip
 
     def at(self, lags: NDArray[np.int64], owner: Index) -> Problem:
         """Return the same group with other lags (messages, 0 … 2**62) and owners; both of shape (P,).
@@ -156,38 +152,47 @@ class Problem:
         InvalidProblemError
             The message names the field, topic, partition or member.
         """
-        from evenlag.model.parse import parse_document
-
-        return parse_document(document)
+        return cls.from_lags(**parse_document(document))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the problem-file document; `Problem.from_dict` reads it back to an equal problem."""
+        names = self.partitions
+        pins = [[*names[p], self.members[self.pins[p]]] for p in np.flatnonzero(self.pins != NOBODY)]
+        return {
+            "group": self.group,
+            "topics": self._lags_document(),
+            "members": self._members_document(),
+            "pins": pins,
+        }
+
+    def _lags_document(self) -> dict[str, Any]:
+        document: dict[str, Any] = {topic: [] for topic in self.empty_topics}
+        for t, topic in enumerate(self.topics):
+            here = self.topic_slice(t)
+            ids, lags = self.partition_ids[here].tolist(), [int(lag) for lag in self.lags[here]]
+            dense = ids == list(range(len(ids)))
+            document[topic] = lags if dense else {str(i): lag for i, lag in zip(ids, lags, strict=True)}
+        return dict(sorted(document.items()))
+
+    def _members_document(self) -> dict[str, Any]:
         names = self.partitions
         owned: list[list[list[Any]]] = [[] for _ in self.members]
         for p in np.flatnonzero(self.owner != NOBODY):
             owned[self.owner[p]].append(list(names[p]))
         for p, m in self.lost_claims.tolist():
             owned[m].append(list(names[p]))
-        members: dict[str, Any] = {}
+        document: dict[str, Any] = {}
         for m, name in enumerate(self.members):
             weight = self.weights[m]
-            members[name] = {
-                "topics": [topic for t, topic in enumerate(self.topics) if self.subscribed[t, m]],
+            subscribed = [topic for t, topic in enumerate(self.topics) if self.subscribed[t, m]]
+            subscribed += [topic for topic, subscribers in self.empty_topics.items() if name in subscribers]
+            document[name] = {
+                "topics": sorted(subscribed),
                 "weight": weight.numerator if weight.denominator == 1 else float(weight),
                 "owned": owned[m],
                 "generation": self.generations[m],
                 "max_partitions": None if self.caps[m] == NO_CAP else int(self.caps[m]),
             }
-        pins = [[*names[p], self.members[self.pins[p]]] for p in np.flatnonzero(self.pins != NOBODY)]
-        return {"group": self.group, "topics": self._lags_document(), "members": members, "pins": pins}
-
-    def _lags_document(self) -> dict[str, Any]:
-        document: dict[str, Any] = {}
-        for t, topic in enumerate(self.topics):
-            here = self.topic_slice(t)
-            ids, lags = self.partition_ids[here].tolist(), [int(lag) for lag in self.lags[here]]
-            dense = ids == list(range(len(ids)))
-            document[topic] = lags if dense else {str(i): lag for i, lag in zip(ids, lags, strict=True)}
         return document
 
     # ---- partitions --------------------------------------------------------------------------------------------

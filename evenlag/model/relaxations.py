@@ -7,28 +7,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.balance import Balance, CountRule, count_rule
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.result import Binding
 
 
-def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[str, CountRule, Objective]]:
+def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[Binding, CountRule, Objective]]:
     """Yield each rule that the problem has, by name, with the problem freed of it.
 
     The price of moves and the budget stay the numbers they are.
     """
     problem = rule.problem
     if int(problem.assignable.sum()) > 1:
-        yield "hot-partition", _rule_for(_without_hottest(problem), rule), goal
-    if rule.balance != "none":
-        yield "count-balance", count_rule(problem, "none"), goal
+        yield Binding.HOT_PARTITION, _rule_for(_without_hottest(problem), rule), goal
+    if rule.balance != Balance.NONE:
+        yield Binding.COUNT_BALANCE, count_rule(problem, Balance.NONE), goal
     if (problem.owner != NOBODY).any() and (goal.stickiness or goal.max_moves is not None):
-        yield "stickiness", rule, replace(goal, stickiness=0, max_moves=None, fewest=False)
+        yield Binding.STICKINESS, rule, replace(goal, stickiness=0, max_moves=None, fewest=False)
     if not problem.equal_subscriptions:
         everyone = problem.subscribed | np.logical_and.outer(problem.subscribed.any(axis=1), problem.active)
-        yield "subscriptions", _rule_for(replace(problem, subscribed=everyone), rule), goal
+        yield Binding.SUBSCRIPTIONS, _rule_for(replace(problem, subscribed=everyone), rule), goal
     if (problem.pins != NOBODY).any():
-        yield "pins", _rule_for(replace(problem, pins=np.full_like(problem.pins, NOBODY)), rule), goal
+        yield Binding.PINS, _rule_for(replace(problem, pins=np.full_like(problem.pins, NOBODY)), rule), goal
 
 
 def _rule_for(problem: Problem, rule: CountRule) -> CountRule:

@@ -6,8 +6,39 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from evenlag.model.balance import Balance
+from evenlag.model.names import Name
 from evenlag.model.phases import Rebalance, rebalance
 from evenlag.model.plan import Number, Plan, plain
+
+
+class Status(Name):
+    """How good a plan is known to be."""
+
+    OPTIMAL = "OPTIMAL"  # the bound meets the objective
+    FEASIBLE = "FEASIBLE"  # stopped before that; bound and gap say how far it may be
+    HEURISTIC = "HEURISTIC"  # a published heuristic's plan, which claims nothing
+    EMPTY = "EMPTY"  # no member can take anything, or there is nothing to take
+    ERROR = "ERROR"  # in tables of many groups: this one failed
+
+
+class StoppedBy(Name):
+    """What ended a search."""
+
+    PROOF = "proof"  # the bound meets the objective
+    GAP = "gap"  # it came as near as was asked for
+    TIME = "time"  # the wall clock
+    WORK = "work"  # a work limit, or nothing was left to try
+
+
+class Binding(Name):
+    """A rule, or partition, without which the bound would be lower."""
+
+    HOT_PARTITION = "hot-partition"
+    COUNT_BALANCE = "count-balance"
+    STICKINESS = "stickiness"
+    SUBSCRIPTIONS = "subscriptions"
+    PINS = "pins"
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,13 +48,13 @@ class Result:
     Attributes
     ----------
     plan : Plan
-    status : str
+    status : Status
         OPTIMAL (the bound meets the objective), FEASIBLE (stopped before), HEURISTIC (a published heuristic was
         asked for by name), EMPTY (no member can take anything).
-    stopped_by : str or None
-        "proof", "gap", "time" or "work".
+    stopped_by : StoppedBy or None
+        "proof", "gap", "time" or "work"; None where nothing was searched.
     method : str
-        The stage that found the plan.
+        The stage that found the plan (docs/glossary.md lists them), "current" for today's assignment.
     fallback : bool
         The plan is a published heuristic's as it was.
     objective, bound : number
@@ -34,9 +65,9 @@ class Result:
         The fewest moves that the balance allows.
     stickiness : number or str
         Messages per move as resolved, or "fewest-moves".
-    balance : str
-    binding : tuple of str
-        The rules that hold the bound up: hot-partition, count-balance, stickiness, subscriptions, pins.
+    balance : Balance
+    binding : tuple of Binding
+        The rules that hold the bound up.
     violation : str or None
         How a heuristic asked for by name breaks the balance.
     warnings : tuple of str
@@ -46,8 +77,8 @@ class Result:
     """
 
     plan: Plan
-    status: str
-    stopped_by: str | None
+    status: Status
+    stopped_by: StoppedBy | None
     method: str
     fallback: bool
     objective: Number
@@ -55,8 +86,8 @@ class Result:
     gap: float | None
     moves_bound: int
     stickiness: Number | str
-    balance: str
-    binding: tuple[str, ...]
+    balance: Balance
+    binding: tuple[Binding, ...]
     violation: str | None
     warnings: tuple[str, ...]
     seconds: float

@@ -1,6 +1,6 @@
 """Whole fleets with Spark: tables of many groups in, tables of plans, audits and rejected rows out.
 
-Importing this package needs no Spark; it is imported when one of the names below is asked for.
+Importing this package needs no Spark; a module is imported when one of its names below is asked for.
 """
 
 from importlib import import_module
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from evenlag.pipeline.columns.checks import check_members, check_offsets
     from evenlag.pipeline.columns.lags import with_lags
     from evenlag.pipeline.columns.rates import with_rates
-    from evenlag.pipeline.jobs.batch import Note, Summary, run
-    from evenlag.pipeline.jobs.calls import audit, plans, rejects
-    from evenlag.pipeline.jobs.digest import Digest, summary
+    from evenlag.pipeline.jobs.batch import Note, RunReport, run
+    from evenlag.pipeline.jobs.plans import audit, plans, rejects
     from evenlag.pipeline.jobs.replays import Replays, replay
     from evenlag.pipeline.jobs.streaming import Batch, stream
+    from evenlag.pipeline.jobs.summary import AuditSummary, summary
     from evenlag.pipeline.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
     from evenlag.pipeline.offsets.reading import read_packing
     from evenlag.pipeline.spark.kafka import add_connector
@@ -23,41 +23,41 @@ if TYPE_CHECKING:
     from evenlag.pipeline.spark.sources import read_table
 
 _HOMES = {
+    "AuditSummary": "jobs.summary",
     "Batch": "jobs.streaming",
-    "Digest": "jobs.digest",
     "Note": "jobs.batch",
     "OffsetRange": "offsets.packing",
     "Packing": "offsets.packing",
     "Replays": "jobs.replays",
-    "Summary": "jobs.batch",
+    "RunReport": "jobs.batch",
     "Task": "offsets.packing",
     "add_connector": "spark.kafka",
-    "audit": "jobs.calls",
+    "audit": "jobs.plans",
     "check_members": "columns.checks",
     "check_offsets": "columns.checks",
     "local_session": "spark.session",
     "pack_offset_ranges": "offsets.packing",
-    "plans": "jobs.calls",
-    "read_packing": "offsets.reading",
+    "plans": "jobs.plans",
     "progress_bar": "spark.progress",
+    "read_packing": "offsets.reading",
     "read_table": "spark.sources",
-    "rejects": "jobs.calls",
+    "rejects": "jobs.plans",
     "replay": "jobs.replays",
     "run": "jobs.batch",
     "stream": "jobs.streaming",
-    "summary": "jobs.digest",
+    "summary": "jobs.summary",
     "with_lags": "columns.lags",
     "with_rates": "columns.rates",
 }
 
 __all__ = [
+    "AuditSummary",
     "Batch",
-    "Digest",
     "Note",
     "OffsetRange",
     "Packing",
     "Replays",
-    "Summary",
+    "RunReport",
     "Task",
     "add_connector",
     "audit",
@@ -79,7 +79,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if not TYPE_CHECKING:  # to a type checker every name would be there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

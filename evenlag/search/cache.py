@@ -7,15 +7,15 @@ import time
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import Window, load_window
+from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 
 MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
 
 
-class Known:
-    """What is known of one problem; asked for again, the same objects come back.
+class SolveCache:
+    """Count rules, load bounds and published plans of one problem; asked for again, the same objects come back.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Known:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._rules: dict[tuple[str, int], CountRule] = {}
-        self._windows: dict[tuple[str, int], Window] = {}
+        self._load_bounds: dict[tuple[str, int], LoadBounds] = {}
         self._plans: dict[str, Plan | EvenlagError] = {}
         self.seconds: dict[str, float] = {}
 
@@ -41,12 +41,12 @@ class Known:
             self._rules[key] = count_rule(self.problem, balance, slack)
         return self._rules[key]
 
-    def window(self, rule: CountRule) -> Window:
-        """Return `load_window` of a rule of the problem."""
+    def load_bounds(self, rule: CountRule) -> LoadBounds:
+        """Return `load_bounds` of a rule of the problem."""
         key = (rule.balance, rule.slack)
-        if key not in self._windows:
-            self._windows[key] = load_window(rule)
-        return self._windows[key]
+        if key not in self._load_bounds:
+            self._load_bounds[key] = load_bounds(rule)
+        return self._load_bounds[key]
 
     def plan(self, heuristic: str) -> Plan:
         """Return a published heuristic's plan.
@@ -56,16 +56,16 @@ class Known:
         EvenlagError
             The heuristic is not defined for this problem.
         """
-        said = self._plans.get(heuristic)
-        if said is None:
+        outcome = self._plans.get(heuristic)
+        if outcome is None:
             started = time.monotonic()
             try:
-                said = HEURISTICS[heuristic](self.problem)
+                outcome = HEURISTICS[heuristic](self.problem)
             except EvenlagError as error:
-                said = error
+                outcome = error
             self.seconds[heuristic] = time.monotonic() - started
             if len(self.problem.lags) <= MOST_KEPT:
-                self._plans[heuristic] = said
-        if isinstance(said, EvenlagError):
-            raise said
-        return said
+                self._plans[heuristic] = outcome
+        if isinstance(outcome, EvenlagError):
+            raise outcome
+        return outcome

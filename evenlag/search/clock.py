@@ -16,13 +16,12 @@ class Clock:
     """Time left of a limit in seconds, from the moment of creation.
 
     With `deterministic` stages get work limits in proportion to `budget` (seconds; by default the limit), small
-    enough that the wall clock is only a safety net; `hit` says whether it was reached after all.
+    enough that the wall clock is only a safety net.
     """
 
     limit: float
     deterministic: bool = False
     budget: float | None = None
-    hit: bool = False
     _started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -48,9 +47,8 @@ class Clock:
         return max(self.limit - self.spent, 0.0)
 
     def passed(self) -> bool:
-        """Say whether the limit is reached, and remember it."""
-        self.hit = self.hit or self.left() <= 0
-        return self.hit
+        """Say whether the limit is reached."""
+        return self.left() <= 0
 
     def stop(self, share: float = 1.0) -> Callable[[], bool]:
         """Return the question a stage asks before each step: stop now? `share` is its part of the time left."""

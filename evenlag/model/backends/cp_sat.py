@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from evenlag.model.backends.outcome import Limits, Outcome, Report
+from evenlag.model.backends.outcome import Ended, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 
 LARGEST_SUM = 2**60  # CP-SAT works in int64 and wants room to spare
@@ -51,10 +51,18 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
         return Outcome(stopped="failed", failure="CP-SAT finds the model infeasible")
     if status == cp_model.MODEL_INVALID:
         return Outcome(stopped="failed", failure="CP-SAT refuses the model as invalid")
-    if status == cp_model.OPTIMAL:
-        return Outcome(values, round_up(solver.best_objective_bound), "proof")
-    over_time = solver.wall_time >= solver.parameters.max_time_in_seconds
-    return Outcome(values, round_up(solver.best_objective_bound), "time" if over_time else "work")
+    return Outcome(values, round_up(solver.best_objective_bound), stopped_by(solver, status, limits))
+
+
+def stopped_by(solver: cp_model.CpSolver, status: Any, limits: Limits) -> Ended:
+    """Say what ended CP-SAT: a proof, its deterministic time, or else the wall clock.
+
+    The wall time says little: CP-SAT ends before its limit where it expects that its next step would pass it.
+    """
+    if status in (cp_model.OPTIMAL, cp_model.INFEASIBLE):
+        return "proof"
+    used_up = limits.work is not None and solver.response_proto.deterministic_time >= limits.work
+    return "work" if used_up else "time"
 
 
 def round_up(bound: float, margin: float = 1e-6) -> int | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
 from evenlag.model.formulation import Mip
+
+Ended = Literal["proof", "time", "work"]
+Stopped = Literal[Ended, "failed"]
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,17 @@ class Outcome:
         The booleans of its best solution.
     bound : int or None
         Proven lower bound, in steps of the program's objective.
-    stopped : str
-        "proof", "time", "work", or "failed" with the reason in `failure`.
+    stopped : {"proof", "time", "work", "failed"}
+        What ended it. "work" only where the solver itself says that its work limit did: such an outcome is the same
+        in every run. "time": the wall clock, be it the solver's or that of the process around it. "failed": anything
+        else, with the reason in `failure`.
     failure : str or None
-        Why there is no result: the backend died, hung, or refused the model.
+        What went wrong: the backend died, hung, refused the model, or ended in a way that it should not.
     """
 
     values: NDArray[Any] | None = None
     bound: int | None = None
-    stopped: str = "time"
+    stopped: Stopped = "time"
     failure: str | None = None
 
 

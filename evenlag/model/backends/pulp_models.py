@@ -15,15 +15,22 @@ import pulp
 from numpy.typing import NDArray
 
 from evenlag.model.backends.cp_sat import round_up
-from evenlag.model.backends.outcome import Limits, Outcome, Report
+from evenlag.model.backends.outcome import Limits, Outcome, Report, Stopped
 from evenlag.model.formulation import Mip
+from evenlag.model.values import printable
 
-NODES_PER_WORK = 2000
+NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
 LARGEST_COEFFICIENT = 1e9  # beyond it float solvers lose digits or refuse the model
 TOLERANCE = 2e-8  # of the total lag: what the solvers' own tolerances may have added to a bound
 _NUMBER = r":?\s+(-?[\d.e+]+)"
 _PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)
 _BOUND = re.compile(r"^(?:Lower bound|Continuous objective value is)" + _NUMBER, re.MULTILINE)
+_NODE_LIMIT = re.compile(r"^Result - Stopped on node limit", re.MULTILINE)
+_HIGHS_STOPPED: dict[highspy.HighsModelStatus, Stopped] = {
+    highspy.HighsModelStatus.kOptimal: "proof",
+    highspy.HighsModelStatus.kTimeLimit: "time",
+    highspy.HighsModelStatus.kSolutionLimit: "work",  # what HiGHS says of its node limit too
+}
 
 
 def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
@@ -92,7 +99,9 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
     if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         variables = problem.variablesDict()
         values = _whole([variables[name].value() if name in variables else 0 for name in mip.names[: mip.booleans]])
-    return _outcome(mip, values, float(said[-1]) * scale if said else None, proven, limits)
+    # A stop that is not said to be the node limit's is never called work: in presolve the clock ends CBC unsaid.
+    stopped: Stopped = "proof" if proven else "work" if _NODE_LIMIT.search(text) else "time"
+    return _outcome(mip, values, float(said[-1]) * scale if said else None, stopped)
 
 
 def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
@@ -135,14 +144,13 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     info, status = highs.getInfo(), highs.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return Outcome(stopped="failed", failure="HiGHS finds the model infeasible")
-    if status in (highspy.HighsModelStatus.kNotset, highspy.HighsModelStatus.kSolveError):
+    if status not in _HIGHS_STOPPED:
         return Outcome(stopped="failed", failure=f"HiGHS ended with status {highs.modelStatusToString(status)}")
     values = None
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
         found, variables = highs.getSolution().col_value, problem.variablesDict()
         values = _whole([found[variables[name].index] for name in mip.names[: mip.booleans]])
-    proven = status == highspy.HighsModelStatus.kOptimal
-    return _outcome(mip, values, info.mip_dual_bound * scale, proven, limits)
+    return _outcome(mip, values, info.mip_dual_bound * scale, _HIGHS_STOPPED[status])
 
 
 def write(mip: Mip, path: Path, form: str | None = None) -> None:
@@ -151,13 +159,14 @@ def write(mip: Mip, path: Path, form: str | None = None) -> None:
     lp = (form or path.suffix.lstrip(".")) == "lp"
     partitions, members = mip.problem.partitions, mip.problem.members
     mark = "\\" if lp else "*"
-    legend = [f"{mark} evenlag: the assignment of group {mip.problem.group!r} as a mixed-integer program"]
+    legend = [f"evenlag: the assignment of group {mip.problem.group!r} as a mixed-integer program"]
     legend += [
-        f"{mark} x_{p}_{m}: {partitions[p][0]}-{partitions[p][1]} goes to {members[m]}"
+        f"x_{p}_{m}: {partitions[p][0]}-{partitions[p][1]} goes to {members[m]}"
         for p, m in zip(mip.x_partition.tolist(), mip.x_member.tolist(), strict=True)
     ]
     (problem.writeLP if lp else problem.writeMPS)(str(path))
-    path.write_text("\n".join(legend) + "\n" + path.read_text())
+    comments = "".join(f"{mark} {printable(text)}\n" for text in legend)
+    path.write_text(comments + path.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def _set_values(problem: pulp.LpProblem, mip: Mip, hint: NDArray[Any]) -> None:
@@ -177,11 +186,8 @@ def _whole(values: list[float | None]) -> NDArray[np.int64]:
     return np.array([0 if value is None else round(value) for value in values], dtype=np.int64)
 
 
-def _outcome(
-    mip: Mip, values: NDArray[np.int64] | None, bound: float | None, proven: bool, limits: Limits
-) -> Outcome:  # fmt: skip
+def _outcome(mip: Mip, values: NDArray[np.int64] | None, bound: float | None, stopped: Stopped) -> Outcome:
     """Round the bound up to a multiple of the step, less what floating point may have added."""
-    stopped = "proof" if proven else "time" if limits.work is None else "work"
     if bound is None:
         return Outcome(values, None, stopped)
     total = float(mip.problem.total_lag) * max(1.0, float(mip.problem.load_unit))

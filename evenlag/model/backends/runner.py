@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from evenlag.model.backends.outcome import Backend, Limits, Outcome
 from evenlag.model.formulation import Mip
 
-GRACE = 0.05  # seconds past its limit that a backend gets to hand over its result
+GRACE = 0.05  # seconds past its limit in which a backend may hand over its result
 
 
 def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -> Outcome:
     """Run `backend` on the program and return what it found, at the latest just after `limits.seconds`.
 
-    The best solution reported so far is kept outside: it survives a backend that is ended or dies.
+    The best solution reported so far is kept outside: it survives a backend that is ended or dies. One that had to be
+    ended has stopped by "time", and `failure` says so.
     """
     deadline = time.monotonic() + limits.seconds
     context: Any = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
@@ -41,7 +42,7 @@ def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -
         while True:
             left = deadline + GRACE - time.monotonic()
             if not ours.poll(max(left, 0)):
-                return Outcome(best, None, "failed", f"did not stop within its {limits.seconds:.3g} s and was ended")
+                return Outcome(best, None, "time", f"did not stop within its {limits.seconds:.3g} s and was ended")
             try:
                 message = ours.recv()
             except EOFError:

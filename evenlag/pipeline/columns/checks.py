@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from evenlag.errors import SourceError
-from evenlag.model.parse import LARGEST_WEIGHT, MAX_PARTITION
+from evenlag.model.values import LARGEST_WEIGHT, MAX_PARTITION
+from evenlag.pipeline.columns.copies import without_copies
 from evenlag.pipeline.columns.lags import first_reason, with_lags
-from evenlag.pipeline.columns.typed import Typed, row_text
-from evenlag.pipeline.tables.files import TABLES, TableKind
+from evenlag.pipeline.columns.typed import Typed
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
+from evenlag.pipeline.tables.contract import TableKind, check_columns
+from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS
 from evenlag.pipeline.tables.schemas import REJECTS, columns
-from evenlag.pipeline.tasks.group import MEMBER, OFFSETS
+from evenlag.pipeline.tasks.group import OFFSETS
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
-    """Refuse a table without a required column.
+    """Refuse a table without a required column (`contract.check_columns`).
 
     Raises
     ------
     SourceError
         The message names the columns.
     """
-    names = {name.lower() for name in df.columns}
-    missing = [column.name for column in TABLES[kind] if column.required and column.name not in names]
-    if "snapshot_ts" not in names:
-        missing.insert(0, "snapshot_ts")
-    if kind == "offsets" and not {"log_end_offset", "lag"} & names:
-        missing.append("log_end_offset (or lag)")
-    if missing:
-        known = ", ".join(column.name for column in TABLES[kind])
-        raise SourceError(f"the {kind} table has no column {', '.join(missing)}; its columns are {known}")
+    check_columns([name.lower() for name in df.columns], kind, f"the {kind} table", many_snapshots=True)
 
 
 def group_sizes(df: DataFrame) -> DataFrame:
     """Count the rows of each group of an offsets table, for each snapshot it is in: `snapshot_ts, group, rows`."""
-    read = Typed(df)
-    keys = df.select(*(read.text(name).alias(name) for name in ("snapshot_ts", "group")))
+    table = Typed(df)
+    keys = df.select(*(table.text(name).alias(name) for name in ("snapshot_ts", "group")))
     return keys.dropna().groupBy("snapshot_ts", "group").agg(sf.count("*").alias("rows"))
 
 
-def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame:
+def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
     """Type the rows of an offsets table, work out their lags, and say what is wrong with each.
 
     Parameters
@@ -62,27 +56,26 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame
     SourceError
         A required column is absent.
     """
-    key, content = ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id")
-    return _without_copies(typed_offsets(df, auto_offset_reset), key, content, "partition")
+    return without_copies(typed_offsets(df, auto_offset_reset), PARTITION_ROWS)
 
 
-def typed_offsets(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame:
+def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
     """As `check_offsets`, but copies are left in, each with `mark`, a hash of it; and `row` is no text yet."""
     require_columns(df, "offsets")
-    read = Typed(df)
-    numbers = {name: read.whole(name) for name in ("partition", *OFFSETS, "lag")}
-    names = {name: read.text(name) for name in ("snapshot_ts", "group", "topic", "consumer_id", "auto_offset_reset")}
+    table = Typed(df)
+    numbers = {name: table.whole(name) for name in ("partition", *OFFSETS, "lag")}
+    names = {name: table.text(name) for name in ("snapshot_ts", "group", "topic", "consumer_id", "auto_offset_reset")}
     unread = first_reason(
         [
-            ("the line could not be read", read.malformed),
+            ("the line could not be read", table.malformed),
             *((f"{name} is missing", names[name].isNull()) for name in ("snapshot_ts", "group", "topic")),
-            ("partition is missing", ~read.present("partition")),
-            *((f"{name} is not a whole number", read.present(name) & numbers[name].isNull()) for name in numbers),
+            ("partition is missing", ~table.present("partition")),
+            *((f"{name} is not a whole number", table.present(name) & numbers[name].isNull()) for name in numbers),
             ("partition is negative", numbers["partition"] < 0),
             (f"partition is above {MAX_PARTITION}", numbers["partition"] > MAX_PARTITION),
         ]
     )
-    typed = read.select(names | numbers | {"unread": unread})
+    typed = table.select(names | numbers | {"unread": unread})
     return with_lags(typed, auto_offset_reset).select(
         *("snapshot_ts", "group", "topic", "consumer_id", *OFFSETS, "row", "mark"),
         sf.col("partition").try_cast("int").alias("partition"),
@@ -105,35 +98,35 @@ def check_members(df: DataFrame) -> DataFrame:
     SourceError
         A required column is absent.
     """
-    return _without_copies(typed_members(df), ("snapshot_ts", "group", "consumer_id"), MEMBER, "member")
+    return without_copies(typed_members(df), MEMBER_ROWS)
 
 
 def typed_members(df: DataFrame) -> DataFrame:
     """As `check_members`, but copies are left in; as `typed_offsets`."""
     require_columns(df, "members")
-    read = Typed(df)
-    numbers = {name: read.whole(name) for name in ("max_partitions", "generation")}
-    names = {name: read.text(name) for name in ("snapshot_ts", "group", "consumer_id")}
-    topics, weight, most = read.names("topics"), read.number("weight"), float(LARGEST_WEIGHT)
+    table = Typed(df)
+    numbers = {name: table.whole(name) for name in ("max_partitions", "generation")}
+    names = {name: table.text(name) for name in ("snapshot_ts", "group", "consumer_id")}
+    topics, weight, most = table.names("topics"), table.number("weight"), float(LARGEST_WEIGHT)
     no_name = sf.exists(topics, lambda topic: topic.isNull() | (topic == ""))
     reason = first_reason(
         [
-            ("the line could not be read", read.malformed),
+            ("the line could not be read", table.malformed),
             *((f"{name} is missing", column.isNull()) for name, column in names.items()),
-            ("topics is not a list of names", read.present("topics") & (topics.isNull() | no_name)),
+            ("topics is not a list of names", table.present("topics") & (topics.isNull() | no_name)),
             (
                 "weight is not a number from 1e-9 to 1e9",  # NaN is none, as Spark takes it for the largest number
-                read.present("weight") & ~sf.coalesce(weight.between(1 / most, most), sf.lit(False)),
+                table.present("weight") & ~sf.coalesce(weight.between(1 / most, most), sf.lit(False)),
             ),
-            *((f"{name} is not a whole number", read.present(name) & numbers[name].isNull()) for name in numbers),
+            *((f"{name} is not a whole number", table.present(name) & numbers[name].isNull()) for name in numbers),
             ("max_partitions is negative", numbers["max_partitions"] < 0),
         ]
     )
-    return read.select(names | {"topics": topics, "weight": weight} | numbers | {"reason": reason})
+    return table.select(names | {"topics": topics, "weight": weight} | numbers | {"reason": reason})
 
 
 def rejects(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:
-    """Gather the rows that have a reason, of one or both tables as `check_offsets` and `check_members` give them.
+    """Give the rows that have a reason, of one or both tables as `check_offsets` and `check_members` give them.
 
     Returns
     -------
@@ -149,21 +142,3 @@ def _rejects(checked: DataFrame, source: str) -> DataFrame:
     absent = {"topic": sf.lit(None).cast("string"), "partition": sf.lit(None).cast("int")}
     filled = checked.filter("reason is not null").select(*(c.alias(n) for n, c in (absent | named).items()))
     return filled.select(*columns(REJECTS))
-
-
-def _without_copies(typed: DataFrame, key: tuple[str, ...], content: tuple[str, ...], what: str) -> DataFrame:
-    """Of rows with one key that say the same keep one; where they contradict one another reject them all."""
-    # Which of the copies stays must not depend on their order: the one with the least hash.
-    copies = Window.partitionBy(*key, "reason").orderBy("mark")
-    everyone = copies.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    said = sf.struct(*content)
-    differ = ~sf.min(said).over(everyone).eqNullSafe(sf.max(said).over(everyone))
-    nth = sf.row_number().over(copies)
-    reason = sf.coalesce(
-        "reason",
-        sf.when(differ, sf.lit(f"several rows for this {what}, and they differ")),
-        sf.when(nth > 1, sf.lit(f"the same row for this {what} again")),
-    )
-    # By group and snapshot, so that what follows finds them together.
-    found = typed.repartition("snapshot_ts", "group").withColumn("reason", reason).drop("mark")
-    return found.withColumn("row", sf.when(sf.col("reason").isNotNull(), row_text(found)))

@@ -6,10 +6,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from evenlag.pipeline.columns.rates import text_micros
-from evenlag.pipeline.columns.typed import NUMBER, Typed
+from evenlag.pipeline.columns.typed import Typed, text_number
 from evenlag.pipeline.spark.sources import json_table
 from evenlag.pipeline.tables import schemas
-from evenlag.pipeline.tables.files import LINE
+from evenlag.pipeline.tables.contract import LINE
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import REJECTS, columns
 
@@ -125,9 +125,8 @@ def _keyed(rows: DataFrame) -> DataFrame:
 def _place() -> Column:
     """What snapshots are ordered by: their time, or the number that it is, else as text."""
     text = sf.col("snapshot_ts")
-    number = sf.when(text.rlike(NUMBER), sf.trim(text).try_cast("double"))
     micros = text_micros(text).cast("double")
-    return sf.struct(sf.coalesce(number, micros, sf.lit(float("-inf"))), text)
+    return sf.struct(sf.coalesce(text_number(text), micros, sf.lit(float("-inf"))), text)
 
 
 def _true(condition: Column) -> Column:

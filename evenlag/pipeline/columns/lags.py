@@ -8,9 +8,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from evenlag.model.lag import MAX_LAG
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 
 
-def with_lags(df: DataFrame, auto_offset_reset: str = "latest") -> DataFrame:
+def with_lags(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
     """Work out the lag of every row.
 
     Parameters

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
 
-from evenlag.pipeline.tables.files import LINE, MALFORMED
+from evenlag.pipeline.tables.contract import LINE, MALFORMED
+from evenlag.pipeline.tables.values import NUMBER, WHOLE
 
-_WHOLE = r"^\s*([+-]?[0-9]{1,40})(\.0*)?\s*$"
-NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
+_WHOLE, _NUMBER = (rf"\A{pattern}\z" for pattern in (WHOLE, NUMBER))
 _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
@@ -18,6 +18,11 @@ def row_text(df: DataFrame) -> Column:
     texts = [sf.col("row").getField(name) for name in (LINE, MALFORMED) if name in fields]
     kept = sf.struct(*(sf.col("row").getField(name).alias(name) for name in fields if name not in (LINE, MALFORMED)))
     return sf.coalesce(*texts, sf.to_json(kept, {"ignoreNullFields": "false", "timestampFormat": _TIME}))
+
+
+def text_number(text: Column) -> Column:
+    """The number that a text says, as DOUBLE; null where it says none (`values.NUMBER`)."""
+    return sf.regexp_extract(text, _NUMBER, 1).try_cast("double")
 
 
 def _holds_map(kind: types.DataType) -> bool:
@@ -58,7 +63,10 @@ class Typed:
         return column.cast("string")
 
     def whole(self, name: str) -> Column:
-        """Whole numbers as BIGINT; text may also say 7.0 or 7E3, as pandas and Spark write them beside nulls."""
+        """Whole numbers as BIGINT; text may also say 7.0 or 7E3, as pandas and Spark write them beside nulls.
+
+        `values.plain_value` states the same in Python.
+        """
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.IntegralType):
             return column.cast("bigint")
@@ -66,7 +74,7 @@ class Typed:
             return sf.when(column % 1 == 0, column.try_cast("bigint"))
         if isinstance(kind, types.StringType):
             plain = sf.regexp_extract(column, _WHOLE, 1).try_cast("bigint")
-            real = sf.when(column.rlike(NUMBER) & column.rlike("[eE]"), sf.trim(column).try_cast("double"))
+            real = sf.when(column.rlike("[eE]"), text_number(column))
             return sf.coalesce(plain, sf.when(sf.rint(real) == real, real.try_cast("bigint")))
         if isinstance(kind, types.FractionalType):
             return sf.when(sf.rint(column) == column, column.try_cast("bigint"))
@@ -76,7 +84,7 @@ class Typed:
         """Numbers as DOUBLE."""
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.StringType):
-            return sf.when(column.rlike(NUMBER), sf.trim(column).try_cast("double"))
+            return text_number(column)
         return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
 
     def names(self, name: str) -> Column:
@@ -86,8 +94,8 @@ class Typed:
             return column.cast("array<string>")
         if not isinstance(kind, types.StringType):
             return sf.lit(None).cast("array<string>")
-        trimmed = sf.transform(sf.split(column, ";"), lambda each: sf.trim(each))  # a bare trim would get the index
-        joined = sf.filter(trimmed, lambda each: each != "")
+        trimmed = sf.transform(sf.split(column, ";"), lambda part: sf.trim(part))  # a bare trim would get the index
+        joined = sf.filter(trimmed, lambda part: part != "")
         return sf.when(column.startswith("["), sf.from_json(column, "array<string>")).otherwise(joined)
 
     def _type(self, name: str) -> types.DataType:
@@ -98,7 +106,7 @@ class Typed:
         if name not in self._types:
             return sf.lit(None)
         column = sf.col(f"`{name}`")
-        said = ~self.malformed
+        says_something = ~self.malformed
         if isinstance(self._types[name], types.StringType):
-            said &= sf.trim(column) != ""
-        return sf.when(said, column)
+            says_something &= sf.trim(column) != ""
+        return sf.when(says_something, column)

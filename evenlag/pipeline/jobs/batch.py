@@ -1,4 +1,4 @@
-"""The job: snapshot tables in, a folder with the tables `plans`, `audit` and `rejects`, and their summary, out."""
+"""The whole job: snapshot tables in, a folder with the tables of plans, audit and rejects out, and a report."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.pipeline.columns import checks
-from evenlag.pipeline.jobs.calls import Call, Fleet, audit_rows, check_tables, plan_rows
-from evenlag.pipeline.jobs.digest import summary as digest
+from evenlag.pipeline.columns.results import audit_rows, plan_rows
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, STICKINESS
+from evenlag.pipeline.jobs.fleet import Fleet, check_tables
+from evenlag.pipeline.jobs.fleet_solver import FleetSolver
+from evenlag.pipeline.jobs.summary import summary
 from evenlag.pipeline.spark.progress import Progress
 from evenlag.pipeline.spark.sources import read_table
 from evenlag.pipeline.spark.storage import blamed, written_whole
 from evenlag.pipeline.tasks.solving import Options
 
 TABLES = ("plans", "audit", "rejects")
-SUMMARY = "summary"  # folder of the tables of a `Digest`
+SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
 OUTPUT = (*TABLES, SUMMARY)
-MOST_SAID = 20  # notes, and failed groups, in a summary
+MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
     "plans": ("snapshot_ts", "group", "topic", "partition"),
@@ -41,8 +44,8 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What became of a fleet.
+class RunReport:
+    """What `run` did with a fleet.
 
     Attributes
     ----------
@@ -56,6 +59,8 @@ class Summary:
     notes : tuple of Note
         Clamped commits, dropped owners and the like, the most frequent first.
     seconds : float
+    master : str
+        Spark's name for where the work was done, such as `local[*]` or `spark://host:7077`.
     """
 
     rows: int
@@ -67,6 +72,7 @@ class Summary:
     errors: tuple[str, ...]
     notes: tuple[Note, ...]
     seconds: float
+    master: str
 
 
 def run(
@@ -77,21 +83,21 @@ def run(
     out: str | Path,
     overwrite: bool = False,
     balance: str = "both",
-    stickiness: float | str = "0.1%",
+    stickiness: float | str = STICKINESS,
     max_moves: int | None = None,
     slack: int = 0,
     objective: str = "spread",
     method: str = "auto",
     time_limit: float | None = None,
-    group_time_limit: float = 2.0,
+    group_time_limit: float = GROUP_TIME_LIMIT,
     gap: float = 0.0,
     seed: int = 0,
     deterministic: bool = False,
-    auto_offset_reset: str = "latest",
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
     horizon: float | str = 0,
     tasks: int | None = None,
     progress: Progress | None = None,
-) -> Summary:
+) -> RunReport:
     """Plan and audit every group of a fleet, and write the tables as Parquet: all of them or none.
 
     Parameters
@@ -100,8 +106,8 @@ def run(
     offsets, members : str, Path or DataFrame
         The tables, or where they lie (`read_table`).
     out : str or Path
-        Folder for `plans`, `audit`, `rejects` and `summary` (a folder with those of `Digest`); it must not exist or
-        be empty.
+        Folder for `plans`, `audit`, `rejects` and `summary` (a folder with those of `AuditSummary`); it must not
+        exist or be empty.
     overwrite : bool
         Replace what an earlier job wrote there.
     balance, stickiness, max_moves, slack, objective, method, time_limit, group_time_limit, gap, seed, deterministic,
@@ -117,7 +123,7 @@ def run(
     """
     started = time.monotonic()
     options = Options(balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic)
-    call = Call(options, "both", time_limit, group_time_limit, progress)
+    solver = FleetSolver(options, "both", time_limit, group_time_limit, progress)
     offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
     members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")
     with written_whole(spark, out, OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
@@ -125,7 +131,7 @@ def run(
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:
-            call.run(fleet, lambda solved: solved.write.parquet(f"{folder}/solved"))
+            solver.run(fleet, lambda solved: solved.write.parquet(f"{folder}/solved"))
             solved = spark.read.parquet(f"{folder}/solved")
             tables = {
                 "plans": fleet.dated(plan_rows(solved)),
@@ -135,21 +141,21 @@ def run(
             for name, table in tables.items():
                 table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
             written = {name: spark.read.parquet(f"{folder}/{name}") for name in TABLES}
-            for name, table in vars(digest(written["audit"], balance)).items():
+            for name, table in vars(summary(written["audit"], balance)).items():
                 table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
-            return _summary(fleet, solved, written, started)
+            return _report(fleet, solved, written, started)
         finally:
             for df in kept:
                 df.unpersist()
 
 
-def _summary(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> Summary:
+def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> RunReport:
     sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
     rows, plans = fleet.offsets.count(), written["plans"].count()
     if rows != plans + sources["offsets"]:
         raise SourceError(f"{rows} rows came in, but {plans + sources['offsets']} went out; please report this")
-    failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_SAID)
-    return Summary(
+    failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)
+    return RunReport(
         rows=rows,
         plans=plans,
         rejects=sources["offsets"],
@@ -159,15 +165,16 @@ def _summary(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], sta
         errors=tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect()),
         notes=_notes(solved),
         seconds=time.monotonic() - started,
+        master=str(solved.sparkSession.sparkContext.master),
     )
 
 
 def _notes(solved: DataFrame) -> tuple[Note, ...]:
-    """Add up what the groups say: most of it is a number and what it counts, some has seconds in it."""
-    said = solved.select(sf.explode("warnings").alias("said"))
-    number = sf.regexp_extract("said", r"^(\d+) ", 1).try_cast("bigint")
-    text = sf.regexp_replace(sf.regexp_replace("said", r"^\d+ ", ""), r"\b[\d.e-]+ s\b", "… s")
-    counted = said.select(text.alias("text"), sf.coalesce(number, sf.lit(1)).alias("n"))
+    """Add up the warnings of the groups: most is a number and what it counts, some has seconds in it."""
+    warnings = solved.select(sf.explode("warnings").alias("warning"))
+    number = sf.regexp_extract("warning", r"^(\d+) ", 1).try_cast("bigint")
+    text = sf.regexp_replace(sf.regexp_replace("warning", r"^\d+ ", ""), r"\b[\d.e-]+ s\b", "… s")
+    counted = warnings.select(text.alias("text"), sf.coalesce(number, sf.lit(1)).alias("n"))
     sums = counted.groupBy("text").agg(sf.sum("n").alias("count"), sf.count("*").alias("groups"))
-    rows = sums.orderBy(sf.desc("groups"), "text").limit(MOST_SAID).collect()
+    rows = sums.orderBy(sf.desc("groups"), "text").limit(MOST_LISTED).collect()
     return tuple(Note(row["text"], row["count"], row["groups"]) for row in rows)

@@ -12,8 +12,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
-from evenlag.model.objective import DEFAULT_STICKINESS
-from evenlag.pipeline.jobs.calls import check_tables, group_rows, unweighed
+from evenlag.pipeline.columns.task_rows import task_rows
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, STICKINESS
+from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.spark.batches import filled_by_rows
 from evenlag.pipeline.spark.progress import Progress, reporting
 from evenlag.pipeline.spark.session import task_cpus
 from evenlag.pipeline.spark.storage import blamed, written_whole
@@ -73,12 +75,12 @@ def replay(
     rebalance_above: float | None = None,
     capacity: float | None = None,
     balance: str = "both",
-    stickiness: float | str = DEFAULT_STICKINESS,
+    stickiness: float | str = STICKINESS,
     group_time_limit: float = 1.0,
     gap: float = CLOSE,
     seed: int = 0,
     deterministic: bool = False,
-    auto_offset_reset: str = "latest",
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> Replays:
@@ -115,8 +117,8 @@ def replay(
     done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
     total = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct().count() if watched else 0
-    rows = group_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.placing.tasks, "group")
-    with reporting(progress, done, failed, total), blamed("the replay"), unweighed(context):
+    rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
+    with reporting(progress, done, failed, total), blamed("the replay"), filled_by_rows(context):
         groups = rows.mapInArrow(Replayer(options, schema, done, failed), REPLAYS).persist()
         groups.count()
     return Replays(groups)

@@ -15,12 +15,13 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.pipeline.columns.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, STICKINESS
 from evenlag.pipeline.jobs.batch import TABLES, run
 from evenlag.pipeline.jobs.commits import STATE, Commits
 from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
 from evenlag.pipeline.spark.sources import json_table
 from evenlag.pipeline.spark.storage import Storage, blamed
-from evenlag.pipeline.tables.files import LINE
+from evenlag.pipeline.tables.contract import LINE
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tasks.solving import Options
 
@@ -73,16 +74,16 @@ def stream(
     settle: float = 300.0,
     options: Mapping[str, str] | None = None,
     balance: str = "both",
-    stickiness: float | str = "0.1%",
+    stickiness: float | str = STICKINESS,
     max_moves: int | None = None,
     slack: int = 0,
     objective: str = "spread",
     method: str = "auto",
-    group_time_limit: float = 2.0,
+    group_time_limit: float = GROUP_TIME_LIMIT,
     gap: float = 0.0,
     seed: int = 0,
     deterministic: bool = False,
-    auto_offset_reset: str = "latest",
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
     progress: Callable[[Batch], None] | None = None,
 ) -> list[Batch]:
     """Plan and audit every group and snapshot that comes through a topic, each exactly once, when it is whole.
@@ -264,9 +265,9 @@ class _Job:
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
         plans, rejects, failed = 0, counts[LATE], 0
         if counts[DUE]:
-            summary = run(spark, json_table(due.select(LINE), "offsets"), out=f"{folder}/_job", **self._parameters)
+            report = run(spark, json_table(due.select(LINE), "offsets"), out=f"{folder}/_job", **self._parameters)
             self._commits.adopt(f"{folder}/_job")
-            plans, rejects, failed = summary.plans, rejects + summary.rejects, summary.statuses.get("ERROR", 0)
+            plans, rejects, failed = report.plans, rejects + report.rejects, report.statuses.get("ERROR", 0)
         if counts[LATE]:
             late_rejects(late).write.mode("append").parquet(f"{folder}/rejects")
         if plans + rejects + counts[WAITS] != came + before:

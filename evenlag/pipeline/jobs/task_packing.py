@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.model.balance import count_rule
 from evenlag.model.problem import Problem
-from evenlag.search.construct.greedy import lightest_first
+from evenlag.search.construct.lpt import lpt
 
 MOST_PACKED = 20_000  # the largest groups of a fleet, known to the driver by name; smaller ones go by hash
 COST, COST_PER_ROW = 10_000, 50  # microseconds that a group is expected to take, whatever it holds and for each row
@@ -21,39 +21,39 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Placing:
+class TaskPacking:
     """Tasks of groups.
 
     Attributes
     ----------
     tasks : int
         Tasks 0, 1, …; those that are expected to take longest come first, and Spark starts them in this order.
-    places : dict of (snapshot_ts, group) to task
+    task_of : dict of (snapshot_ts, group) to task
         For the largest groups; others go by a hash of their key.
     """
 
     tasks: int
-    places: dict[Key, int] = field(default_factory=dict)
+    task_of: dict[Key, int] = field(default_factory=dict)
 
     @classmethod
-    def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int) -> Placing:
-        """Pack groups with so many rows each: always the costliest to the task with least to do (`lightest_first`)."""
+    def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int) -> TaskPacking:
+        """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`)."""
         if not rows:
             return cls(tasks)
         costs = [COST + COST_PER_ROW * count for _, count in rows]
         names = [f"{task:09}" for task in range(tasks)]
         problem = Problem.from_lags({"groups": costs}, {name: ["groups"] for name in names})
-        plan = lightest_first(count_rule(problem, "none"))
+        plan = lpt(count_rule(problem, "none"))
         order = sorted(range(tasks), key=lambda task: (-int(plan.loads[task]), task))
-        rank = {task: place for place, task in enumerate(order)}
+        rank = {task: number for number, task in enumerate(order)}
         return cls(tasks, {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)})
 
-    def spread(self, df: DataFrame) -> DataFrame:
+    def repartition(self, df: DataFrame) -> DataFrame:
         """Give every row of a table with `snapshot_ts` and `group` to the task of its group."""
         number = sf.pmod(sf.xxhash64("snapshot_ts", "group"), sf.lit(self.tasks)).cast("int")
-        if self.places:
-            stamps, groups = zip(*self.places, strict=True)
-            numbers = pa.array(list(self.places.values()), pa.int32())
+        if self.task_of:
+            stamps, groups = zip(*self.task_of, strict=True)
+            numbers = pa.array(list(self.task_of.values()), pa.int32())
             table = pa.table({"snapshot_ts": list(stamps), "group": list(groups), TASK: numbers})
             known = df.sparkSession.createDataFrame(table)  # from Arrow: rows would need Python workers
             df = df.join(sf.broadcast(known), on=["snapshot_ts", "group"], how="left")

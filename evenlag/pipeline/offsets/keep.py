@@ -12,7 +12,7 @@ Homes = Mapping[Partition, Mapping[int, int]]
 """The tasks that read a partition before, in the order of its offsets, and how many records each."""
 
 
-def stay(sizes: Sizes, tasks: int, limit: int, cap: int, least: int, homes: Homes, *, whole: bool) -> Shares:
+def keep_in_tasks(sizes: Sizes, tasks: int, limit: int, cap: int, least: int, homes: Homes, *, whole: bool) -> Shares:
     """Leave partitions where they were read, `fill` the others in up to `cap`; fewer cuts than tasks.
 
     If the partitions that have homes fit into them within `limit`, cut anew between them if need be, none leaves them.
@@ -20,7 +20,7 @@ def stay(sizes: Sizes, tasks: int, limit: int, cap: int, least: int, homes: Home
     Parameters
     ----------
     sizes, tasks, cap, least
-        As in `cutting.fill`.
+        As in `split.fill`.
     limit : int
         Records up to which partitions stay; at least `cap`.
     homes : mapping

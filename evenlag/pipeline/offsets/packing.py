@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from evenlag.errors import InvalidProblemError
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.offsets import keep, split
 from evenlag.pipeline.offsets.keep import Homes
 from evenlag.pipeline.offsets.ranges import Bounds, offset_ranges
@@ -43,7 +44,7 @@ class Task:
     @property
     def records(self) -> int:
         """Offsets in all its ranges."""
-        return sum(each.records for each in self.ranges)
+        return sum(part.records for part in self.ranges)
 
     @property
     def options(self) -> dict[str, str]:
@@ -112,7 +113,7 @@ def pack_offset_ranges(
     *,
     tolerance: float = 0.02,
     previous: Packing | Sequence[Iterable[Partition]] | None = None,
-    auto_offset_reset: str = "latest",
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
 ) -> Packing:
     """Pack the offsets that a batch is to read into even tasks, cutting as few partitions as it can.
 
@@ -176,26 +177,26 @@ def _best(sizes: Sizes, tasks: int, bound: int, limit: int, homes: Homes) -> Sha
     least = 1 + (limit - bound) // 2  # so that filling up to `bound` always keeps to the limit
     caps = sorted({bound + (limit - bound) * step // CAPS for step in range(CAPS + 1)}, reverse=True)
     if homes:
-        found = [
-            keep.stay(sizes, tasks, limit, cap, least, homes, whole=whole)
+        candidates = [
+            keep.keep_in_tasks(sizes, tasks, limit, cap, least, homes, whole=whole)
             for cap in (limit, bound)
             for whole in (True, False)
         ]
     else:
-        found = [split.fill(sizes, tasks, cap, least) for cap in caps]
+        candidates = [split.fill(sizes, tasks, cap, least) for cap in caps]
 
     def rank(shares: Shares) -> tuple[int, int, int]:
-        split.level(shares, tasks, least)
+        split.equalize(shares, tasks, least)
         makespan = max(split.task_loads(shares, tasks))
         return keep.count_moves(shares, homes), split.count_cuts(shares), makespan
 
-    ranked = [(rank(shares), nth) for nth, shares in enumerate(found)]
-    (_, cuts, _), best = min(each for each in ranked if each[0][-1] <= limit)
+    ranked = [(rank(shares), nth) for nth, shares in enumerate(candidates)]
+    (_, cuts, _), best = min((figures, nth) for figures, nth in ranked if figures[-1] <= limit)
     if not homes and cuts > split.least_cuts(sizes, limit):
         packed = split.pack(sizes, tasks, limit, least)
         if packed is not None and rank(packed)[1] < cuts:
             return packed
-    return found[best]
+    return candidates[best]
 
 
 def _laid_out(ranges: dict[Partition, Bounds], shares: Shares, tasks: int) -> tuple[Task, ...]:
@@ -209,7 +210,7 @@ def _laid_out(ranges: dict[Partition, Bounds], shares: Shares, tasks: int) -> tu
             start += own[task]
         if start != end:
             raise AssertionError(f"{topic}-{partition}: {end - start} records were left out")
-    return tuple(Task(tuple(sorted(each))) for each in held)
+    return tuple(Task(tuple(sorted(ranges_of_task))) for ranges_of_task in held)
 
 
 def _homes(previous: Packing | Sequence[Iterable[Partition]] | None, tasks: int) -> Homes:
@@ -220,12 +221,12 @@ def _homes(previous: Packing | Sequence[Iterable[Partition]] | None, tasks: int)
         if nth < tasks:
             for topic, partition, start, records in _read(task, nth):
                 read.setdefault((topic, partition), []).append((start, nth, records))
-    return {partition: {nth: records for _, nth, records in sorted(each)} for partition, each in read.items()}
+    return {partition: {nth: records for _, nth, records in sorted(pieces)} for partition, pieces in read.items()}
 
 
 def _read(task: Task | Iterable[Partition], nth: int) -> Iterator[tuple[str, int, int, int]]:
     if isinstance(task, Task):
-        yield from ((each.topic, each.partition, each.start, each.records) for each in task.ranges)
+        yield from ((part.topic, part.partition, part.start, part.records) for part in task.ranges)
         return
     for pair in task:
         if isinstance(pair, str) or len(pair) != 2:

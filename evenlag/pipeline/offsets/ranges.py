@@ -7,9 +7,10 @@ from typing import Any
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import partition_lag
-from evenlag.model.parse import MAX_PARTITION
+from evenlag.model.values import MAX_PARTITION
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.offsets.split import Partition
-from evenlag.pipeline.tables.files import plain_value
+from evenlag.pipeline.tables.values import plain_value
 
 Bounds = tuple[int, int]
 
@@ -18,7 +19,7 @@ _SNAPSHOT = ("log_start_offset", "log_end_offset", "current_offset", "lag")
 _COLUMNS = ("topic", "partition", "start_offset", "end_offset", *_SNAPSHOT, "auto_offset_reset")
 
 
-def offset_ranges(offsets: Any, auto_offset_reset: str = "latest") -> dict[Partition, Bounds]:
+def offset_ranges(offsets: Any, auto_offset_reset: str = AUTO_OFFSET_RESET) -> dict[Partition, Bounds]:
     """Read the ranges of `pack_offset_ranges`: start included, end not; in the order of topic and partition.
 
     Raises
@@ -51,7 +52,7 @@ def _entries(offsets: Any, auto_offset_reset: str) -> Iterator[tuple[Partition, 
         return
     for name, value in offsets.items():
         if isinstance(value, Mapping):
-            yield from ((key := _partition(name, each), *_pair(key, pair)) for each, pair in value.items())
+            yield from ((key := _partition(name, number), *_pair(key, pair)) for number, pair in value.items())
         elif isinstance(name, tuple) and len(name) == 2:
             yield (key := _partition(*name)), *_pair(key, value)
         else:

@@ -78,18 +78,18 @@ def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, st
 def _runs(packing: Packing) -> list[list[OffsetRange]]:
     """Put together the ranges that are all of their task where Spark would cut their sum into just these."""
     runs: list[list[OffsetRange]] = []
-    for each in sorted(task.ranges[0] for task in packing.tasks if len(task.ranges) == 1):
-        if runs and _continues(runs[-1], each):
-            runs[-1].append(each)
+    for lone in sorted(task.ranges[0] for task in packing.tasks if len(task.ranges) == 1):
+        if runs and _continues(runs[-1], lone):
+            runs[-1].append(lone)
         else:
-            runs.append([each])
+            runs.append([lone])
     return runs
 
 
-def _continues(run: list[OffsetRange], each: OffsetRange) -> bool:
+def _continues(run: list[OffsetRange], last: OffsetRange) -> bool:
     """Whether Spark would cut this range off last: its pieces differ by one record, the larger ones last."""
-    follows = (run[-1].topic, run[-1].partition, run[-1].end) == (each.topic, each.partition, each.start)
-    return follows and run[-1].records <= each.records <= run[0].records + 1
+    follows = (run[-1].topic, run[-1].partition, run[-1].end) == (last.topic, last.partition, last.start)
+    return follows and run[-1].records <= last.records <= run[0].records + 1
 
 
 def _joined(run: list[OffsetRange]) -> dict[str, str]:

@@ -22,7 +22,7 @@ Shares = dict[Partition, dict[int, int]]
 
 WORK = 1.0  # seconds' worth of work for the solver, so that twice the same input gives the same
 WALL = 5.0  # seconds, the safety net around it
-ROUNDS = 4  # of levelling; cut partitions that share a task depend on one another
+ROUNDS = 4  # of `equalize`; cut partitions that share a task depend on one another
 
 
 def least_cuts(sizes: Sizes, cap: int) -> int:
@@ -125,7 +125,7 @@ def _piece(records: int, room: int, least: int) -> int:
     return least if records >= 2 * least else records
 
 
-def level(shares: Shares, tasks: int, least: int) -> None:
+def equalize(shares: Shares, tasks: int, least: int) -> None:
     """Move the cuts, not the tasks, so that the tasks of every cut partition come out as even as can be.
 
     No piece falls below `least` by this, and the largest task does not grow.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +12,12 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.reach import reach
 from evenlag.pipeline.spark.storage import blamed
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"  # the last whose parts are all on Maven Central
 
 _URL = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<topics>[A-Za-z0-9._,-]+)")
-_REACH = 5.0  # seconds that a broker has to take a connection; Spark itself tries for minutes
 
 
 def is_topic(path: str | Path) -> bool:
@@ -37,22 +36,9 @@ def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[st
     match = _URL.fullmatch(url)
     if match is None:
         raise SourceError(f"{url}: is no topic; write kafka://HOST:PORT/TOPIC, several of each joined by commas")
-    _reach(url, match["servers"].split(","))
+    reach(url, match["servers"].split(","), "broker")
     named = {"kafka.bootstrap.servers": match["servers"], "subscribe": match["topics"]}
     return {"startingOffsets": "earliest"} | dict(options or {}) | named
-
-
-def _reach(url: str, servers: list[str]) -> None:
-    reasons = []
-    for server in servers:
-        host, _, port = server.rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
-        except (OSError, OverflowError) as error:
-            reasons.append(f"{server}: {error}")
-        else:
-            return
-    raise SourceError(f"{url}: no broker takes a connection ({'; '.join(reasons)}); is the address right?")
 
 
 def record_text() -> Column:

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, for the command line and for trying things out."""
+"""The Spark session of the command: on this machine, or on the master that Spark was asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO
+from typing import IO, Any
 
 from pyspark import InheritableThread, SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -16,56 +16,52 @@ from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
 from evenlag.pipeline.spark.java import java_home
+from evenlag.pipeline.spark.reach import reach
+from evenlag.pipeline.spark.settings import is_local, launch_settings, refuse_connect, session_settings
+from evenlag.pipeline.spark.storage import blamed
 from evenlag.pipeline.tasks.worker import unchanged
 
 TASKS_PER_CORE = 3
-ATTEMPTS = 3  # at a task; Spark on one machine makes only one unless told
+STANDALONE = "spark://"
 
-_SETTINGS = {
-    "spark.app.name": "evenlag",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # quick to start; Python does the work
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "2g",
-    "spark.executorEnv.OMP_NUM_THREADS": "1",
-    "spark.python.daemon.module": "evenlag.pipeline.spark.daemon",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.files.openCostInBytes": "65536",  # those of a disk: all cores read a small file too
-    "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-
+_launched: dict[str, str] = {}  # what the launcher was told by us, and not by who configures Spark
 _woken: set[str] = set()  # applications whose workers were
 
 
 def local_session(cores: int | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start Spark on this machine, or take the session that is running.
+    """Start Spark, or take the session that is running.
 
-    It says nothing on the terminal: what goes wrong comes as an exception.
+    Spark runs on this machine, unless another master was asked for: by `spark-submit`, PYSPARK_SUBMIT_ARGS,
+    spark-defaults.conf or the variable MASTER. Then it runs there, with the settings asked for. It says nothing on the
+    terminal: what goes wrong comes as an exception.
 
     Parameters
     ----------
     cores : int, optional
-        Processors to use; by default all.
+        Processors of this machine to use; by default all.
     settings : mapping of str to str, optional
-        Spark's own settings, beside and before those made here.
+        Spark's own settings, before those asked for, and these before those made here.
 
     Raises
     ------
     SourceError
-        There is no Java, or Spark does not start.
+        There is no Java, Spark does not start, or the master asked for cannot be used.
     """
+    refuse_connect({})
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    chosen = {"spark.master": f"local[{cores or '*'},{ATTEMPTS}]"} | _SETTINGS | dict(settings or {})
-    conf = SparkConf().setAll(list(chosen.items()))
-    context = _start(conf)
-    use_own_python(context)
-    session = SparkSession(context)
-    if "spark.sql.shuffle.partitions" not in chosen:
+    if SparkContext._active_spark_context is not None:
+        return SparkSession(SparkContext._active_spark_context)
+    conf = _configuration(cores, dict(settings or {}))
+    master = str(conf.get("spark.master"))
+    if master.startswith(STANDALONE):
+        reach(master, master.removeprefix(STANDALONE).split(","), "Spark master")
+    with blamed(f"Spark on {master}"):
+        context = SparkContext(conf=conf)
+        use_own_python(context)
+        session = SparkSession(context)
+    if is_local(master) and not conf.contains("spark.sql.shuffle.partitions"):
         session.conf.set("spark.sql.shuffle.partitions", TASKS_PER_CORE * context.defaultParallelism)
     wake_workers(session)
     return session
@@ -103,18 +99,30 @@ def use_own_python(context: SparkContext) -> None:
     Spark would take `python3` of PATH, which where no virtual environment is active is one without evenlag.
     """
     asked = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    if str(context.master).startswith("local") and not asked:
+    if is_local(str(context.master)) and not asked:
         context.pythonExec = sys.executable
 
 
-def _start(conf: SparkConf) -> SparkContext:
+def _configuration(cores: int | None, settings: dict[str, str]) -> SparkConf:
+    """Give the settings of the session, from Java's point of view: its system properties are what was asked for."""
+    jvm = SparkContext._jvm if SparkContext._gateway else _launch(settings)
+    conf = SparkConf(_jvm=jvm)
+    asked = {name: value for name, value in conf.getAll() if _launched.get(name) != value}
+    return conf.setAll(list(session_settings(asked, cores, settings).items()))
+
+
+def _launch(settings: dict[str, str]) -> Any:
+    """Start the driver's Java, or join the one that `spark-submit` has started."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        _launched.update(launch_settings(settings))
+    told = SparkConf(loadDefaults=False).setAll(list(_launched.items()))
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log, _java_named():
         try:
-            # A JVM that an earlier session left is used again.
-            gateway = None if SparkContext._gateway else launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
-            return SparkContext(conf=conf, gateway=gateway)
+            gateway = launch_gateway(told, {"stderr": log})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             raise SourceError(f"Spark does not start; it needs Java 17 or 21 ({_cause(log) or error})") from error
+    SparkContext._ensure_initialized(gateway=gateway)
+    return SparkContext._jvm
 
 
 def _cause(log: IO[str]) -> str:
@@ -127,6 +135,9 @@ def _cause(log: IO[str]) -> str:
 @contextmanager
 def _java_named() -> Iterator[None]:
     """Name Java to the launcher, and only to it."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # it runs already
+        yield
+        return
     before, home = os.environ.get("JAVA_HOME"), java_home()
     _set_java_home(home)
     try:

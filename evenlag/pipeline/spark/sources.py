@@ -13,7 +13,7 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.spark.kafka import connected, is_topic, record_text, topic_options
 from evenlag.pipeline.spark.session import use_own_python
 from evenlag.pipeline.spark.storage import Storage, blamed
-from evenlag.pipeline.tables.files import LINE, MALFORMED, TABLES, TableKind
+from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
 from evenlag.pipeline.tasks.describing import Describe, names
 
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
@@ -69,8 +69,8 @@ def _format(path: str | Path, files: list[str] | None) -> str:
     parts = [PurePosixPath(file) for file in files if not PurePosixPath(file).name.startswith(("_", "."))]
     forms = {FORMATS.get(_suffix(part), "") for part in parts}
     if len(forms) != 1 or "" in forms:
-        found = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
-        raise SourceError(f"{path}: files of one format are needed ({', '.join(FORMATS)}), not {found}")
+        suffixes = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
+        raise SourceError(f"{path}: files of one format are needed ({', '.join(FORMATS)}), not {suffixes}")
     return forms.pop()
 
 

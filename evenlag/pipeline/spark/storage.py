@@ -47,10 +47,10 @@ class Storage:
         """Return the paths of all files below; the path itself if it is a file, None if there is nothing."""
         if not self.exists(self.path):
             return None
-        found = self._files.listFiles(self._java_path(self.path), True)
+        files = self._files.listFiles(self._java_path(self.path), True)
         paths = []
-        while found.hasNext():
-            paths.append(str(found.next().getPath().toString()))
+        while files.hasNext():
+            paths.append(str(files.next().getPath().toString()))
         return sorted(paths)
 
     def names(self, path: str) -> list[str] | None:

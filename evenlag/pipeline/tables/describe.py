@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.tables.contract import TableKind
 
 _NAMES = {
     "GROUP": "group",
@@ -17,17 +17,20 @@ _NAMES = {
     "HOST": "host",
     "CLIENT-ID": "client_id",
 }
-_REQUIRED = {"offsets": {"TOPIC", "PARTITION", "CURRENT-OFFSET"}, "members": {"CONSUMER-ID", "CLIENT-ID"}}
+_REQUIRED: dict[TableKind, set[str]] = {
+    "offsets": {"TOPIC", "PARTITION", "CURRENT-OFFSET"},
+    "members": {"CONSUMER-ID", "CLIENT-ID"},
+}
 _MESSAGE = re.compile(r"(Error|Warning|Note): |Consumer group '")
 
 
-def is_header(line: str, kind: Literal["offsets", "members"]) -> bool:
+def is_header(line: str, kind: TableKind) -> bool:
     """Whether the line is a header that `kafka-consumer-groups --describe` prints above such rows."""
     return set(line.split()) >= _REQUIRED[kind]
 
 
 def describe_rows(
-    lines: Iterable[str], kind: Literal["offsets", "members"], *, source: str, group: str | None = None
+    lines: Iterable[str], kind: TableKind, *, source: str, group: str | None = None
 ) -> Iterator[dict[str, str | None]]:
     r"""Read the text of `kafka-consumer-groups --describe`; members also from `--describe --members`.
 
@@ -65,7 +68,7 @@ def describe_rows(
 
 
 def describe_lines(
-    lines: Iterable[str], kind: Literal["offsets", "members"], *, source: str, group: str | None = None
+    lines: Iterable[str], kind: TableKind, *, source: str, group: str | None = None
 ) -> Iterator[tuple[str | None, dict[str, str | None] | None]]:
     """Give for each line of the text the line and its row, or None for both where it says nothing.
 
@@ -79,22 +82,20 @@ def describe_lines(
     header: list[re.Match[str]] = []
     members: set[tuple[str | None, str]] = set()
     for line in lines:
-        row, said = None, False
+        row, is_row = None, False
         if is_header(line, kind):
             header = list(re.finditer(r"\S+", line))
         elif header and line.strip() and not _MESSAGE.match(line):
             fields = _fields(line.rstrip(), header)
             row = None if fields is None else {"group": group} | fields
-            said = row is None or _says(row, kind, members)
-        yield (line, row) if said else (None, None)
+            is_row = row is None or _is_row(row, kind, members)
+        yield (line, row) if is_row else (None, None)
     if not header:
         names = ", ".join(sorted(_REQUIRED[kind]))
         raise SourceError(f"{source}: no header with {names}; give the text of `kafka-consumer-groups --describe`")
 
 
-def _says(
-    row: dict[str, str | None], kind: Literal["offsets", "members"], members: set[tuple[str | None, str]]
-) -> bool:
+def _is_row(row: dict[str, str | None], kind: TableKind, members: set[tuple[str | None, str]]) -> bool:
     """Whether a line is a row of the table; `members` are those that were met."""
     if kind == "offsets":
         return row["topic"] is not None  # Kafka 1 prints members without a partition like this

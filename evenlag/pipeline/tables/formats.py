@@ -11,6 +11,8 @@ from typing import Any, TextIO
 
 from evenlag.errors import SourceError
 
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+
 CheckColumns = Callable[[Path, Sequence[str]], None]
 
 

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
 from evenlag.pipeline.tables.describe import describe_lines
-from evenlag.pipeline.tables.files import LINE, MALFORMED, TABLES, TableKind
 
 LONE = "snapshot"  # the snapshot of a single file whose name is no time
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,6 @@ class Member:
     weight: float | None = None
     max_partitions: int | None = None
     generation: int | None = None
-
-
-MEMBER = tuple(each.name for each in fields(Member))[1:]  # what a row of a member says of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +100,7 @@ class GroupRows:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was done to the input that its owner should know, with counts."""
-        said = {
+        notes = {
             f"{self.beyond_end} commits beyond the log end: their lag is taken as 0": self.beyond_end,
             f"{self.before_start} commits before the log start: lag counted from there": self.before_start,
             f"{self.rejected_rows} rows rejected": self.rejected_rows,
@@ -111,7 +108,7 @@ class GroupRows:
             f"{self.unrated} partitions without a produce rate: their lag is today's": self.unrated,
             "no members table: members are the owners seen, each subscribed to all topics": self.members is None,
         }
-        return tuple(note for note, applies in said.items() if applies)
+        return tuple(note for note, applies in notes.items() if applies)
 
     def problem(self) -> Problem:
         """Build the group's problem.
@@ -131,12 +128,12 @@ class GroupRows:
         members = tuple(Member(name) for name in owned) if self.members is None else self.members
         return Problem.from_lags(
             self._lags(),
-            {each.consumer_id: self.topics if each.topics is None else each.topics for each in members},
+            {member.consumer_id: self.topics if member.topics is None else member.topics for member in members},
             group=self.group,
             owned=owned,
-            weights={each.consumer_id: 1 if each.weight is None else each.weight for each in members},
-            max_partitions={each.consumer_id: each.max_partitions for each in members},
-            generations={each.consumer_id: each.generation for each in members},
+            weights={member.consumer_id: 1 if member.weight is None else member.weight for member in members},
+            max_partitions={member.consumer_id: member.max_partitions for member in members},
+            generations={member.consumer_id: member.generation for member in members},
         )
 
     def _lags(self) -> dict[str, Any]:

@@ -14,11 +14,10 @@ from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
 Ints = NDArray[np.int64]
 
 
-def gather(batches: Iterable[Any]) -> list[GroupRows]:
-    """Gather the rows of whole groups.
+def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
+    """Put the rows of whole groups together.
 
-    Rows that say the same of a partition, or of a member, count once; if they contradict one another, none does: the
-    rule of `validate.check_offsets` and `check_members`, which a test holds this to.
+    Copies of a row, and rows that contradict one another, go by the rule of `tables.copies`.
 
     Parameters
     ----------
@@ -95,7 +94,8 @@ class _Partitions:
         order = np.lexsort([column[usable] for column in (*marks, partition_of, topic_of, group_of)])
         usable = usable[order]
         keys, contents = (
-            [column[usable] for column in each] for each in ((group_of, topic_of, partition_of), (lags, owner_of))
+            [column[usable] for column in compared]
+            for compared in ((group_of, topic_of, partition_of), (lags, owner_of))
         )
         kept = _first_copies(keys, contents)
         self._rows = usable[kept]
@@ -110,7 +110,7 @@ class _Partitions:
     ) -> Iterator[GroupRows]:
         """Give every group that has a row here."""
         beyond, before = (self._counted("clamped", text) for text in ("beyond_end", "before_start"))
-        predicted, unrated = (self._counted("predicted", said) for said in (True, False))
+        predicted, unrated = (self._counted("predicted", answer) for answer in (True, False))
         offsets = None
         if OFFSETS[0] in self._columns:
             offsets = np.stack([_whole(self._columns[name], UNKNOWN)[self._rows] for name in OFFSETS])
@@ -136,11 +136,11 @@ class _Partitions:
             )
 
     def _counted(self, name: str, value: str | bool) -> Ints:
-        """Count for each group the usable rows that say this."""
+        """Count for each group the usable rows with this value."""
         if name not in self._columns:
             return np.zeros(self._count, dtype=np.int64)
-        says = _array(self._columns[name])[self._rows] == value
-        return np.bincount(self._group_of[says], minlength=self._count)
+        has_value = _array(self._columns[name])[self._rows] == value
+        return np.bincount(self._group_of[has_value], minlength=self._count)
 
 
 def _first_copies(keys: Sequence[Ints], contents: Sequence[Ints]) -> NDArray[np.bool_]:
@@ -158,14 +158,14 @@ def _first_copies(keys: Sequence[Ints], contents: Sequence[Ints]) -> NDArray[np.
 
 def _members(columns: dict[str, Any], group_of: Ints, rows: Ints) -> dict[int, tuple[Member, ...]]:
     """Return each group's members, by name."""
-    found: dict[int, dict[str, Member | None]] = {}
+    members_of: dict[int, dict[str, Member | None]] = {}
     names = columns["consumer_id"].take(pa.array(rows)).to_pylist()
-    said = columns["member"].take(pa.array(rows)).to_pylist()
-    for number, name, fields in zip(group_of[rows].tolist(), names, said, strict=True):
+    contents = columns["member"].take(pa.array(rows)).to_pylist()
+    for number, name, fields in zip(group_of[rows].tolist(), names, contents, strict=True):
         member = Member(name, **fields)
-        others = found.setdefault(number, {})
+        others = members_of.setdefault(number, {})
         others[name] = member if others.get(name, member) == member else None
     return {
-        number: tuple(member for _, member in sorted(each.items()) if member is not None)
-        for number, each in found.items()
+        number: tuple(member for _, member in sorted(by_name.items()) if member is not None)
+        for number, by_name in members_of.items()
     }

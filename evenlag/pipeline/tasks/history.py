@@ -31,26 +31,27 @@ def snapshots(rows: Sequence[GroupRows]) -> list[Snapshot]:
     InvalidProblemError
         A time that is none, or rows that make no problem; the message names the snapshot.
     """
-    timed = sorted(((_micros(each), each) for each in rows if each.topics), key=lambda pair: pair[0])
-    missing = _missing([each for _, each in timed])
+    timed = sorted(((_micros(snapshot), snapshot) for snapshot in rows if snapshot.topics), key=lambda pair: pair[0])
+    missing = _missing([snapshot for _, snapshot in timed])
     made: list[Snapshot] = []
     last: dict[Key, tuple[GroupRows, int, Offsets]] = {}
-    for (micros, each), lost in zip(timed, missing, strict=True):
-        starts, ends, commits = (values.tolist() for values in _offsets(each))
+    for (micros, snapshot), lost in zip(timed, missing, strict=True):
+        starts, ends, commits = (values.tolist() for values in _offsets(snapshot))
         seen = {
-            key: (each, p, Offsets(micros, _known(ends[p]), _known(commits[p]))) for p, key in enumerate(_keys(each))
+            key: (snapshot, p, Offsets(micros, _known(ends[p]), _known(commits[p])))
+            for p, key in enumerate(_keys(snapshot))
         }
-        filled = _filled(each, [last[key] for key in lost]) if lost else each
+        filled = _filled(snapshot, [last[key] for key in lost]) if lost else snapshot
         last |= seen
         placed = [last[key] for key in _keys(filled)]
         try:
             problem = filled.problem()
         except InvalidProblemError as error:
-            raise InvalidProblemError(f"snapshot of {each.snapshot_ts}: {error}") from error
+            raise InvalidProblemError(f"snapshot of {snapshot.snapshot_ts}: {error}") from error
         log_starts = [max(int(_offsets(source)[0][p]), 0) for source, p, _ in placed] if lost else np.maximum(starts, 0)
         made.append(
             Snapshot(
-                ts=str(each.snapshot_ts),
+                ts=str(snapshot.snapshot_ts),
                 micros=micros,
                 problem=problem,
                 offsets=[offsets for _, _, offsets in placed],
@@ -63,12 +64,12 @@ def snapshots(rows: Sequence[GroupRows]) -> list[Snapshot]:
 def _micros(rows: GroupRows) -> int:
     micros = time_micros(rows.snapshot_ts)
     if micros is None:
-        said = (
+        problem = (
             "is missing"
             if rows.snapshot_ts is None
             else f"is no time such as 2026-01-31T12:00:00Z: {rows.snapshot_ts!r}"
         )
-        raise InvalidProblemError(f"group {rows.group!r}: snapshot_ts {said}")
+        raise InvalidProblemError(f"group {rows.group!r}: snapshot_ts {problem}")
     return micros
 
 
@@ -89,8 +90,8 @@ def _missing(rows: Sequence[GroupRows]) -> list[list[Key]]:
     """Return for each snapshot the partitions that it lacks though earlier and later ones have them."""
     last: dict[Key, int] = {}
     lost: list[list[Key]] = [[] for _ in rows]
-    for now, each in enumerate(rows):
-        for key in _keys(each):
+    for now, snapshot in enumerate(rows):
+        for key in _keys(snapshot):
             for between in range(last.get(key, now) + 1, now):
                 lost[between].append(key)
             last[key] = now

@@ -13,7 +13,7 @@ from evenlag.compare.replay import ReplayOptions, run
 from evenlag.compare.replay_result import Replay, ReplaySummary
 from evenlag.pipeline.tables.schemas import REPLAY_STEP_FIELDS, REPLAY_SUMMARY_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
-from evenlag.pipeline.tasks.grouping import gather
+from evenlag.pipeline.tasks.grouping import group_rows
 from evenlag.pipeline.tasks.history import snapshots
 from evenlag.pipeline.tasks.worker import Counter
 
@@ -29,7 +29,7 @@ class Replayer:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Replay the groups of one task, from their rows (`schemas.ROWS`)."""
-        for group, history in groupby(gather(batches), key=lambda each: each.group):
+        for group, history in groupby(group_rows(batches), key=lambda rows: rows.group):
             document = replay_group(group, list(history), self.options)
             yield pa.RecordBatch.from_pylist([document], schema=self.schema)
             if self.done is not None:

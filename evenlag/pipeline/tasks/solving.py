@@ -13,6 +13,7 @@ from evenlag.compare.audit import OPTIMAL, Audit, AuditRow, audit
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
+from evenlag.pipeline.defaults import STICKINESS
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.solve import solve
@@ -31,7 +32,7 @@ class Options:
     """How to solve every group: the parameters of `evenlag.solve` under their names."""
 
     balance: str = "both"
-    stickiness: str | float = "0.1%"
+    stickiness: float | str = STICKINESS
     max_moves: int | None = None
     slack: int = 0
     objective: str = "spread"
@@ -121,9 +122,9 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
             plan, status, method = result.plan, result.status, result.method
         if want != "plan":
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
-            said = options.audit(problem, left, part)
-            audited = [_audit_row(row) for row in said.rows]
-            results += said.optima.values()
+            against_optimum = options.audit(problem, left, part)
+            audited = [_audit_row(row) for row in against_optimum.rows]
+            results += against_optimum.optima.values()
             if want == "audit":
                 status = _optimum_status(audited, options.balance)
     except Exception as failure:  # whatever one group does must not cost the others their plans

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from evenlag.pipeline.tasks.budget import Budget, least_effort, recoverable
 from evenlag.pipeline.tasks.group import GroupRows
-from evenlag.pipeline.tasks.grouping import gather
+from evenlag.pipeline.tasks.grouping import group_rows
 from evenlag.pipeline.tasks.isolation import ProcessDiedError, in_own_process
 from evenlag.pipeline.tasks.solving import GroupResult, Options, Want, failed, solve_group
 
@@ -51,9 +51,9 @@ class Solver:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Solve the groups of one task, from their rows (`schemas.ROWS`)."""
-        groups = gather(batches)
+        groups = group_rows(batches)
         groups.sort(key=recoverable_spread, reverse=True)
-        task, careful = self.attempt()
+        task, isolated = self.attempt()
         end = self.budget.task_end(task)
         reserved = sum(least_effort(len(group.lags)) for group in groups)
         over = 0.0
@@ -65,7 +65,7 @@ class Solver:
             limit, late = self.budget.group(end, reserved + late_over)
             started = time.monotonic()
             solve = partial(self.solve, group, self.options, self.want, time_limit=limit, late=late)
-            solved.append(self._guarded(group, solve) if careful else solve())
+            solved.append(self._isolated(group, solve) if isolated else solve())
             over += max(time.monotonic() - started - limit, 0)
             if self.done is not None:
                 self.done.add(1)
@@ -79,7 +79,7 @@ class Solver:
             yield result_batch(solved, self.schema)
         forget_archives()
 
-    def _guarded(self, group: GroupRows, solve: Callable[[], GroupResult]) -> GroupResult:
+    def _isolated(self, group: GroupRows, solve: Callable[[], GroupResult]) -> GroupResult:
         try:
             return in_own_process(solve)
         except ProcessDiedError as error:

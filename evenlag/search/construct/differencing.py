@@ -1,12 +1,13 @@
 """Balanced largest differencing over all topics at once, for groups whose members are alike.
 
-Partitions are cut into layers of one for each member, biggest first, within their topic where topics are balanced. Any
-way to put layers on top of one another keeps the counts, so the two layers that differ most in themselves are laid
-together, big on small, until one is left. What is left over of the topics after full layers makes one more layer,
-dealt so that totals stay even. Partitions too big for an even share are peeled off first, each with the smallest
-companions that its counts ask for.
+The largest differencing method (Karmarkar and Karp 1982) in its balanced form (BLDM: Yakir 1996 for two sets, Michiels
+et al. 2003 for more). Partitions are cut into layers of one for each member, biggest first, within their topic where
+topics are balanced. Any way to put layers on top of one another keeps the counts, so the two layers that differ most in
+themselves are laid together, big on small, until one is left.
 
-Sources: Karmarkar and Karp 1982; Yakir 1996 and Michiels et al. 2003 (BLDM) for one class of items.
+What differs: layers of many topics go into one differencing, where BLDM knows one class of items. What is left over of
+the topics after full layers makes one more layer, filled so that totals stay even. Partitions too big for an even share
+are taken out first, each with the smallest companions that its counts ask for.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class _Columns:
 
     def fill(self) -> Whole:
         """Return the column of every item."""
-        left = np.arange(self._peel(), self.columns)
+        left = np.arange(self._take_out_oversized(), self.columns)
         if len(left):
             sizes = self.tail - self.head
             layers = self._full_layers(sizes // len(left), len(left))
@@ -70,9 +71,9 @@ class _Columns:
         columns[self.at] = self.column_of
         return columns
 
-    # ---- giants --------------------------------------------------------------------------------------------------
+    # ---- oversized partitions ------------------------------------------------------------------------------------
 
-    def _peel(self) -> int:
+    def _take_out_oversized(self) -> int:
         """Give every partition that is more than an even share a column with the smallest companions; count them."""
         if len(self.lags) <= 2 * self.columns:
             return 0  # two layers on top of one another are best as they are
@@ -80,23 +81,23 @@ class _Columns:
             left = self.columns - column
             sizes = self.tail - self.head
             heads = np.where(sizes > 0, self.lags[np.minimum(self.head, len(self.lags) - 1)], -1)
-            giant = int(heads.argmax())
-            wanted = self._companions(sizes, left, giant)
-            load = int(heads[giant]) + int((self.sums[self.tail] - self.sums[self.tail - wanted]).sum())
+            origin = int(heads.argmax())
+            wanted = self._companions(sizes, left, origin)
+            load = int(heads[origin]) + int((self.sums[self.tail] - self.sums[self.tail - wanted]).sum())
             remaining = int((self.sums[self.tail] - self.sums[self.head]).sum())
-            if heads[giant] <= 0:
+            if heads[origin] <= 0:
                 return column
             if load * left <= remaining and not self._step_up(wanted, (remaining - load * left) // left + 1):
                 return column
-            self.column_of[self.head[giant]] = column
-            self.head[giant] += 1
+            self.column_of[self.head[origin]] = column
+            self.head[origin] += 1
             for c in np.flatnonzero(wanted).tolist():
                 self.column_of[self.tail[c] - wanted[c] : self.tail[c]] = column
             self.tail -= wanted
         return self.columns - 1
 
     def _step_up(self, wanted: Whole, short: int) -> bool:
-        """Where the next bigger companion is too big a step, so that the giant is just short, let it have that one.
+        """Where companions leave the column just short and the next bigger one is too big a step, let it have that one.
 
         Say whether it had to be. In lags like 0, 0, 0, 9, … a partition 5 short has no companion that fits it.
         """
@@ -113,19 +114,22 @@ class _Columns:
         self.sums[bigger + 1 : first + 1] += step
         return True
 
-    def _companions(self, sizes: Whole, left: int, giant: int) -> Whole:
-        """How many of each class go with the giant: as few as leave the other columns even counts."""
+    def _companions(self, sizes: Whole, left: int, origin: int) -> Whole:
+        """How many of each class go with an oversized partition of class `origin`.
+
+        As few as leave the other columns even counts.
+        """
         each, over = np.divmod(sizes, left)
         wanted = each.copy()
-        if each[giant] > 0:
-            wanted[giant] -= 1
+        if each[origin] > 0:
+            wanted[origin] -= 1
         extras = int(over.sum()) // left if self.even_totals else 0
-        extras -= int(each[giant] == 0)  # the giant is one of them
+        extras -= int(each[origin] == 0)  # the oversized partition is one of them
         if extras > 0:
             at = np.maximum(self.tail - each - 1, 0)
             next_up = np.where(over > 0, self.lags[at].astype(np.float64), np.inf)
-            if each[giant] == 0:
-                next_up[giant] = np.inf
+            if each[origin] == 0:
+                next_up[origin] = np.inf
             wanted[np.argsort(next_up, kind="stable")[:extras]] += 1
         return wanted
 
@@ -139,10 +143,10 @@ class _Columns:
         ]
 
     def _rest(self, over: Whole, width: int) -> tuple[Column, list[tuple[Whole, Whole]]]:
-        """Deal what is less than a layer, at most one of a class to a column: the loads, and who got what."""
+        """Hand out what is less than a layer, at most one of a class to a column: the loads, and who got what."""
         loads = np.zeros(width, dtype=self.lags.dtype)
         held = np.zeros(width, dtype=np.int64)
-        dealt = []
+        handed_out = []
         first = np.where(over > 0, self.tail - over, 0)
         biggest = np.where(over > 0, self.lags[first].astype(np.float64), -1)
         for c in np.argsort(-biggest, kind="stable").tolist():
@@ -156,20 +160,20 @@ class _Columns:
             takers = takers[np.argsort(loads[takers], kind="stable")]
             loads[takers] += self.lags[items]
             held[takers] += 1
-            dealt.append((items, takers))
-        return loads, dealt
+            handed_out.append((items, takers))
+        return loads, handed_out
 
-    def _lay(self, layers: list[Whole], rest: Column, dealt: list[tuple[Whole, Whole]], left: Whole) -> None:
+    def _lay(self, layers: list[Whole], rest: Column, handed_out: list[tuple[Whole, Whole]], left: Whole) -> None:
         """Lay the layers together and write down every item's column."""
         loads = [self.lags[layer] for layer in layers]
-        if dealt:
+        if handed_out:
             loads.append(rest)
         if not loads:
             return
         place = _differenced(loads)
         for layer, slots in zip(layers, place, strict=False):
             self.column_of[layer] = left[slots]
-        for items, takers in dealt:
+        for items, takers in handed_out:
             self.column_of[items] = left[place[-1][takers]]
 
 

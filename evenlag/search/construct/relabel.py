@@ -1,4 +1,8 @@
-"""Members that are alike exchange all they hold, so that as many partitions as possible stay with their owners."""
+"""Members that are alike exchange all they hold, so that as many partitions as possible stay with their owners.
+
+The symmetry of members that are alike, made use of: of all plans that differ in the members' names alone, the one
+with the fewest moves. Kuhn 1955's assignment problem, solved by OR-Tools.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,16 @@ from evenlag.model.problem import NOBODY
 MOST_MEMBERS = 500  # the assignment takes about the square of them
 
 
-def keep_owners(plan: Plan) -> Plan:
+def relabel(plan: Plan) -> Plan:
     """Return the plan with the active members renamed so that it moves least; loads and counts only change hands.
 
-    For members that are all alike (`differencing.applies`). Who takes whose place is an assignment problem: the
-    more a member owned of what another is to hold, the better.
+    Who takes whose place is an assignment problem: the more a member owned of what another is to hold, the better.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of members that are all alike (`differencing.applies`); returned as it is where they are too many, or where no
+        other names move less.
     """
     problem = plan.problem
     active = np.flatnonzero(problem.active)

@@ -1,8 +1,10 @@
-"""Patterns: what one member could hold within a window of loads, and how to cover all partitions with patterns.
+"""Patterns, the columns of set partitioning: what one member could hold with a load in a given range.
 
-For members that hold few partitions each, all subsets with a load in a narrow window can be listed, half a subset
-looked up for every other half; an exact cover by as many patterns as there are members is a plan with every load in
-the window, and where there is none, no plan has one.
+For members that hold few partitions each, all subsets with a load in a narrow range can be listed. Half a subset is
+looked up for every other half, as in the meet-in-the-middle of Horowitz and Sahni 1974, here for subsets of one size.
+An exact cover by as many patterns as there are members is a plan with every load in the range, and where there is none,
+no plan has all loads there: the set partitioning formulation of Balas and Padberg 1976, with all columns listed
+beforehand instead of generated.
 """
 
 from __future__ import annotations
@@ -17,15 +19,12 @@ from ortools.sat.python import cp_model
 
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
+from evenlag.search.exact.proof import TooManyError
 
 Column = NDArray[Any]
 Whole = NDArray[np.int64]
 
-MOST_HALVES = 400_000  # subsets of one half that are listed
-
-
-class TooManyError(Exception):
-    """There are more patterns than asked for."""
+MOST_HALVES = 400_000  # subsets of one half that are listed: some tens of MB, some hundredths of a second
 
 
 def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> Whole:
@@ -52,8 +51,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     hits = np.maximum(stop - start, 0)
     if hits.sum() > most * 4 * comb(size, front):
         raise TooManyError
-    left = np.repeat(np.arange(len(base)), hits)
-    at = np.arange(len(left)) - np.repeat(np.cumsum(hits) - hits, hits) + np.repeat(start, hits)
+    left, at = runs(hits, start)
     right = order[at]
     if front:  # every subset once: its first half before its second
         once = first[left, -1] < second[right, 0]
@@ -61,6 +59,12 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     if len(left) > most:
         raise TooManyError
     return np.concatenate([first[left], second[right]], axis=1)
+
+
+def runs(lengths: Whole, begin: Whole) -> tuple[Whole, Whole]:
+    """Return each i `lengths[i]` times, and beside it begin[i], begin[i] + 1, …."""
+    left = np.repeat(np.arange(len(lengths)), lengths)
+    return left, np.arange(len(left)) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
 
 
 @lru_cache(maxsize=64)
@@ -75,7 +79,7 @@ def subsets(count: int, size: int) -> Whole:
     return rows
 
 
-def listed(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
+def with_holders(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
     """Return all patterns in one list, and for every item which of them hold it."""
     rows = [row for block in patterns for row in block]
     held_by: list[list[int]] = [[] for _ in range(items)]
@@ -85,7 +89,7 @@ def listed(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[in
     return rows, held_by
 
 
-def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int) -> list[Whole] | None:
+def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed: int) -> list[Whole] | None:
     """Choose `count` patterns that hold every item once; None if there are none or `work` was too little.
 
     Parameters
@@ -94,10 +98,10 @@ def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int)
     patterns : list of int64 arrays (N, size)
     count : int
     work : float
-        CP-SAT's deterministic time.
+        CP-SAT's deterministic time; no wall clock ends it.
     seed : int
     """
-    rows, held_by = listed(items, patterns)
+    rows, held_by = with_holders(items, patterns)
     if len(rows) < count or not all(held_by):
         return None
     model = cp_model.CpModel()
@@ -116,10 +120,10 @@ def cover(items: int, patterns: list[Whole], count: int, work: float, seed: int)
     return [row for row, variable in zip(rows, chosen, strict=True) if solver.boolean_value(variable)]
 
 
-def coverable(rule: CountRule) -> bool:
-    """Whether any exact cover by patterns of allowed sizes is a plan: one class of partitions, members alike."""
-    problem, boxes, active = rule.problem, rule.total_boxes, rule.problem.active
-    if not rule.one_class or not problem.equal_weights or problem.lags.dtype == object or not active.any():
+def exact_cover_is_a_plan(rule: CountRule) -> bool:
+    """Whether any exact cover by patterns of allowed sizes is a plan: partitions interchangeable, members alike."""
+    problem, totals, active = rule.problem, rule.total_boxes, rule.problem.active
+    if not rule.interchangeable or not problem.equal_weights or problem.lags.dtype == object or not active.any():
         return False
-    same = np.ptp(boxes.lo[active]) == 0 == np.ptp(boxes.hi[active])
+    same = np.ptp(totals.lo[active]) == 0 == np.ptp(totals.hi[active])
     return bool(same and rule.ranks is None and not (problem.pins != NOBODY).any())

@@ -1,29 +1,40 @@
-"""Evening out: the search for a plan with all loads inside the window that the bounds leave.
+"""Equalizing: the search for a plan with all loads inside the window that the bounds leave, moves not counted.
 
-Members with few partitions: one against all, then pools by exact cover. Members with many: pairs by subset sums, and
-before them, where subscriptions differ and a pair has little in common, single exchanges with whoever serves best.
+A variable neighbourhood search (Mladenović and Hansen 1997): small neighbourhoods until they bring little, then
+larger ones. Members with few partitions: best pair, three members, destroy and repair, and kicks between. Members
+with many: pairs by subset sums, and before them, where subscriptions differ and a pair has little in common, single
+swaps and shifts with whoever serves best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
+from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
+from evenlag.search.construct import differencing
+from evenlag.search.construct.fresh import fresh_plan
+from evenlag.search.construct.relabel import relabel
+from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.improve import best_pair, lns, three_way
-from evenlag.search.improve.best_pair import against_all
-from evenlag.search.improve.lns import Pools
-from evenlag.search.improve.relocation import exchange_worst
-from evenlag.search.improve.state import Levelling
-from evenlag.search.improve.three_way import in_threes
+from evenlag.search.improve.best_pair import best_pair_search
+from evenlag.search.improve.lns import NeighbourhoodSearch
+from evenlag.search.improve.pairs import PairSearch
+from evenlag.search.improve.relocate import exchange_worst
+from evenlag.search.improve.state import BestState, SearchState
+from evenlag.search.improve.three_way import three_way_search
+from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.task import Task
 
-STEPS_OF_A_POOL = 20  # what a pool takes, in steps of pairs
-PATIENCE = 3  # times through all pools without progress
-KICKS = 6  # times that the worst are helped at others' cost before pools are tried again: one, two, …
+STEPS_OF_A_REPAIR = 20  # what one destroy and repair takes, in steps of pairs
+PATIENCE = 3  # descents of destroy and repair, and the kicks after each, without progress
+KICKS = 6  # times that the worst are helped at others' cost after a descent: one member, two, …
 
 
-def even_out(
+def equalize(
     plan: Plan,
     rule: CountRule,
     window: tuple[Number, Number],
@@ -32,7 +43,7 @@ def even_out(
     *,
     keep_home: bool = False,
 ) -> Plan:
-    """Return a plan with loads nearer to `window`, which is reached by a proven optimum.
+    """Return a plan with loads no farther from `window`; one that reaches it has the least spread there is.
 
     Parameters
     ----------
@@ -47,45 +58,86 @@ def even_out(
     keep_home : bool
         Leave every partition that is with its owner where it is, so that the plan gets no more moves.
     """
-    state = Levelling(plan, rule, window, seed, keep_home=keep_home)
+    state = SearchState(plan, rule, window, seed, keep_home=keep_home)
     alike = lns.applies(rule, plan) and not keep_home
-    threes = alike and three_way.applies(state)
+    by_threes = alike and three_way.applies(state)
     if alike and best_pair.applies(state):
-        against_all(state, stop, briefly=threes)
+        best_pair_search(state, stop, briefly=by_threes)
     else:
         if not rule.problem.equal_subscriptions:
             exchange_worst(state, stop)
-        state.rounds(stop)
-        state.worst_first(stop, briefly=threes and bool(state.giant.any()))
-    if threes:
-        in_threes(state, stop)
+        pairs = PairSearch(state)
+        pairs.rounds(stop)
+        pairs.worst_first(stop, briefly=by_threes and bool(state.oversized.any()))
+    if by_threes:
+        three_way_search(state, stop)
     if alike:
-        _in_pools(state, stop)
+        _destroy_and_repair(state, stop)
     return Plan(plan.problem, state.member_of)
 
 
-def _in_pools(state: Levelling, stop: Callable[[], bool]) -> None:
-    search = Pools(state)
-    stop_pools = in_steps_of(STEPS_OF_A_POOL, stop)
-    best, best_plan = _score(state), state.member_of.copy()
-    idle = 0
-    while best[0] > 0 and idle < PATIENCE and not stop():
+def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
+    """Descend by destroy and repair, then by kicks where members hold few partitions, while that brings something."""
+    search, pairs = NeighbourhoodSearch(state), PairSearch(state)
+    stop_repairs = in_steps_of(STEPS_OF_A_REPAIR, stop)
+    best, idle = BestState(state), 0
+    while best.score[0] > 0 and idle < PATIENCE and not stop():
         idle += 1
-        while not stop_pools() and search.step():
+        while not stop_repairs() and search.step():
             pass
-        for attempt in range(KICKS + 1 if search.few else 1):
+        for attempt in range(KICKS + 1 if search.by_cover else 1):
             if attempt and not stop():
-                state.kick(attempt)
-                against_all(state, stop)
-                state.spared[:] = False
-                against_all(state, stop)
-            if _score(state) < best:
-                best, best_plan, idle = _score(state), state.member_of.copy(), 0
-            elif not (state.member_of == best_plan).all():
-                state.start_from(best_plan)
-        search.start_over()
+                pairs.kick(attempt)
+                best_pair_search(state, stop)
+                state.tabu[:] = False
+                best_pair_search(state, stop)
+            if best.update():
+                idle = 0
+            else:
+                best.restore()
+        search.restart()
 
 
-def _score(state: Levelling) -> tuple[int, int]:
-    bad = state.badness()
-    return int(bad.max(initial=0)), int((bad > 0).sum())
+@dataclass(frozen=True)
+class Equalize:
+    """Search for loads inside the bounds, moves not counted."""
+
+    name: str = "equalize"
+    fresh: bool = True
+
+    def applies(self, task: Task, best: Incumbent) -> bool:
+        """Where plans may move more than half of what is owned, and `LoadsAlone` has not done it."""
+        most = best.moves_worth
+        few = most is not None and most < int((task.problem.owner != NOBODY).sum()) // 2
+        return not few and not LoadsAlone().applies(task, best)
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Offer one plan."""
+        start = fresh_plan(task.rule) if self.fresh else best.plan
+        plan = equalize(start, task.rule, best.wanted, task.clock.stop(share), task.seed)
+        if self.fresh and task.has_owners and differencing.applies(task.rule):
+            plan = relabel(plan)
+        yield Candidate(plan)
+
+
+@dataclass(frozen=True)
+class Restarts:
+    """Equalize from the best plan, drawing anew, for the time that is left."""
+
+    name: str = "equalize"
+    most_idle: int = 100
+
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """Where only the spread counts."""
+        return task.spread_alone
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Offer a plan for each draw, until none has been better for long."""
+        stop, seed, start = task.clock.stop(share), task.seed, best.plan
+        idle = 0
+        while idle < self.most_idle and not stop() and not best.settled:
+            seed, idle, before = seed + 1, idle + 1, best.plan
+            start = equalize(start, task.rule, best.wanted, stop, seed)
+            yield Candidate(start)
+            if best.plan is not before:
+                idle = 0

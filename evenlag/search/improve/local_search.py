@@ -1,8 +1,9 @@
-"""Local search: exchange two partitions between two members, or hand one over, as long as the plan gets better.
+"""Local search: swap two partitions of two members, or shift one to the other, as long as the plan gets better.
 
-Better means what `Objective.key` means: a lower objective, then lower Σ load² / weight, then fewer moves. Counts
-stay within the rule and moves within the budget. The result is a local optimum for single exchanges and
-hand-overs unless the search was stopped.
+The swap and shift neighbourhoods of generalized assignment, best improvement for each pair of members. Better means
+what `Objective.key` means: a lower objective, then lower Σ load² / weight, then fewer moves. Counts stay within the
+rule and moves within the budget. The result is a local optimum for single swaps and shifts unless the search was
+stopped.
 """
 
 from __future__ import annotations
@@ -19,15 +20,27 @@ from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan, by_member
 from evenlag.model.problem import NOBODY
+from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.task import Task
 
 Column = NDArray[Any]
 
 MOST_SCREENED = 5_000_000  # pairs of one member's partitions with all others that are looked at together
 
 
-def improve(plan: Plan, rule: CountRule, objective: Objective, stop: Callable[[], bool]) -> Plan:
-    """Return a plan no worse than `plan`, which must keep the rule; `stop` is asked before each pair of members."""
-    search = _Search(plan, rule, objective)
+def local_search(plan: Plan, rule: CountRule, objective: Objective, stop: Callable[[], bool]) -> Plan:
+    """Return a plan no worse than `plan`.
+
+    Parameters
+    ----------
+    plan : Plan
+        Must keep the rule and the budget of moves.
+    rule : CountRule
+    objective : Objective
+    stop : callable
+        Asked before each pair of members.
+    """
+    search = _LocalSearch(plan, rule, objective)
     while search.sweep(stop):
         pass
     return Plan(plan.problem, search.member_of)
@@ -35,14 +48,14 @@ def improve(plan: Plan, rule: CountRule, objective: Objective, stop: Callable[[]
 
 @dataclass(frozen=True)
 class _Exchange:
-    """An exchange of one pair of members: the partitions that go each way (or NOBODY), and what it changes."""
+    """A swap or a shift: the partitions that go each way (or NOBODY), and what it changes of the objective."""
 
     give: int
     take: int
     change: int
 
 
-class _Search:
+class _LocalSearch:
     """The state of the search; loads are scaled by `load_factors` so that members compare."""
 
     def __init__(self, plan: Plan, rule: CountRule, objective: Objective) -> None:
@@ -97,9 +110,9 @@ class _Search:
                 yield heavy, light
 
     def _screened(self, order: list[int]) -> Iterator[tuple[int, int]]:
-        """The pairs with an exchange that would even them out, as far as a look at all partitions at once can tell.
+        """The pairs with an exchange that lets Σ load² fall, as far as a look at all partitions at once can tell.
 
-        An exchange makes Σ load² smaller if what it carries over lies between 0 and the difference of the loads.
+        It falls if what is carried over lies between 0 and the difference of the loads.
         """
         boxes, topics = self.rule.topic_boxes, self.problem.topic_of
         theirs = np.concatenate([self.held[m] for m in order]) if order else np.zeros(0, dtype=np.int64)
@@ -108,7 +121,7 @@ class _Search:
             give, gap = self.lags[ours][:, None], self.loads[heavy] - self.loads[holder]
             change = give - self.lags[theirs]
             fits = (change >= 0) & (change <= gap) if self.owned else (change > 0) & (change < gap)
-            if boxes is not None and not self.rule.one_class:
+            if boxes is not None and not self.rule.interchangeable:
                 loose = [
                     self.topic_counts[topics[items], member] > boxes.lo[topics[items], member]
                     for items, member in ((ours, heavy), (theirs, holder))
@@ -195,8 +208,8 @@ class _Search:
             (give == NOBODY) | subscribed[t, b], (take == NOBODY) | subscribed[u, a]
         )  # fmt: skip
         allowed[-1, -1] = False
-        allowed[:-1, -1] &= self._hand_over_fits(a, b)
-        allowed[-1, :-1] &= self._hand_over_fits(b, a)
+        allowed[:-1, -1] &= self._shift_fits(a, b)
+        allowed[-1, :-1] &= self._shift_fits(b, a)
         if self.rule.topic_boxes is not None:
             off_give, off_take = self._distance_change(t, a, b), self._distance_change(u, b, a)
             off_give[-1] = off_take[-1] = 0
@@ -205,7 +218,7 @@ class _Search:
             allowed &= same | (np.add.outer(off_give, off_take) <= self._distance_left())
         return allowed
 
-    def _hand_over_fits(self, source: int, target: int) -> bool:
+    def _shift_fits(self, source: int, target: int) -> bool:
         boxes, ranks = self.rule.member_boxes, self.rule.ranks
         if self.counts[source] - 1 < boxes.lo[source] or self.counts[target] + 1 > boxes.hi[target]:
             return False
@@ -233,3 +246,20 @@ def _outer_first(order: list[int]) -> Iterator[tuple[int, int]]:
     """All pairs of an ascending order, those farthest apart first."""
     for gap in range(len(order) - 1, 0, -1):
         yield from zip(order, order[gap:], strict=False)
+
+
+@dataclass(frozen=True)
+class LocalSearch:
+    """Single swaps and shifts."""
+
+    name: str = "local search"
+
+    def applies(self, _task: Task, _best: Incumbent) -> bool:
+        """For all."""
+        return True
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Go on from the best plan to a local optimum."""
+        from_current = best.from_current
+        plan = local_search(best.plan, task.rule, task.goal, task.clock.stop(share))
+        yield Candidate(plan, from_current=from_current)

@@ -1,205 +1,62 @@
-"""Relocation: from a plan with few moves to an even one, always by the exchange that evens out most for its moves.
-
-The member farthest outside the window exchanges one partition with one of another member (or hands one over, or takes
-one, where counts allow); a move home costs less than nothing. What falls is Σ of squared distances to the window,
-so that exchanges are liked best that bring two members nearer at once. Every plan on the way that is better than
-all before it, at the moves it took, is a point of the frontier of spread against moves.
-"""
+"""Relocation as a stage: again and again from the fewest moves, greedier, less greedy, and with noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evenlag.model.balance import CountRule
-from evenlag.model.plan import Number, Plan
-from evenlag.model.problem import NOBODY, Index
-from evenlag.search.clock import in_steps_of
-from evenlag.search.improve.state import Levelling
-
-Column = NDArray[Any]
-
-MOST_LOOKED_AT = 120_000  # exchanges of one step
-PARTNERS = 48
-STEPS = 3  # what one exchange takes, in steps of pairs
-MOST_POINTS = 4_000
+from evenlag.model.backends import LARGEST
+from evenlag.model.formulation import boolean_count
+from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.relocate import relocate
+from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.task import Task
 
 
-def relocate(
-    plan: Plan,
-    rule: CountRule,
-    window: tuple[Number, Number],
-    stop: Callable[[], bool],
-    seed: int = 0,
-    *,
-    most_moves: int | None = None,
-    greed: float = 1.0,
-    noise: float = 0.0,
-) -> list[Plan]:
-    """Return plans of falling spread and (mostly) rising moves, `plan` the first.
+@dataclass(frozen=True)
+class Relocation:
+    """From the fewest moves towards even loads, as far as moves are worth it; again and again, with noise."""
 
-    Parameters
-    ----------
-    plan : Plan
-        Must keep the rule; the fewer moves it has, the better.
-    rule : CountRule
-    window : (low, high)
-        Loads per weight, in messages, beyond which no plan can be bettered.
-    stop : callable
-        Asked before each step.
-    seed : int
-    most_moves : int, optional
-        Go no further than this.
-    greed : float
-        1: as much as possible for each move; 0: as much as possible, whatever it costs.
-    noise : float
-        How far, as a share, what an exchange is worth is misjudged at random.
-    """
-    state = Levelling(plan, rule, window, seed)
-    search = _Relocation(state, plan.moves, greed, noise)
-    found = [plan]
-    least = plan.spread
-    step_down = 0 if len(plan.problem.lags) < 20_000 else 0.02
-    stop = in_steps_of(STEPS, stop)
-    while not stop() and len(found) < MOST_POINTS and search.step(most_moves):
-        spread = search.spread()
-        if spread < least and float(least - spread) >= step_down * float(least):
-            found.append(Plan(plan.problem, state.member_of.copy()))
-            least = spread
-    if search.spread() < least:
-        found.append(Plan(plan.problem, state.member_of.copy()))
-    return found
+    name: str = "relocation"
+    again: bool = False
+    first: int = 0
+    few: int = 100
+    most: int = 1_000
+    greeds: tuple[float, ...] = (1.0, 0.6, 0.3, 0.0)
+    noise: float = 0.5
 
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """For groups with owners."""
+        return task.has_owners
 
-def exchange_worst(state: Levelling, stop: Callable[[], bool]) -> None:
-    """Carry out such exchanges on a state whatever they move, until none helps or `stop`."""
-    search = _Relocation(state, 0, greed=0.0, noise=0.0)
-    stop = in_steps_of(STEPS, stop)
-    while not stop() and search.step(None):
-        pass
+    def _starts(self, task: Task) -> range:
+        if self.again:
+            return range(self.most, 2 * self.most)
+        if boolean_count(task.problem) > LARGEST["cp-sat"]:
+            return range(self.most)
+        return range(self.few if task.moves_count else 2 * len(self.greeds))
 
-
-class _Relocation:
-    def __init__(self, state: Levelling, moves: int, greed: float, noise: float) -> None:
-        self.state, self.problem, self.moves = state, state.problem, moves
-        self.greed, self.noise = greed, noise
-        self.owner: Index = state.problem.owner
-        self.stuck = np.zeros(len(state.active), dtype=bool)
-
-    def spread(self) -> Number:
-        """Return the spread of the state in messages."""
-        scaled = self.state.scaled[self.state.active]
-        return int(scaled.max() - scaled.min()) * self.problem.load_unit
-
-    def step(self, most_moves: int | None) -> bool:
-        """Carry out the best exchange of the worst member, if it has one; say whether to go on."""
-        state = self.state
-        bad = np.where(self.stuck, 0, state.badness())
-        a = int(bad.argmax())
-        if bad[a] <= 0:
-            return False
-        found = self._best(a, None if most_moves is None else most_moves - self.moves)
-        if found is None:
-            self.stuck[a] = True
-            return True
-        b, give, take, cost = found
-        self.moves += cost
-        state.carry_out(int(state.active[a]), b, give, take)
-        self.stuck[:] = False
-        return True
-
-    def _best(self, a: int, budget: int | None) -> tuple[int, Column, Column, int] | None:
-        """Rows are what the member gives (last: nothing), columns what it takes of others (last of each: nothing)."""
-        state = self.state
-        me = int(state.active[a])
-        others = self._partners(a)
-        ours = np.append(state.held[me], NOBODY)
-        theirs = np.concatenate([np.append(state.held[m], NOBODY) for m in others])
-        holder = np.repeat(others, [len(state.held[m]) + 1 for m in others])
-        if len(ours) * len(theirs) > MOST_LOOKED_AT:
-            kept = self._sample(theirs, max(MOST_LOOKED_AT // len(ours), 1))
-            theirs, holder = theirs[kept], holder[kept]
-        fits = self._fits(me, ours, theirs, holder)
-        lost, won = state.lag_of(ours), state.lag_of(theirs)
-        change = won[None, :] - lost[:, None]
-        mine = state.scaled[me] + change * state.factors[me]
-        other = state.scaled[holder] - change * state.factors[holder]
-        before = (
-            self._distance(np.array([state.scaled[me]], dtype=state.dtype))[0] ** 2
-            + self._distance(state.scaled[holder]) ** 2
-        )
-        gain = before - self._distance(mine) ** 2 - self._distance(other) ** 2
-        cost = self._costs(ours, theirs, me, holder)
-        fits &= gain > 1e-9 * before
-        if budget is not None:
-            fits &= cost <= budget
-        if not fits.any():
-            return None
-        worth = np.where(cost > 0, gain / np.maximum(cost, 1) ** self.greed, gain * 1e6)
-        if self.noise:
-            worth = worth * self.state.rng.uniform(1 - self.noise, 1 + self.noise, worth.shape)
-        best = int(np.where(fits, worth, -1.0).argmax())
-        row, column = divmod(best, len(theirs))
-        give, take = ours[row : row + 1], theirs[column : column + 1]
-        return int(holder[column]), give[give != NOBODY], take[take != NOBODY], int(cost[row, column])
-
-    def _partners(self, a: int) -> Column:
-        """Those farthest on the other side, and some at random."""
-        state = self.state
-        active = state.active
-        if len(active) - 1 <= PARTNERS:
-            return np.delete(active, a)
-        scaled = state.scaled[active]
-        order = np.argsort(scaled, kind="stable")
-        far = order[: PARTNERS // 2] if scaled[a] > state.high else order[-PARTNERS // 2 :]
-        chosen = np.union1d(far, state.rng.integers(len(active), size=PARTNERS // 2))
-        partners: Column = active[chosen[chosen != a]]
-        return partners
-
-    def _sample(self, theirs: Column, most: int) -> Column:
-        """Positions of what is looked at where there is too much: evenly over the lags."""
-        order = np.argsort(self.state.lag_of(theirs), kind="stable")
-        kept: Column = order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
-        return kept
-
-    def _fits(self, me: int, ours: Column, theirs: Column, holder: Column) -> NDArray[np.bool_]:
-        state, problem = self.state, self.problem
-        nothing, none_of_theirs = ours == NOBODY, theirs == NOBODY
-        topics, their_topics = problem.topic_of[ours], problem.topic_of[theirs]
-        fits: NDArray[np.bool_] = np.logical_and.outer(
-            np.ones(len(ours), bool), none_of_theirs | problem.allowed[their_topics, me]
-        )
-        fits &= nothing[:, None] | problem.allowed[topics][:, holder]
-        fits[nothing[:, None] & none_of_theirs[None, :]] = False
-        gives, takes = state.hand_overs_with(me, holder)
-        fits &= ~none_of_theirs | gives
-        fits &= ~nothing[:, None] | takes
-        boxes = state.rule.topic_boxes
-        if boxes is not None and state.topic_counts is not None:
-            counts = state.topic_counts
-            leave = (counts[topics, me] > boxes.lo[topics, me])[:, None] & (
-                counts[topics][:, holder] < boxes.hi[topics][:, holder]
-            )
-            enter = (counts[their_topics, holder] > boxes.lo[their_topics, holder]) & (
-                counts[their_topics, me] < boxes.hi[their_topics, me]
-            )
-            leave |= nothing[:, None]
-            enter |= none_of_theirs
-            same = np.equal.outer(topics, their_topics) & ~nothing[:, None] & ~none_of_theirs
-            across = leave & enter & (state.rule.topic_distance == 0)
-            fits &= same | across
-        return fits
-
-    def _distance(self, scaled: Column) -> Column:
-        return self.state.outside(scaled).astype(np.float64)
-
-    def _costs(self, ours: Column, theirs: Column, me: int, holder: Column) -> Column:
-        """Moves that each exchange adds; a partition that goes home takes one away."""
-        owner = np.where(ours == NOBODY, NOBODY, self.owner[ours])
-        give: Column = (owner == me).astype(np.int64)[:, None] - (owner[:, None] == holder[None, :])
-        owner = np.where(theirs == NOBODY, NOBODY, self.owner[theirs])
-        costs: Column = give + ((owner == holder).astype(np.int64) - (owner == me))
-        return costs
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Offer the best plan of each relocation, and what local search makes of it."""
+        start = task.fewest_moves_plan
+        yield Candidate(start, "greedy")
+        stop = task.clock.stop(share)
+        start = equalize(start, task.rule, best.wanted, task.clock.stop(0.05), task.seed, keep_home=True)
+        yield Candidate(start)
+        for number in self._starts(task):
+            most = best.moves_worth
+            if stop() or best.settled or (most is not None and most < start.moves):
+                break
+            points = relocate(
+                start, task.rule, best.wanted, stop, task.seed + number,
+                most_moves=most, greed=self.greeds[number % len(self.greeds)],
+                noise=0.0 if number < len(self.greeds) else self.noise,
+            )  # fmt: skip
+            point = min(points, key=task.goal.value)
+            if task.goal.key(point) < task.goal.key(best.plan):
+                yield Candidate(point)
+                yield Candidate(local_search(point, task.rule, task.goal, task.clock.stop(0.02)), "local search")
+        from_current = best.from_current
+        plan = local_search(best.plan, task.rule, task.goal, task.clock.stop(0.1))
+        yield Candidate(plan, "local search", from_current=from_current)

@@ -1,86 +1,129 @@
-"""Triples: a member outside the window shares out anew with two others, all pairs of others at once.
+"""Three-way search: a member outside the window repartitions with two others, all pairs of others at once.
 
 Pairs alone soon find nothing more where members hold few partitions. Three of them have so many more ways to share
 that one nearly always helps, but too many to list. So what the member is to hold is put together of subsets: some of
 its own, some of one other's, and, looked up in the sorted sums of all members, some of a third's. Only where that is
 within reach are the ways to split what remains between the two others tried.
 
-Source of the look-up: Horowitz and Sahni 1974, "Computing partitions with applications to the knapsack problem".
+Known as a cyclic exchange among three (Ahuja, Orlin and Sharma 2000, very large-scale neighbourhoods), with sets of
+partitions in place of single ones; the look-up is meeting in the middle (Horowitz and Sahni 1974).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.improve.state import Levelling
+from evenlag.search.improve.state import Column, SearchState
 
-MOST_SLOTS = 5  # partitions of each member that may change hands at a time
 MOST_MEMBERS = 2_000  # beyond them the sums of one look-up take too long
-MOST_FOUND = 1_500  # subsets for the member, of one kind, whose remainder is tried
-PARTNERS = 80  # members that the first look-up for a member begins with
-MORE_PARTNERS = 6  # times as many in the next one
-NEARER = 0.6  # of the worst distance: what a round brings all members within
-A_STEP = 40  # members whose subsets are looked up in the time that a step of a pair takes elsewhere
-PATIENCE = 150  # shuffles without progress
 EXACT = 2.0**50  # loads below this are exact as doubles
+MEMBERS_OF_A_STEP = 40  # members whose subsets are looked up in the time that a step of a pair takes elsewhere
 
-Column = NDArray[Any]
 Sizes = tuple[int, int, int]
 
 
-def applies(state: Levelling) -> bool:
-    """Whether three can share: one class of partitions, members alike, of even counts, and loads exact as doubles."""
+@dataclass(frozen=True)
+class ThreeWaySettings:
+    """What `three_way_search` can be tuned by.
+
+    Attributes
+    ----------
+    slots : int
+        Partitions of each member that may change hands at a time.
+    most_tried : int
+        Subsets for the member, of one kind, whose remainder is tried.
+    partners : int
+        Members that the first look-up for a member begins with.
+    more_partners : int
+        How many times as many the next one takes.
+    nearer : float
+        Share of the worst distance that a round brings all members within.
+    patience : int
+        Perturbations without progress.
+    """
+
+    slots: int = 5
+    most_tried: int = 1_500
+    partners: int = 80
+    more_partners: int = 6
+    nearer: float = 0.6
+    patience: int = 150
+
+
+def applies(state: SearchState) -> bool:
+    """Whether three can share: members of even counts, enough of them but not too many, loads exact as doubles.
+
+    Of a state of interchangeable partitions, with members alike.
+    """
     counts = state.counts[state.active]
-    members = int((~state.giant[state.active]).sum())
+    members = int((~state.oversized[state.active]).sum())
     fits = state.dtype is np.int64 and 3 <= members <= MOST_MEMBERS and float(state.scaled.sum()) < EXACT
     return bool(fits and np.ptp(counts) <= 1 and counts.max() > 1)
 
 
-def in_threes(state: Levelling, stop: Callable[[], bool]) -> None:
-    """Bring the worst distance from the window down, round by round, until nothing helps."""
-    search = _Triples(state)
-    stop = in_steps_of(1 + len(search.loads) // A_STEP, stop)
+def three_way_search(
+    state: SearchState, stop: Callable[[], bool], settings: ThreeWaySettings | None = None
+) -> None:  # fmt: skip
+    """Bring the worst distance from the window down, round by round, until nothing helps.
+
+    A round brings all members within `reach` of the window. Where some stay outside, the reach gives way, and in the
+    end members inside are perturbed so that the others meet them changed.
+
+    Parameters
+    ----------
+    state : SearchState
+        For which `applies` says yes.
+    stop : callable
+        Asked before each look-up, several times where it takes longer than a pair elsewhere.
+    settings : ThreeWaySettings
+    """
+    search = _ThreeWay(state, settings or ThreeWaySettings())
+    settings = search.settings
+    stop = in_steps_of(1 + len(search.loads) // MEMBERS_OF_A_STEP, stop)
     idle, best = 0, search.score()
     stuck = np.zeros(len(search.loads), dtype=bool)
-    reach = NEARER * best[0] // 1
-    while idle < PATIENCE and best[0] > 0 and not stop():
+    reach = settings.nearer * best[0] // 1
+    while idle < settings.patience and best[0] > 0 and not stop():
         bad = search.badness()
         outside = np.flatnonzero((bad > reach) & ~stuck)
         if len(outside):
             a = int(search.rng.choice(outside))
-            stuck[a] = not search.help(a, reach, stop)
+            stuck[a] = not search.bring_within(a, reach, stop)
             continue
         score = search.score()
         if score < best:
             best, idle = score, 0
         stuck[:] = False
         if not (bad > reach).any():
-            reach = NEARER * best[0] // 1
+            reach = settings.nearer * best[0] // 1
         elif reach < best[0] - 1:
             reach = min(best[0] - 1, reach + 1 + (best[0] - reach) // 3)
         else:
             idle += 1
-            search.shuffle(reach, stop)
+            search.perturb(reach, stop)
         search.draw()
     search.give_back()
 
 
-class _Triples:
-    """What each member holds, as slots; the first `slots` of them may change hands."""
+class _ThreeWay:
+    """What each member holds, as slots; the first `slots` of them may change hands.
 
-    def __init__(self, state: Levelling) -> None:
-        self.state, self.rng = state, state.rng
-        self.members = state.active[~state.giant[state.active]]
+    Holders of oversized partitions take no part.
+    """
+
+    def __init__(self, state: SearchState, settings: ThreeWaySettings) -> None:
+        self.state, self.rng, self.settings = state, state.rng, settings
+        self.members = state.active[~state.oversized[state.active]]
         most = int(state.counts[state.active].max())
-        self.slots = min(most, MOST_SLOTS)
+        self.slots = min(most, settings.slots)
         self.held = np.full((len(self.members), most), NOBODY)
         for row, m in enumerate(self.members.tolist()):
             self.held[row, : len(state.held[m])] = state.held[m]
@@ -109,10 +152,10 @@ class _Triples:
         if self.held.shape[1] > self.slots:
             order = self.rng.random(self.held.shape).argsort(axis=1)
             self.held = np.take_along_axis(self.held, order, axis=1)
-        self.look()
+        self._sum_subsets()
 
-    def look(self) -> None:
-        """Sum up all subsets of what may change hands, by size."""
+    def _sum_subsets(self) -> None:
+        """Sum up all subsets of what may change hands, by size, and sort the sums of all members."""
         chosen = self.held[:, : self.slots]
         worth = self.lags[chosen]
         self.fixed = self.loads - worth.sum(axis=1)
@@ -121,24 +164,24 @@ class _Triples:
         self.order = [np.argsort(sums, axis=None) for sums in self.sums]
         self.ascending = [sums.ravel()[order] for sums, order in zip(self.sums, self.order, strict=True)]
 
-    def shuffle(self, reach: float, stop: Callable[[], bool]) -> None:
+    def perturb(self, reach: float, stop: Callable[[], bool]) -> None:
         """Let a few that lie within reach share out anew, so that the others meet them changed."""
         within = np.flatnonzero(self.badness() <= reach)
         for a in self.rng.permutation(within)[: 1 + len(self.loads) // 2].tolist():
             if stop():
                 return
-            self.share(a, reach, PARTNERS)
+            self._repartition(a, reach, self.settings.partners)
 
-    def help(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
+    def bring_within(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
         """Look for two others with whom all three come within reach, among more and more of them."""
-        partners = PARTNERS
-        while not self.share(a, reach, partners):
+        partners = self.settings.partners
+        while not self._repartition(a, reach, partners):
             if partners >= len(self.loads) or stop():
                 return False
-            partners *= MORE_PARTNERS
+            partners *= self.settings.more_partners
         return True
 
-    def share(self, a: int, reach: float, partners: int) -> bool:
+    def _repartition(self, a: int, reach: float, partners: int) -> bool:
         """Share out anew what `a` and two others hold, if that brings all three within reach."""
         low, high = self.low - reach, self.high + reach
         spare = max(float(self.loads.mean()) - low, 0)
@@ -147,29 +190,21 @@ class _Triples:
         kinds = [sizes for sizes in product(range(1, self.slots + 1), repeat=2) if sizes[0] <= sizes[1]]
         for j, n in self.rng.permutation(kinds).tolist():
             i = self.slots - j - n
-            if i >= 0 and self._share(a, first, (i, j, n), window):
+            if i >= 0 and self._try_sizes(a, first, (i, j, n), window):
                 return True
         return False
 
-    def _share(self, a: int, first: Column, sizes: Sizes, window: tuple[float, float, float]) -> bool:
+    def _try_sizes(self, a: int, first: Column, sizes: Sizes, window: tuple[float, float, float]) -> bool:
         """Try all ways in which `a` keeps i of its slots and gets j of a member among `first` and n of any third."""
         low, high, most = window
         i, j, n = sizes
         have = self.fixed[a] + self.sums[i][a][:, None, None] + self.sums[j][first][None]
-        known, wanted = self.ascending[n], low - have.ravel()
-        start = np.searchsorted(known, wanted)
-        near = np.flatnonzero(known[np.minimum(start, len(known) - 1)] <= wanted + (most - low))
-        start = start[near]
-        ends = np.cumsum(np.searchsorted(known, wanted[near] + (most - low), side="right") - start)
-        if not len(ends) or not ends[-1]:
+        pair, entry = self._look_up(n, low - have.ravel(), most - low)
+        if not len(pair):
             return False
-        total = int(ends[-1])
-        at = np.arange(total) if total <= MOST_FOUND else self.rng.integers(total, size=MOST_FOUND)
-        which = np.searchsorted(ends, at, side="right")
-        pair = near[which]
         x, b, y = np.unravel_index(pair, have.shape)
         b = first[b]
-        c, z = np.divmod(self.order[n][start[which] + at - np.append(0, ends)[which]], self.sums[n].shape[1])
+        c, z = np.divmod(entry, self.sums[n].shape[1])
         rest = self.loads[a] + self.loads[b] + self.loads[c] - have.ravel()[pair] - self.sums[n][c, z]
         fine = np.flatnonzero((b != a) & (c != a) & (b != c) & (rest >= 2 * low) & (rest <= 2 * high))
         if not len(fine):
@@ -180,6 +215,26 @@ class _Triples:
         ours = [self.held[m[:, None], inside[s][pick]] for s, (m, pick) in enumerate(places)]
         others = [self.held[m[:, None], outside[s][pick]] for s, (m, pick) in enumerate(places)]
         return self._split(a, b, c, np.concatenate(ours, axis=1), np.concatenate(others, axis=1), rest[fine], low, high)
+
+    def _look_up(self, size: int, wanted: Column, width: float) -> tuple[Column, Column]:
+        """Of each number wanted, the subsets of `size` slots with a sum in [wanted, wanted + width].
+
+        Returns
+        -------
+        pair, entry : int64 arrays (N,)
+            Position in `wanted`, and in the flattened sums of that size; drawn at random where there are too many.
+        """
+        known = self.ascending[size]
+        start = np.searchsorted(known, wanted)
+        near = np.flatnonzero(known[np.minimum(start, len(known) - 1)] <= wanted + width)
+        start = start[near]
+        ends = np.cumsum(np.searchsorted(known, wanted[near] + width, side="right") - start)
+        if not len(ends) or not ends[-1]:
+            return near[:0], near[:0]
+        total, most = int(ends[-1]), self.settings.most_tried
+        at = np.arange(total) if total <= most else self.rng.integers(total, size=most)
+        which = np.searchsorted(ends, at, side="right")
+        return near[which], self.order[size][start[which] + at - np.append(0, ends)[which]]
 
     def _split(
         self, a: int, b: Column, c: Column, ours: Column, others: Column, rest: Column, low: float, high: float
@@ -208,7 +263,7 @@ class _Triples:
         for row, items in zip((a, b[hit], c[hit]), shares, strict=True):
             self.held[row, : self.slots] = items
             self.loads[row] = self.lags[self.held[row]].sum()
-        self.look()
+        self._sum_subsets()
         return True
 
 

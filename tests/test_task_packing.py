@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.pipeline.jobs.task_packing import COST, COST_PER_ROW, Placing, partition_keys
+from evenlag.pipeline.jobs.task_packing import COST, COST_PER_ROW, TaskPacking, partition_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 @settings(max_examples=50)
 @given(st.lists(st.integers(0, 100_000), max_size=60), st.integers(1, 12))
 def test_no_task_has_more_than_its_share_and_one_group(sizes: list[int], tasks: int) -> None:
-    placing = Placing.pack([(("now", f"g{g}"), size) for g, size in enumerate(sizes)], tasks)
+    packing = TaskPacking.pack([(("now", f"g{g}"), size) for g, size in enumerate(sizes)], tasks)
     loads = [0] * tasks
     for g, size in enumerate(sizes):
-        loads[placing.places["now", f"g{g}"]] += COST + COST_PER_ROW * size
+        loads[packing.task_of["now", f"g{g}"]] += COST + COST_PER_ROW * size
     assert loads == sorted(loads, reverse=True)  # the costliest first
     if sizes:
         largest = COST + COST_PER_ROW * max(sizes)
@@ -44,9 +44,9 @@ def test_every_task_is_a_partition_of_its_own(spark: "SparkSession") -> None:
 def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
-    placing = Placing(4, {("now", "a"): 2, ("now", "b"): 0})
+    packing = TaskPacking(4, {("now", "a"): 2, ("now", "b"): 0})
     rows = [("now", group) for group in "aabbbcde"] + [("now", None), (None, "a")]
-    spread = placing.spread(spark.createDataFrame(rows, "snapshot_ts STRING, `group` STRING"))
+    spread = packing.repartition(spark.createDataFrame(rows, "snapshot_ts STRING, `group` STRING"))
     found = spread.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
     assert len(found) == len(rows)
     places = {(row["snapshot_ts"], row["group"]): row["place"] for row in found}
@@ -58,17 +58,18 @@ def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
 def test_groups_and_their_members_are_solved_where_they_are_placed(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.pipeline.jobs import calls
+    from evenlag.pipeline.columns.task_rows import task_rows
+    from evenlag.pipeline.jobs.fleet import check_tables
 
     offsets = [("now", f"g{g}", "t", p, 1) for g in range(12) for p in range(g + 1)]
     members = [("now", f"g{g}", name) for g in range(12) for name in "abc"]
-    fleet = calls.check_tables(
+    fleet = check_tables(
         spark.createDataFrame(offsets, "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT"),
         spark.createDataFrame(members, "snapshot_ts STRING, `group` STRING, consumer_id STRING"),
         "latest",
         5,
     )
-    rows = fleet.placing.spread(calls.group_rows(fleet.offsets, fleet.members))
+    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members))
     found = rows.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
     assert len(found) == len(offsets) + len(members)
-    assert {((row["snapshot_ts"], row["group"]), row["place"]) for row in found} == set(fleet.placing.places.items())
+    assert {((row["snapshot_ts"], row["group"]), row["place"]) for row in found} == set(fleet.packing.task_of.items())

@@ -14,8 +14,8 @@ QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
 @dataclass(frozen=True)
-class Digest:
-    """The summary of an audit, as DataFrames; figures in messages, a share is of the optimum's largest load.
+class AuditSummary:
+    """An audit in a few tables; figures in messages, a share is of the optimum's largest load.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Digest:
     binding: DataFrame
 
 
-def summary(audit_df: DataFrame, balance: str = "both") -> Digest:
+def summary(audit_df: DataFrame, balance: str = "both") -> AuditSummary:
     """Sum up an audit (`schemas.AUDIT`) on the executors.
 
     Parameters
@@ -48,10 +48,10 @@ def summary(audit_df: DataFrame, balance: str = "both") -> Digest:
 
     Returns
     -------
-    Digest
+    AuditSummary
         Nothing is computed before its tables are asked for.
     """
-    return Digest(_strategies(audit_df), _groups(audit_df, balance), _binding(audit_df))
+    return AuditSummary(_strategies(audit_df), _groups(audit_df, balance), _binding(audit_df))
 
 
 def _solved_optima(audit_df: DataFrame) -> DataFrame:
@@ -105,9 +105,9 @@ def _groups(audit_df: DataFrame, balance: str) -> DataFrame:
 def _binding(audit_df: DataFrame) -> DataFrame:
     optima = _solved_optima(audit_df)
     solved = optima.groupBy("balance").agg(sf.count("*").alias("solved"))
-    found = optima.select("balance", sf.explode(sf.split("binding", ";")).alias("binding"))
+    rules = optima.select("balance", sf.explode(sf.split("binding", ";")).alias("binding"))
     return (
-        found.groupBy("balance", "binding")
+        rules.groupBy("balance", "binding")
         .agg(sf.count("*").alias("groups"))
         .join(solved, on="balance", how="inner")
         .select("balance", "binding", "groups", (sf.col("groups") / sf.col("solved")).alias("share"))

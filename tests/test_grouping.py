@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
-from evenlag.pipeline.tasks.grouping import gather
+from evenlag.pipeline.tasks.grouping import group_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,6 +121,7 @@ PLAIN: Row = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PARTITION_ROWS, max_size=30), st.lists(MEMBER_ROWS, max_size=12), st.randoms(), st.integers(1, 9))
 def test_groups_are_what_their_rows_say(
@@ -129,20 +130,20 @@ def test_groups_are_what_their_rows_say(
     marks = chance.sample(range(100), len(partitions))
     rows = [row | {"mark": mark} for row, mark in zip(partitions, marks, strict=True)] + members
     chance.shuffle(rows)
-    groups = gather(batches(rows, size))
+    groups = group_rows(batches(rows, size))
     keys = [(group.group, group.snapshot_ts) for group in groups]
     assert keys == sorted(set(keys))
     assert {(str(group.snapshot_ts), group.group): told(group) for group in groups} == plainly(rows)
 
 
 def test_columns_that_say_nothing_may_be_absent() -> None:
-    assert gather([]) == []
-    assert gather(batches([], 5)) == []
+    assert group_rows([]) == []
+    assert group_rows(batches([], 5)) == []
     rows = [PLAIN, PLAIN | {"partition": 1}]
-    (group,) = gather(batches(rows, 5, without=("mark", *OFFSETS, "predicted", "member")))
+    (group,) = group_rows(batches(rows, 5, without=("mark", *OFFSETS, "predicted", "member")))
     assert (group.members, group.offsets, group.predicted, group.unrated) == (None, None, 0, 0)
     assert group.partition_ids.tolist() == [0, 1]
-    (group,) = gather(batches(rows, 5))
+    (group,) = group_rows(batches(rows, 5))
     assert group.members == ()  # there is a table, and nobody in it
 
 
@@ -152,16 +153,16 @@ def test_texts_may_come_as_long_ones() -> None:
         batch.cast(pa.schema([(f.name, pa.large_string() if f.type == pa.string() else f.type) for f in batch.schema]))
         for batch in batches(rows, 5)
     ]
-    assert [told(group) for group in gather(large)] == [told(group) for group in gather(batches(rows, 5))]
+    assert [told(group) for group in group_rows(large)] == [told(group) for group in group_rows(batches(rows, 5))]
 
 
 def test_a_group_of_members_alone_is_none() -> None:
     member = {"snapshot_ts": "1", "group": "others", "consumer_id": "m", "member": {"topics": None}}
-    assert [group.group for group in gather(batches([PLAIN, member], 5))] == ["g"]
+    assert [group.group for group in group_rows(batches([PLAIN, member], 5))] == ["g"]
 
 
 def test_a_group_without_a_usable_row_is_still_one() -> None:
-    (group,) = gather(batches([PLAIN | {"rejected": True, "topic": None}], 5))
+    (group,) = group_rows(batches([PLAIN | {"rejected": True, "topic": None}], 5))
     assert (group.topics, len(group.lags), group.rejected_rows) == ((), 0, 1)
 
 
@@ -171,7 +172,7 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from evenlag.pipeline.columns import checks
-    from evenlag.pipeline.jobs import calls
+    from evenlag.pipeline.columns.task_rows import task_rows
     from evenlag.pipeline.tables import schemas
 
     chance = random.Random(3)
@@ -201,9 +202,9 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
         (checks.typed_offsets(offsets_df), checks.typed_members(members_df)),
         (checks.check_offsets(offsets_df), checks.check_members(members_df)),
     ):
-        rows = calls.group_rows(*checked, more=OFFSETS)
+        rows = task_rows(*checked, more=OFFSETS)
         assert {(each.name, each.dataType) for each in rows.schema} <= contract
-        found.append([told(group) for group in gather(rows.toArrow().to_batches())])
+        found.append([told(group) for group in group_rows(rows.toArrow().to_batches())])
     assert found[0] == found[1]
     assert len(found[0]) == 4
     for each in found[0]:

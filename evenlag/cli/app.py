@@ -1,0 +1,49 @@
+"""The command itself: its parts from `evenlag.cli.commands`, and what becomes of errors."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from evenlag import __version__
+from evenlag.cli import commands
+from evenlag.errors import EvenlagError
+from evenlag.model.values import printable
+
+LONGEST_LINE = 1_000  # characters of an error
+
+
+@click.group(
+    commands=[part for part in vars(commands).values() if isinstance(part, click.Command)],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, prog_name="evenlag")
+def evenlag() -> None:
+    """Provably good partition assignments for Kafka consumer groups that lag unevenly."""
+
+
+def main() -> None:
+    """Run the command; input errors are one line on stderr and exit status 1, wrong usage is status 2."""
+    try:
+        evenlag(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("evenlag: interrupted", err=True)
+        sys.exit(130)
+    except EvenlagError as error:
+        click.echo(f"evenlag: {_line(error)}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _line(error: Exception) -> str:
+    """Return an error as one line, whatever the names in it are."""
+    text = printable(" ".join(str(error).split()))
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"

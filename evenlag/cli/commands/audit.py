@@ -1,0 +1,83 @@
+"""`evenlag audit`: every strategy beside the optimum, for single groups or for a whole fleet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenlag.cli import options
+from evenlag.cli.inputs import read_group
+from evenlag.cli.terminal import err, print_json, show, show_notes, working
+from evenlag.compare import audit as audit_group
+from evenlag.compare.report import audit_report
+from evenlag.pipeline.spark.progress import progress_bar
+
+FLEET_GAP = options.FLEET_GAP
+
+
+@click.command()
+@click.argument("inputs", nargs=-1, type=options.FILE)
+@click.option("--offsets", type=options.place, metavar="PATH",
+              help="Offsets table of many groups, a file, a folder or kafka://HOST:PORT/TOPIC: audited on "
+              "Spark.")  # fmt: skip
+@click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with --offsets.")
+@options.out("Folder for the tables plans, audit, rejects and summary.")
+@options.overwrite
+@options.balance
+@options.auto_offset_reset
+@options.horizon
+@options.group_time_limit(2.0)
+@options.limiting(None, "Seconds for the whole call; default: as many as the groups need.")
+@options.gap(None, "Stop within this fraction of the mean load of the bound; default 0, for a fleet "
+             f"{FLEET_GAP:g}.")  # fmt: skip
+@options.as_json
+def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, **parameters: Any) -> None:
+    """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
+    if bool(inputs) == (offsets is not None):
+        raise click.UsageError("give problem files, or --offsets with --out for a fleet on Spark")
+    if offsets is not None:
+        _audit_fleet(offsets, as_json=as_json, **parameters)
+    elif parameters["out"] is not None:
+        raise click.UsageError("--out goes with --offsets; of single groups --json prints all that there is")
+    else:
+        _audit_groups(inputs, as_json=as_json, **parameters)
+
+
+def _audit_fleet(
+    offsets: str | Path, *, out: Path | None, gap: float | None, threads: int | None, as_json: bool, **parameters: Any
+) -> None:  # fmt: skip
+    if out is None:
+        raise click.UsageError("--offsets needs --out, the folder for the tables")
+    if threads is not None:
+        raise click.UsageError("--threads goes with single groups; on Spark every task has one")
+    # PySpark takes a second to import, and only a fleet needs it.
+    from evenlag.cli.fleet import audit_fleet
+
+    with progress_bar("groups audited", err) as progress:
+        report = audit_fleet(
+            offsets, out=out, gap=FLEET_GAP if gap is None else gap, progress=progress, **parameters
+        )  # fmt: skip
+    show(report.report(), report.to_dict(), as_json)
+
+
+def _audit_groups(
+    inputs: tuple[Path, ...], *, members: Path | None, auto_offset_reset: str, horizon: str, group_time_limit: float,
+    gap: float | None, seed: int, deterministic: bool, threads: int | None, as_json: bool, **_of_fleets: Any,
+) -> None:  # fmt: skip
+    documents = []
+    for path in inputs:
+        problem, notes = read_group(path, members, None, auto_offset_reset, horizon)
+        with working(f"auditing {problem.group}"):
+            audited = audit_group(
+                problem, time_limit=group_time_limit, gap=gap or 0.0, seed=seed, deterministic=deterministic,
+                threads=threads,
+            )  # fmt: skip
+        rows = [vars(row) for row in audited.rows]
+        documents.append({"group": problem.group, "rows": rows, "warnings": [*notes, *problem.warnings]})
+        if not as_json:
+            show(audit_report(audited), None, as_json=False)
+            show_notes(notes)
+    if as_json:
+        print_json(documents)

@@ -1,0 +1,24 @@
+"""`evenlag demo`: the main job on a snapshot that comes with evenlag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenlag.cli import options
+from evenlag.cli.terminal import err, show
+from evenlag.pipeline.spark.progress import progress_bar
+
+
+@click.command()
+@options.out("Folder for the tables and the picture.", default=Path("out/demo"), show_default=True)
+@options.group_time_limit(3.0)
+def demo(out: Path, group_time_limit: float) -> None:
+    """Run the main job on a snapshot recorded from a real cluster, on local Spark."""
+    # PySpark takes a second to import, and most commands do without.
+    from evenlag.cli.fleet import run_demo
+
+    with progress_bar("groups audited", err) as progress:
+        report = run_demo(out, group_time_limit=group_time_limit, progress=progress)
+    show(report.report(), None, as_json=False)

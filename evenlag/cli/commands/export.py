@@ -1,0 +1,47 @@
+"""`evenlag export`: the MIP of one group, for any solver."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from evenlag.cli import options
+from evenlag.cli.options import Source
+from evenlag.cli.terminal import warn, working
+from evenlag.model.backends.pulp_models import write
+from evenlag.model.balance import count_rule
+from evenlag.model.files import written_aside
+from evenlag.model.formulation import Mip, formulate
+from evenlag.model.objective import resolve_objective
+
+
+@click.command()
+@options.reading
+@options.modelling
+@options.form(("lp", "mps"), required=True)
+@options.out("File to write; default: standard output.")
+def export(
+    source: Source, form: str, out: Path | None, balance: str, slack: int, objective: str, stickiness: str | float,
+    max_moves: int | None,
+) -> None:  # fmt: skip
+    """Write the MIP of one group as LP or MPS, for any solver."""
+    problem, notes = source.read()
+    rule = count_rule(problem, balance, slack)
+    mip = formulate(problem, rule, resolve_objective(rule, objective, stickiness, max_moves))
+    warn([*notes, *problem.warnings])
+    if out is not None:
+        with written_aside(out) as part:
+            write(mip, part, form)
+        return
+    with working("writing the model"):
+        text = _text(mip, form)
+    click.echo(text, nl=False)
+
+
+def _text(mip: Mip, form: str) -> str:
+    with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
+        path = Path(folder) / f"model.{form}"
+        write(mip, path, form)
+        return path.read_text(encoding="utf-8")

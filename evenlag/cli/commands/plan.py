@@ -1,0 +1,47 @@
+"""`evenlag plan`: the best assignment of one group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Group
+
+from evenlag.cli import options
+from evenlag.cli.options import Source
+from evenlag.cli.terminal import show, show_notes, working
+from evenlag.compare.report import phases_report, plan_report
+from evenlag.model.files import write_json
+from evenlag.search.options import METHODS
+from evenlag.solve import solve
+
+
+@click.command()
+@options.reading
+@options.modelling
+@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
+              help=f"One of {', '.join(METHODS)}.")  # fmt: skip
+@options.horizon
+@options.limiting(10.0)
+@options.gap(0.0)
+@click.option("--cooperative", is_flag=True, help="Also the phases of a cooperative rebalance, and the way back.")
+@options.as_json
+@options.out("Write the result file here.")
+def plan(
+    source: Source, horizon: str, out: Path | None, cooperative: bool, as_json: bool, **parameters: Any
+) -> None:  # fmt: skip
+    """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
+    problem, notes = source.read(horizon)
+    with working(f"solving {problem.group}"):
+        result = solve(problem, **parameters)
+    document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
+    report = plan_report(result)
+    if cooperative:
+        document |= result.rebalance.to_dict()
+        report = Group(report, phases_report(result.rebalance))
+    if out is not None:
+        write_json(out, document)
+    show(report, document, as_json)
+    if not as_json:
+        show_notes(notes)

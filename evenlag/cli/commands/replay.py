@@ -1,0 +1,96 @@
+"""`evenlag replay`: every strategy over a recorded history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import click
+from rich.console import Group
+from rich.text import Text
+
+from evenlag.cli import options
+from evenlag.cli.inputs import holds_many_groups, read_history
+from evenlag.cli.replaying import Form, replay_fleet, summary_document, write_replay
+from evenlag.cli.terminal import err, show, working
+from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions, run
+from evenlag.compare.replay_report import replay_report
+from evenlag.pipeline.spark.progress import progress_bar
+
+
+class _Writing(NamedTuple):
+    """Where and how tables are written."""
+
+    out: Path | None
+    form: Form
+    overwrite: bool
+
+
+@click.command()
+@click.option("--offsets", type=options.FILE, required=True, help="Offsets table with snapshots of several times.")
+@click.option("--members", type=options.FILE, help="Members table that goes with it.")
+@click.option("--group", help="The group to replay; without it all groups, on Spark where there are several.")
+@options.auto_offset_reset
+@click.option("--strategies", callback=options.names, default=",".join(STRATEGIES),
+              help=f"Joined by commas; default all: {', '.join(STRATEGIES)}.")  # fmt: skip
+@options.horizon
+@click.option("--lag-limit", type=click.FloatRange(0), help="Messages: count the time a member has more to read.")
+@click.option("--rebalance-above", type=click.FloatRange(0),
+              help="Assign anew where the spread is above this fraction of the mean load.")  # fmt: skip
+@click.option("--capacity", type=options.POSITIVE,
+              help="Messages per second of a member of weight 1; default: estimated.")  # fmt: skip
+@options.balance
+@options.stickiness
+@options.group_time_limit(1.0, "Seconds for one rebalance by evenlag.")
+@options.gap(CLOSE, "Stop a rebalance by evenlag within this fraction of the mean load of the bound.")
+@options.repeating
+@options.out("Folder for the tables summary and steps.")
+@options.form(get_args(Form), default="parquet", show_default=True)
+@options.overwrite
+@click.option("--plot", type=options.FILE, help="Picture of one group's replay to write (.png, .svg, .pdf).")
+@options.as_json
+def replay(
+    offsets: Path, members: Path | None, group: str | None, auto_offset_reset: str, group_time_limit: float,
+    plot: Path | None, out: Path | None, form: Form, overwrite: bool, as_json: bool, **parameters: Any,
+) -> None:  # fmt: skip
+    """Run every strategy over the recorded history of a group: which one would have served it best?"""
+    replay_options = ReplayOptions(time_limit=group_time_limit, **parameters)
+    replay_options.check()
+    writing = _Writing(out, form, overwrite)
+    with working("reading"):
+        many = group is None and holds_many_groups(offsets)
+    if not many:
+        _replay_group((offsets, members, group, auto_offset_reset), replay_options, plot, as_json, writing)
+        return
+    if plot is not None:
+        raise click.UsageError(f"--plot shows one group, and {offsets} holds several: choose one with --group")
+    with progress_bar("groups replayed", err) as progress:
+        fleet = replay_fleet(
+            offsets, members, progress=progress, auto_offset_reset=auto_offset_reset,
+            group_time_limit=group_time_limit, **writing._asdict(), **parameters,
+        )  # fmt: skip
+    show(fleet.report(), vars(fleet), as_json)
+
+
+def _replay_group(
+    source: tuple[Path, Path | None, str | None, str], replay_options: ReplayOptions, plot: Path | None, as_json: bool,
+    writing: _Writing,
+) -> None:  # fmt: skip
+    with working("reading"):
+        history, notes = read_history(*source)
+    with progress_bar("strategies replayed", err) as progress:
+        replayed = run(history, replay_options, progress)
+    replayed = replace(replayed, notes=(*notes, *replayed.notes))
+    written = [] if writing.out is None else write_replay(replayed, writing.out, writing.form, writing.overwrite)
+    if plot is not None:
+        # Matplotlib is an extra, and slow to import.
+        from evenlag.compare.replay_picture import draw_replay
+
+        draw_replay(replayed, plot)
+        written.append(plot)
+    paths = [str(path) for path in written]
+    report = replay_report(replayed)
+    if paths:
+        report = Group(report, Text(f"written: {', '.join(paths)}"))
+    show(report, summary_document(replayed) | {"written": paths}, as_json)

@@ -1,0 +1,44 @@
+"""`evenlag snapshot`: a running cluster's groups, recorded as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evenlag.cli import options
+from evenlag.cli.terminal import print_json, warn, working
+
+
+@click.command()
+@click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="Brokers, joined by commas.")
+@click.option("--group", "groups", multiple=True, help="A group to take; may be given again. Default: all.")
+@options.out("Folder for the offsets and members tables.", required=True)
+@options.form(("csv", "jsonl", "parquet"), default="csv", show_default=True)
+@click.option("--timeout", type=options.POSITIVE, default=10.0, show_default=True, help="Seconds.")
+@click.option("--command-config", type=options.FILE,
+              help="Properties file with more client settings (TLS, SASL, …).")  # fmt: skip
+@options.as_json
+def snapshot(
+    bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, timeout: float, command_config: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Record the offsets and members of consumer groups from a running cluster."""
+    # The Kafka client is an extra: the other commands work without it.
+    from evenlag import live
+
+    config = live.read_client_config(command_config) if command_config is not None else None
+    with working(f"asking {bootstrap_server}"):
+        taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config)
+    files = [str(path) for path in live.write_snapshot(taken, out, form)]
+    names = sorted({str(row["group"]) for row in [*taken.offsets, *taken.members]})
+    partitions, members = len(taken.offsets), len(taken.members)
+    if as_json:
+        print_json(
+            {"groups": names, "partitions": partitions, "members": members, "warnings": taken.warnings, "files": files}
+        )
+        return
+    click.echo(f"{len(names)} groups, {partitions} partitions, {members} members")
+    for path in files:
+        click.echo(f"  {path}")
+    warn(taken.warnings)

@@ -1,0 +1,46 @@
+"""`evenlag stream`: snapshots planned and audited as they come through a topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evenlag.cli import options
+from evenlag.cli.terminal import print_json
+
+if TYPE_CHECKING:
+    from evenlag.pipeline import Batch
+
+
+@click.command()
+@click.argument("topic", metavar="kafka://HOST:PORT/TOPIC")
+@options.out("Folder for the tables plans, audit and rejects.", required=True)
+@click.option("--checkpoint", type=options.FILE, help="Folder for Spark's notes of what was read; default: in --out.")
+@click.option("--once", is_flag=True, help="Read what is there, take every snapshot for whole then, and end.")
+@click.option("--interval", type=options.POSITIVE, default=10.0, show_default=True,
+              help="Seconds between looks at the topic.")  # fmt: skip
+@click.option("--settle", type=click.FloatRange(0), default=300.0, show_default=True,
+              help="Seconds without further rows after which a snapshot is taken for whole.")  # fmt: skip
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", callback=options.settings,
+              help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given "
+              "again.")  # fmt: skip
+@options.modelling
+@options.auto_offset_reset
+@options.group_time_limit(2.0)
+@options.gap(options.FLEET_GAP)
+@options.repeating
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each batch.")
+def stream(topic: str, out: Path, as_json: bool, **parameters: Any) -> None:
+    """Plan and audit snapshots as they come through a topic, each once, on Spark; go on after an interruption."""
+    # PySpark takes a second to import, and most commands do without.
+    from evenlag.cli.fleet import batch_line, stream_fleet
+
+    def show_batch(batch: Batch) -> None:
+        if as_json:
+            print_json(vars(batch))
+        else:
+            click.echo(batch_line(batch))
+
+    stream_fleet(topic, out, progress=show_batch, **parameters)

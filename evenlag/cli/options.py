@@ -1,0 +1,175 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group
+from evenlag.cli.terminal import working
+from evenlag.model.balance import Balance
+from evenlag.model.objective import DEFAULT_STICKINESS, ObjectiveKind
+from evenlag.model.problem import Problem
+
+Command = Callable[..., Any]
+
+FILE = click.Path(path_type=Path)
+POSITIVE = click.FloatRange(0, min_open=True)
+FLEET_GAP = 1e-4  # of the mean load: closer is not worth a fleet's time
+
+
+def together(*several: Command) -> Command:
+    """Return several options as one decorator; help lists them in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(several):
+            command = option(command)
+        return command
+
+    return add
+
+
+# ---- callbacks -------------------------------------------------------------------------------------------------------
+
+
+def _stickiness(_: click.Context, __: click.Parameter, value: str) -> str | float:
+    try:
+        return float(value) if "." in value else int(value)
+    except ValueError:
+        return value
+
+
+def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
+    """Read names joined by commas."""
+    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+
+
+def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Read `NAME=VALUE`, given any number of times."""
+    pairs = [value.partition("=") for value in values]
+    for name, equals, _value in pairs:
+        if not name or not equals:
+            raise click.BadParameter(f"{name!r} is no NAME=VALUE")
+    return {name: value for name, _equals, value in pairs}
+
+
+def place(text: str) -> str | Path:
+    """Return a topic as the text it is, and anything else as a path."""
+    return text if text.startswith("kafka:") else Path(text)
+
+
+# ---- what is read ----------------------------------------------------------------------------------------------------
+
+auto_offset_reset = click.option(
+    "--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default=AUTO_OFFSET_RESETS[0], show_default=True,
+    help="What the lag of a partition without a commit is.",
+)  # fmt: skip
+horizon = click.option(
+    "--horizon", default="0", show_default=True, metavar="TIME",
+    help="Balance the lag predicted for then (10m, 1h), by the rate since the snapshot before.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one group is to be read from."""
+
+    path: Path
+    members: Path | None
+    group: str | None
+    auto_offset_reset: str
+
+    def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
+        """Return the group and notes; see `read_group`."""
+        with working("reading"):
+            return read_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
+
+
+def reading(command: Command) -> Command:
+    """Give a command the argument and options that name one group; it gets them as `source`."""
+
+    @wraps(command)
+    def with_source(
+        path: Path, members: Path | None, group: str | None, auto_offset_reset: str, **others: Any
+    ) -> Any:  # fmt: skip
+        return command(source=Source(path, members, group, auto_offset_reset), **others)
+
+    source = together(
+        click.argument("path", metavar="INPUT", type=FILE),
+        click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
+        click.option("--group", help="The group to take from a table of several."),
+        auto_offset_reset,
+    )
+    decorated: Command = source(with_source)
+    return decorated
+
+
+# ---- what is solved --------------------------------------------------------------------------------------------------
+
+balance = click.option(
+    "--balance", type=click.Choice([rule.value for rule in Balance]), default="both", show_default=True
+)  # fmt: skip
+stickiness = click.option(
+    "--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
+    help="Messages one move must save, a share of the mean load, or fewest-moves.",
+)  # fmt: skip
+modelling = together(
+    balance,
+    stickiness,
+    click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
+    click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
+                 help="Partitions by which a count may leave its range."),
+    click.option("--objective", type=click.Choice([kind.value for kind in ObjectiveKind]), default="spread",
+                 show_default=True),
+)  # fmt: skip
+
+
+# ---- how long, how close, how exactly again --------------------------------------------------------------------------
+
+
+def group_time_limit(default: float, what: str = "Seconds for one group.") -> Command:
+    """Return the option for the time of one group."""
+    return click.option("--group-time-limit", type=POSITIVE, default=default, show_default=True, help=what)
+
+
+def gap(default: float | None, what: str = "Stop within this fraction of the mean load of the bound.") -> Command:
+    """Return the option for how close to the bound is close enough."""
+    return click.option(
+        "--gap", type=click.FloatRange(0), default=default, show_default=default is not None, help=what
+    )  # fmt: skip
+
+
+repeating = together(
+    click.option("--seed", type=int, default=0, show_default=True),
+    click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock."),
+)
+
+
+def limiting(default: float | None, what: str = "Seconds for the whole call.") -> Command:
+    """Return the options that every command has that solves single groups."""
+    return together(
+        click.option("--time-limit", type=POSITIVE, default=default, show_default=default is not None, help=what),
+        repeating,
+        click.option("--threads", type=click.IntRange(1), help="For the MIP; default all processors, at most 8."),
+    )
+
+
+# ---- what is written -------------------------------------------------------------------------------------------------
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else on stdout.")
+overwrite = click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
+
+
+def form(choices: tuple[str, ...], **more: Any) -> Command:
+    """Return the option for the format of what is written."""
+    return click.option("--format", "form", type=click.Choice(choices), **more)
+
+
+def out(what: str, **more: Any) -> Command:
+    """Return the option for the file or folder to write."""
+    return click.option("--out", type=FILE, help=what, **more)

@@ -1,0 +1,63 @@
+"""What the command shows: reports and JSON on stdout, notes, progress and errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from evenlag.model.values import printable
+
+WIDE = 132  # columns where there is no terminal to ask
+
+err = Console(stderr=True)
+
+
+def _stdout() -> Console:
+    """A console that takes names as they are: what looks like rich's markup, or like an emoji, is part of a name."""
+    plain = partial(Console, highlight=False, markup=False, emoji=False)
+    console = plain()
+    return console if console.is_terminal or "COLUMNS" in os.environ else plain(width=WIDE)
+
+
+def print_json(document: Any) -> None:
+    """Print one line of JSON."""
+    click.echo(json.dumps(document))
+
+
+def show(report: RenderableType, document: Any, as_json: bool) -> None:
+    """Print a report for a person, or the same as one line of JSON."""
+    if as_json:
+        print_json(document)
+    else:
+        _stdout().print(report)
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print below a report what its reader should know."""
+    for note in notes:
+        _stdout().print(f"note: {note}", style="yellow")
+
+
+def warn(notes: Iterable[str]) -> None:
+    """Print notes on stderr, beside output that is not for a person."""
+    for note in notes:
+        click.echo(f"note: {printable(note)}", err=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that work goes on, on a terminal only."""
+    with Progress(
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=err,
+        transient=True, disable=not err.is_terminal,
+    ) as progress:  # fmt: skip
+        progress.add_task(what)
+        yield

@@ -1,0 +1,21 @@
+"""Arrays of this package: their types, what stands for nobody and no limit, and how sums stay exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_CAP = np.iinfo(np.int64).max
+NOBODY = -1
+
+Ints = NDArray[Any]  # int64, or Python integers (dtype object) where sums could pass int64
+Index = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+
+def summable(values: NDArray[np.int64]) -> Ints:
+    """Return values >= 0 so that they can be added up: as Python integers (dtype object) if the sum needs it."""
+    large = len(values) > 0 and len(values) * int(values.max()) >= 2**62
+    return values.astype(object) if large and sum(values.tolist()) >= 2**62 else values

@@ -1,0 +1,143 @@
+"""One plain value at a time: what a name, a lag, a weight, a cap, a generation or a list of entries has to be.
+
+Each function returns the value in the form that `Problem` holds, or raises an `InvalidProblemError` that names the
+place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.arrays import NO_CAP
+
+MAX_LAG = 2**62
+MAX_PARTITION = 2**31 - 1
+LARGEST_WEIGHT = Fraction(10**9)  # only proportions count; wider ones would make exact arithmetic slow
+
+_ENTRY = {2: "[topic, partition]", 3: "[topic, partition, member]"}
+
+
+def check_name(name: object, what: str) -> str:
+    """Return a name: a text that is not empty and that can be written to a file."""
+    if not isinstance(name, str) or not name:
+        raise InvalidProblemError(f"{what} needs a name, a text that is not empty; got {shown(name)}")
+    if not is_unicode(name):
+        raise InvalidProblemError(f"{what} needs a name of valid Unicode; got {shown(name)}")
+    return name
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written to a file; JSON allows half of a surrogate pair, which cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) -> None:
+    """Refuse fields that have no meaning, so that a misspelt one is not silently ignored."""
+    for field in entry:
+        if field not in fields:
+            raise InvalidProblemError(f"{place}: unknown field {shown(field)}; known are {', '.join(sorted(fields))}")
+
+
+def parse_lag(topic: str, partition: int, lag: object) -> int:
+    """Return a lag in messages, 0 … 2**62."""
+    if type(lag) is int:
+        number = lag
+    elif isinstance(lag, np.integer) or (isinstance(lag, float) and lag.is_integer()):
+        number = int(lag)
+    else:
+        raise InvalidProblemError(f"{topic}-{partition}: lag must be a whole number of messages, not {shown(lag)}")
+    if not 0 <= number <= MAX_LAG:
+        raise InvalidProblemError(f"{topic}-{partition}: lag must lie between 0 and 2^62, not {shown(number)}")
+    return number
+
+
+def parse_partition_number(topic: str, key: object) -> int:
+    """Return the partition number that a key stands for; in JSON keys are texts."""
+    number = -1
+    if isinstance(key, str):
+        if key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_PARTITION)):
+            number = int(key)
+    elif isinstance(key, int | np.integer) and not isinstance(key, bool):
+        number = int(key)
+    if not 0 <= number <= MAX_PARTITION:
+        raise InvalidProblemError(f"topic {topic!r}: {shown(key)} is no partition number (0, 1, 2, …)")
+    return number
+
+
+def parse_weight(member: str, weight: object) -> Fraction:
+    """Return a weight as the exact number that its decimals say."""
+    value = Fraction(0)
+    if isinstance(weight, int | Fraction) and not isinstance(weight, bool):
+        value = Fraction(weight)
+    elif isinstance(weight, np.integer):
+        value = Fraction(int(weight))
+    elif isinstance(weight, float | np.floating) and math.isfinite(weight):
+        value = Fraction(Decimal(repr(float(weight))))  # 0.1 is meant as a tenth, not as its nearest double
+    if not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
+        raise InvalidProblemError(
+            f"member {member!r}: weight must be a number > 0, between 1e-9 and 1e9, not {shown(weight)}"
+        )
+    return value
+
+
+def parse_cap(member: str, cap: object) -> int:
+    """Return how many partitions a member may hold; `NO_CAP` for None and for what no array could hold."""
+    if cap is None:
+        return NO_CAP
+    if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 0:
+        raise InvalidProblemError(f"member {member!r}: max_partitions must be a whole number >= 0, not {shown(cap)}")
+    return min(int(cap), NO_CAP)
+
+
+def parse_generation(member: str, generation: object) -> int | None:
+    """Return the generation in which a member got what it owns, or None."""
+    if generation is None:
+        return None
+    if isinstance(generation, bool) or not isinstance(generation, int | np.integer):
+        raise InvalidProblemError(f"member {member!r}: generation must be a whole number, not {shown(generation)}")
+    return int(generation)
+
+
+def parse_entries(entries: Any, width: int, place: str) -> list[tuple[Any, ...]]:
+    """Return a list of (topic, partition) or (topic, partition, member); topic and partition are text or integer."""
+    if isinstance(entries, str | bytes | Mapping) or not isinstance(entries, Iterable):
+        raise InvalidProblemError(f"{place}: must be a list; got {kind(entries)}")
+    parsed = []
+    for entry in entries:
+        long_enough = isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == width
+        if not long_enough or not all(isinstance(value, str | int | np.integer) for value in entry[:2]):
+            raise InvalidProblemError(f"{place}: every entry is {_ENTRY[width]}, not {shown(entry)}")
+        parsed.append(tuple(entry))
+    return parsed
+
+
+def kind(value: object) -> str:
+    """Return what an error says of a value of the wrong type."""
+    return "nothing" if value is None else type(value).__name__
+
+
+def shown(value: object) -> str:
+    """Return a value as an error shows it, shortened where it is long."""
+    if value is None:
+        return "nothing"
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes out
+        return "a number of thousands of digits"
+    return text if len(text) <= 100 else f"{text[:97]}…"
+
+
+def printable(text: str) -> str:
+    """Return a text that fits on one line, its line breaks and control characters escaped."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -1,0 +1,13 @@
+"""What the calls of the pipeline take for granted, in one place; the solver's own defaults are those of the model."""
+
+from evenlag.model.objective import DEFAULT_STICKINESS
+
+STICKINESS: float | str = DEFAULT_STICKINESS
+AUTO_OFFSET_RESET = "latest"
+"""Kafka's own: a group that never committed reads what comes from now on."""
+
+TIME_LIMIT = 60.0
+"""Seconds for a whole call that gives a DataFrame."""
+
+GROUP_TIME_LIMIT = 2.0
+"""Seconds, the most that one group gets."""

@@ -1,0 +1,116 @@
+"""The tables of a call, checked, and which task solves which of their groups."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame, types
+from pyspark.sql import functions as sf
+
+from evenlag.errors import SourceError
+from evenlag.model.rates import horizon_micros
+from evenlag.pipeline.columns import checks
+from evenlag.pipeline.columns.rates import with_predicted_lags
+from evenlag.pipeline.jobs.task_packing import MOST_PACKED, Key, TaskPacking
+from evenlag.pipeline.spark.session import task_slots, use_own_python, wake_workers
+from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+
+GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
+TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
+
+TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The checked tables of a call, and which tasks solve their groups.
+
+    Attributes
+    ----------
+    offsets, members : DataFrame
+        As `checks.check_offsets` and `check_members` give them, or `typed_offsets` and `typed_members`.
+    groups : int
+        Groups, one for each snapshot they are in.
+    packing : TaskPacking
+    slots : int
+        How many tasks the cluster runs at once.
+    snapshot_type : DataType
+        What `snapshot_ts` came as.
+    """
+
+    offsets: DataFrame
+    members: DataFrame | None
+    groups: int
+    packing: TaskPacking
+    slots: int
+    snapshot_type: types.DataType
+
+    def dated(self, df: DataFrame) -> DataFrame:
+        """Give `snapshot_ts` back in the type it came with."""
+        if isinstance(self.snapshot_type, types.StringType):
+            return df
+        return df.withColumn("snapshot_ts", sf.col("snapshot_ts").try_cast(self.snapshot_type))
+
+
+def check_tables(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None,
+    auto_offset_reset: str,
+    tasks: int | None,
+    horizon: float | str = 0,
+    *,
+    copies: bool = False,
+) -> Fleet:
+    """Check both tables, predict lags where a horizon is given, and say which tasks are to solve their groups.
+
+    Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject.
+
+    Raises
+    ------
+    SourceError
+        A table lacks a required column, or the tables write their times in different types.
+    InvalidProblemError
+        The horizon is no time.
+    """
+    ahead = horizon_micros(horizon)
+    checks.require_columns(offsets_df, "offsets")
+    if members_df is not None:
+        checks.require_columns(members_df, "members")
+        _same_times(offsets_df, members_df)
+    context = offsets_df.sparkSession.sparkContext
+    use_own_python(context)
+    wake_workers(offsets_df.sparkSession)
+    with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
+        counting = pool.submit(inheritable_thread_target(offsets_df.sparkSession)(_largest_groups), offsets_df)
+        check_offsets = checks.check_offsets if copies or ahead else checks.typed_offsets
+        check_members = checks.check_members if copies else checks.typed_members
+        offsets = check_offsets(offsets_df, auto_offset_reset)
+        offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
+        members = None if members_df is None else check_members(members_df)
+        groups, largest = counting.result()
+    slots = task_slots(context)  # asked after a first job: a cluster knows its executors only when they have come
+    least, most = (slots * factor for factor in TASKS_PER_SLOT)
+    tasks = tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most)
+    return Fleet(offsets, members, groups, TaskPacking.pack(largest, tasks), slots, _snapshot_type(offsets_df))
+
+
+def _largest_groups(offsets_df: DataFrame) -> tuple[int, list[tuple[Key, int]]]:
+    """Count the groups of an offsets table, and the rows of those with most."""
+    sizes = checks.group_sizes(offsets_df)
+    rows = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
+    groups = len(rows) if len(rows) <= MOST_PACKED else sizes.count()
+    return groups, [((row["snapshot_ts"], row["group"]), row["rows"]) for row in rows[:MOST_PACKED]]
+
+
+def _snapshot_type(df: DataFrame) -> types.DataType:
+    return next(field.dataType for field in df.schema if field.name.lower() == "snapshot_ts")
+
+
+def _same_times(offsets_df: DataFrame, members_df: DataFrame) -> None:
+    """Refuse a time beside a text: they would never meet, and every group would be without members."""
+    kinds = [_snapshot_type(df) for df in (offsets_df, members_df)]
+    if kinds[0] != kinds[1] and any(isinstance(kind, TIMES) for kind in kinds):
+        offsets, members = (kind.simpleString() for kind in kinds)
+        raise SourceError(f"snapshot_ts is {offsets} in the offsets table, {members} in the members table; cast one")

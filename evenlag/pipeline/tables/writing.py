@@ -1,0 +1,80 @@
+"""Snapshot tables to files: CSV, JSON Lines or Parquet, several files whole or none of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from evenlag.errors import SourceError
+from evenlag.pipeline.tables.contract import Column
+from evenlag.pipeline.tables.formats import JSON_SUFFIXES, pyarrow_modules, reason
+
+
+def write_table(path: str | Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:
+    """Write one table; see `write_tables`."""
+    write_tables({Path(path): (rows, columns)})
+
+
+def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Sequence[Column]]]) -> None:
+    """Write tables as `.csv`, `.jsonl` (`.ndjson`, `.json`) or `.parquet`, by their suffix: all of them or none.
+
+    Each is written beside its place and renamed when all are complete. Missing folders are made.
+
+    Parameters
+    ----------
+    tables
+        For each file its rows and columns; values of other columns are left out.
+
+    Raises
+    ------
+    SourceError
+        The suffix is none of these, a value does not fit its column, or the place cannot be written.
+    """
+    aside: dict[Path, Path] = {}
+    path = Path()
+    try:
+        for path, (rows, columns) in tables.items():
+            if path.is_dir():
+                raise SourceError(f"{path}: is a folder; name a file")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside[path] = path.with_name(f".{path.name}.{os.getpid()}.part")
+            _write(path, aside[path], rows, columns)
+        for path, part in aside.items():
+            part.replace(path)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written: {reason(error)}") from error
+    except (ValueError, TypeError, OverflowError) as error:  # pyarrow's errors are of these types too
+        raise SourceError(f"{path}: a value does not fit its column: {reason(error)}") from error
+    finally:
+        for part in aside.values():
+            part.unlink(missing_ok=True)
+
+
+def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:
+    names = [column.name for column in columns]
+    if path.suffix == ".csv":
+        with part.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(names)
+            writer.writerows([_csv_field(row.get(name)) for name in names] for row in rows)
+    elif path.suffix in JSON_SUFFIXES:
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps({n: row.get(n) for n in names}, ensure_ascii=False) + "\n" for row in rows)
+    elif path.suffix == ".parquet":
+        arrow, parquet = pyarrow_modules(path)
+        types = {"string": arrow.string(), "integer": arrow.int64(), "number": arrow.float64()}
+        types |= {"boolean": arrow.bool_(), "strings": arrow.list_(arrow.string())}
+        schema = arrow.schema([(column.name, types[column.kind]) for column in columns])
+        table = arrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=schema)
+        parquet.write_table(table, part)
+    else:
+        raise SourceError(f"{path}: unknown kind of file; name it .csv, .jsonl or .parquet")
+
+
+def _csv_field(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return ";".join(map(str, value)) or ";"  # an empty field would be null: all topics
+    return str(value).lower() if isinstance(value, bool) else value

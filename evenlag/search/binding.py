@@ -1,0 +1,60 @@
+"""What holds the objective up: the rules without which the bound would be lower."""
+
+from __future__ import annotations
+
+from evenlag.model.balance import CountRule
+from evenlag.model.bounds import lower_bound
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Number
+from evenlag.model.relaxations import relaxations
+from evenlag.model.result import Binding, StoppedBy
+from evenlag.search.cache import SolveCache
+from evenlag.search.incumbent import Incumbent, begin
+from evenlag.search.portfolio import BOUND
+from evenlag.search.stage import run_steps
+from evenlag.search.task import Target, Task
+
+SHARE = 0.1  # of the time limit, at most
+SLIGHTLY = 0.03  # of the limit, and seconds, that it may be exceeded by
+
+
+def find_binding(task: Task, best: Incumbent) -> tuple[Binding, ...]:
+    """Name the rules whose removal lowers the bound.
+
+    A plan of the freed problem below our bound shows that it does, a bound of it no lower that it does not; where
+    neither is found in time, or a gap will do, the bounds that need no solver are compared.
+    """
+    if best.bound == 0:
+        return ()
+    plain_bound = lower_bound(task.bounds, task.goal, best.moves_bound)
+    binding: list[Binding] = []
+    freed_of = relaxations(task.rule, task.goal)  # each is made only once there is time for it
+    while True:
+        if task.clock.spent + 2 * best.seconds["bounds"] > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY:
+            best.notes.append("no time was left to find out all that binds")
+            break
+        if (step := next(freed_of, None)) is None:
+            break
+        name, rule, goal = step
+        if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
+            continue  # freed of this rule there is no plan within the budget at all
+        if _binds(task, best, *step, plain_bound):
+            binding.append(name)
+    return tuple(binding)
+
+
+def _binds(task: Task, best: Incumbent, name: Binding, rule: CountRule, goal: Objective, plain_bound: Number) -> bool:
+    """Whether the bound is lower in a problem freed of one rule."""
+    cache = task.cache if rule.problem is task.problem else SolveCache(rule.problem)
+    clock = task.clock.part(SHARE / len(Binding))
+    freed_task = Task(
+        rule, goal, clock, cache, task.steps, Target(cutoff=best.bound), task.seed, task.threads
+    )  # fmt: skip
+    freed = run_steps(freed_task, Incumbent(freed_task), BOUND)
+    freed_bound = freed.bound
+    if freed_bound < best.bound and not task.target.gap and clock.left() > 0:
+        freed = run_steps(freed_task, begin(freed))
+        if clock.deterministic and not freed.settled and freed.stopped_by == StoppedBy.TIME:
+            best.notes.append(f"the wall clock, not the work limit, ended the question whether {name} binds")
+    below = freed.found and freed.value < best.bound
+    return below or (freed.bound < best.bound and freed_bound < plain_bound)

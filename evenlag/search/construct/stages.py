@@ -1,0 +1,73 @@
+"""The stages that give the search something to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evenlag.errors import EvenlagError
+from evenlag.heuristics import HEURISTICS
+from evenlag.search.construct.fresh import fresh_plan
+from evenlag.search.construct.greedy import greedy
+from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.task import Task
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A plan from nothing."""
+
+    name: str = "construct"
+
+    def applies(self, _task: Task, _best: Incumbent) -> bool:
+        """For all."""
+        return True
+
+    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+        """Offer one plan."""
+        yield Candidate(fresh_plan(task.rule))
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """The published heuristics, as they are."""
+
+    name: str = "baselines"
+    largest: Mapping[str, int] = field(default_factory=lambda: {"swap-balance": 2_000})
+
+    def applies(self, _task: Task, _best: Incumbent) -> bool:
+        """For all."""
+        return True
+
+    def run(self, task: Task, best: Incumbent, _share: float) -> Iterator[Finding]:
+        """Offer each that is defined for the problem."""
+        for name in HEURISTICS:
+            if best.found and task.clock.passed():
+                return
+            if len(task.problem.lags) > self.largest.get(name, np.inf):
+                continue
+            try:
+                plan = task.cache.plan(name)
+            except EvenlagError:  # not defined for this problem, so no baseline of it
+                continue
+            yield Candidate(plan, name, fallback=True)
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Plans that keep every rule, where no baseline does."""
+
+    name: str = "greedy"
+
+    def applies(self, _task: Task, best: Incumbent) -> bool:
+        """Where no baseline keeps the rule."""
+        return not best.found
+
+    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+        """Offer the plan with the fewest moves, and a fresh one where the budget of moves allows it."""
+        if task.has_owners:
+            yield Candidate(task.fewest_moves_plan)
+        if task.goal.max_moves is None or not task.has_owners:
+            yield Candidate(greedy(task.rule))

@@ -1,0 +1,42 @@
+"""Sets of partitions as bits of 64-bit words, many sets side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Whole = NDArray[np.int64]
+Bits = NDArray[np.uint64]  # (W, N): N sets of partitions, W words of 64 each
+
+WORD = 64
+
+
+def bits_of(rows: Whole, words: int) -> Bits:
+    """Write sets, given as rows of numbers (N, K), as bits (words, N)."""
+    numbers = np.arange(WORD * words)
+    table = np.where(
+        numbers // WORD == np.arange(words)[:, None], np.uint64(1) << (numbers % WORD).astype(np.uint64), np.uint64(0)
+    )
+    bits = np.zeros((words, len(rows)), dtype=np.uint64)
+    for column in rows.T:
+        bits |= table[:, column]
+    return bits
+
+
+def sizes_of(bits: Bits) -> Whole:
+    """Return how many partitions each set holds, shape (N,)."""
+    sizes: Whole = np.bitwise_count(bits).sum(axis=0, dtype=np.int64)
+    return sizes
+
+
+def holds(bits: Bits, item: int) -> NDArray[np.bool_]:
+    """Say which sets hold this one, shape (N,)."""
+    held: NDArray[np.bool_] = (bits[item // WORD] >> np.uint64(item % WORD) & np.uint64(1)) != 0
+    return held
+
+
+def unpacked(words: Bits, count: int) -> NDArray[np.bool_]:
+    """Say of each of `count` numbers whether one set, its words in order, holds it, shape (count,)."""
+    numbers = np.arange(count, dtype=np.uint64)
+    held: NDArray[np.bool_] = (words[numbers // np.uint64(WORD)] >> numbers % np.uint64(WORD) & np.uint64(1)) != 0
+    return held

@@ -1,0 +1,214 @@
+"""Puts together what members may do: dynamic programming over sets of members, with dominance.
+
+Members are joined two by two, those with the fewest partial plans first. Of the partial plans of a set of members that
+leave the same open to the others, with as many moves, only those are kept that no other dominates in both the smallest
+and the largest load. The last two sets meet in the middle (Horowitz and Sahni 1974): what is open in one must be what
+is open in the other, so equal bits are looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.heuristics.arrays import undominated
+from evenlag.search.exact.bits import Bits, Whole, bits_of, sizes_of, unpacked
+from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
+from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.target_options import NOTHING, TargetOptions
+
+MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
+AT_ONCE = 1 << 18  # pairs compared in one step of the clock
+
+Found = tuple[int, NDArray[np.int32]]  # an objective, and the member of every partition that can be assigned
+
+
+class JoinDP:
+    """The search for the best plan within one target.
+
+    Parameters
+    ----------
+    options : TargetOptions
+    stop : callable
+        Asked before each step.
+    size : float
+        How many partial plans there may be, as a share of the most there may ever be.
+    """
+
+    def __init__(self, options: TargetOptions, stop: Callable[[], bool], size: float) -> None:
+        self.options, self.members, self.target = options, options.members, options.target
+        self.stop, self.size = stop, size
+        self.orphans = bits_of(self.members[0].orphans[None, :], self.members[0].words)[:, 0]
+
+    def best(self) -> Found | None:
+        """Return objective and members of the best plan asked for, or None if there is none.
+
+        Raises
+        ------
+        TooManyError
+            There is too much to list, or `stop` ended it.
+        """
+        if not self.options.narrow():
+            return None
+        parts = []
+        for i in range(len(self.members)):
+            part = self._alone(i)
+            if part is not None:
+                if not len(part):
+                    return None
+                parts.append(part)
+        last = 2 if self.options.unlisted is None else 1
+        while len(parts) > last:
+            parts.sort(key=len)
+            both = self._join(parts[0], parts[1])
+            if not len(both):
+                return None
+            parts = [both, *parts[2:]]
+        return self._matched(*parts) if last == 2 else self._completed(parts[0])
+
+    # ---- states ------------------------------------------------------------------------------------------------
+
+    def _alone(self, i: int) -> PartialPlans | None:
+        """Return all that one member may do, or None for the one that goes unlisted."""
+        listed = self.options.exchanges(i)
+        if listed is None:
+            return None
+        bits, reduced, gives = listed
+        inside = self.members[i].inside
+        loads = reduced + self.options.beyond(bits ^ inside[:, None])
+        low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
+        return self._pruned(PartialPlans([i], inside, bits, gives, low, high, reduced))
+
+    def _pruned(self, plans: PartialPlans) -> PartialPlans:
+        """Drop what leads to nothing, and what another that leaves the same open dominates."""
+        plans = plans.take(self._promising(plans))
+        return plans.take(undominated(plans.low, plans.high, plans.gives, *plans.open))
+
+    def _promising(self, plans: PartialPlans) -> NDArray[np.bool_]:
+        """Say which could lead to a plan, by counts, moves and what load is left for the others."""
+        rest = [i for i in range(len(self.members)) if i not in plans.members]
+        left, got = sizes_of(plans.open & plans.inside[:, None]), sizes_of(plans.open & ~plans.inside[:, None])
+        low, high = self._with_rest(plans.low, plans.high, self.target.reduced_total - plans.load, len(rest))
+        moves = self._least_moves(plans, rest, left, got)
+        fits = np.ones(len(plans), dtype=bool)
+        if rest:
+            count = sum(len(self.members[i].held) for i in rest) + left - got + self.target.orphans
+            fits = count >= sum(self.members[i].lo for i in rest)
+            fits &= count <= sum(self.members[i].hi for i in rest)
+        within = self.target.cost(low, high, moves) <= self.target.objective
+        kept: NDArray[np.bool_] = fits & (moves <= self.target.most_moves) & within
+        return kept
+
+    def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
+        """How many moves a plan has at least that goes on from here: by what others give, and by what they take."""
+        moves = plans.gives.copy()
+        for i in rest:
+            called_for = sizes_of(plans.open & self.members[i].inside[:, None])
+            moves += np.maximum(self.options.gives[i], called_for)
+        orphans = self.target.orphans - sizes_of(plans.open & self.orphans[:, None])
+        takes = np.maximum(sum(self.options.takes[i] for i in rest), left + orphans)
+        least: Whole = np.maximum(moves, plans.gives - left + got + takes - self.target.orphans)
+        return least
+
+    @staticmethod
+    def _with_rest(low: Whole, high: Whole, load: Whole, rest: int) -> tuple[Whole, Whole]:
+        """Return smallest and largest load where `rest` more members share this load: one gets at most the mean."""
+        if not rest:
+            return low, high
+        return np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
+
+    # ---- joining -----------------------------------------------------------------------------------------------
+
+    def _join(self, one: PartialPlans, two: PartialPlans) -> PartialPlans:
+        """Return all partial plans of two sets of members together."""
+        if len(one) < len(two):
+            one, two = two, one
+        most = self.size * MOST_STATES
+        found, states = [(NOTHING, NOTHING)], 0
+        for mine, bits, theirs, moves in self._batches(one, two):
+            if self.stop():
+                raise TooManyError
+            i, j = compatible(bits, one.inside, two.open[:, theirs], two.inside)
+            i, j = self._within(one, mine[i], two, theirs[j], moves)
+            found.append((i, j))
+            states += len(i)
+            if states > most:
+                origin = self._together(one, two, found).origin
+                assert origin is not None
+                found, states = [(origin.i, origin.j)], len(origin.i)
+                if states > most / 2:
+                    raise TooManyError
+        return self._together(one, two, found)
+
+    def _batches(self, one: PartialPlans, two: PartialPlans) -> Iterator[tuple[Whole, Bits, Whole, int]]:
+        """Yield which of both to compare, what the first leave open, and the moves that a pair makes or calls for.
+
+        What is taken from the other set of members is counted there.
+        """
+        elsewhere = ~(one.inside | two.inside | self.orphans)
+        of_one, of_two = one.by_moves(elsewhere), two.by_moves(elsewhere)
+        for moves, all_mine in of_one:
+            for more, all_theirs in of_two:
+                if moves + more > self.target.most_moves:
+                    break
+                mine = self._affordable(one, all_mine, moves + more)
+                theirs = self._affordable(two, all_theirs, moves + more)
+                bits = one.open[:, mine]
+                step = max(AT_ONCE // max(len(mine), 1), 1)
+                for a in range(0, len(theirs), step):
+                    yield mine, bits, theirs[a : a + step], moves + more
+
+    def _affordable(self, plans: PartialPlans, rows: Whole, moves: int) -> Whole:
+        """Return those of these rows that are even enough for so many moves."""
+        return rows[self.target.cost(plans.low[rows], plans.high[rows], moves) <= self.target.objective]
+
+    def _within(
+        self, one: PartialPlans, i: Whole, two: PartialPlans, j: Whole, moves: int
+    ) -> tuple[Whole, Whole]:  # fmt: skip
+        """Return those of the pairs that may still meet the target with so many moves."""
+        rest = len(self.members) - len(one.members) - len(two.members)
+        low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
+        low, high = self._with_rest(low, high, self.target.reduced_total - one.load[i] - two.load[j], rest)
+        kept = self.target.cost(low, high, moves) <= self.target.objective
+        return i[kept], j[kept]
+
+    def _together(self, one: PartialPlans, two: PartialPlans, pairs: list[tuple[Whole, Whole]]) -> PartialPlans:
+        """Return the partial plans worth keeping of such pairs."""
+        i, j = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+        return self._pruned(joined(one, i, two, j))
+
+    # ---- plans -------------------------------------------------------------------------------------------------
+
+    def _matched(self, one: PartialPlans, two: PartialPlans) -> Found | None:
+        """Return the best plan of two sets that make up the whole: both leave the same open, but for orphans."""
+        i, j = equal_pairs(one.open, two.open ^ self.orphans[:, None])
+        low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
+        moves = one.gives[i] + two.gives[j]
+        too_much = self.target.objective + 1
+        cost = np.where(moves <= self.target.most_moves, self.target.cost(low, high, moves), too_much)
+        return self._best_of(cost, [(one, i), (two, j)])
+
+    def _completed(self, plans: PartialPlans) -> Found | None:
+        """Return the best plan in which the member that is not listed does what is left to it."""
+        assert self.options.unlisted is not None
+        inside = self.members[self.options.unlisted].inside[:, None]
+        left = self.target.reduced_total - plans.load
+        left = left + self.options.beyond(plans.open ^ inside ^ self.orphans[:, None])
+        moves = plans.gives + sizes_of(plans.open & inside)
+        cost = self.target.cost(np.minimum(plans.low, left), np.maximum(plans.high, left), moves)
+        return self._best_of(cost, [(plans, np.arange(len(plans)))])
+
+    def _best_of(self, cost: Whole, parts: list[tuple[PartialPlans, Whole]]) -> Found | None:
+        """Return the cheapest plan, each made of one row of every part."""
+        if not len(cost) or cost.min() > self.target.objective:
+            return None
+        best = int(cost.argmin())
+        rest = 0 if self.options.unlisted is None else self.options.unlisted
+        chosen = np.full(len(self.members[0].lags), self.members[rest].member, dtype=np.int32)
+        for plans, rows in parts:
+            for i, exchange in plans.exchanges(int(rows[best])):
+                held = exchange ^ self.members[i].inside
+                chosen[unpacked(held, len(chosen))] = self.members[i].member
+        return int(cost[best]), chosen

@@ -1,0 +1,36 @@
+"""The best spread that there is whatever is moved, found first where moves count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evenlag.model.objective import Objective
+from evenlag.search.exact import set_partitioning
+from evenlag.search.exact.bounding import bound_with_moves
+from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, begin
+from evenlag.search.stage import run_steps
+from evenlag.search.task import Task
+
+
+@dataclass(frozen=True)
+class LoadsAlone:
+    """The best spread that there is whatever is moved: less is not to be had by any moves."""
+
+    name: str = "loads alone"
+
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """Where moves count, and the group is small enough to prove the best spread without them."""
+        return task.moves_count and task.spread_counts and set_partitioning.applies(task.rule)
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Run the whole portfolio with moves free; what it proves bounds plans with moves too."""
+        side = Task(
+            task.rule, Objective(task.goal.kind), task.clock.part(share), task.cache, task.steps,
+            seed=task.seed, threads=task.threads, tie_break=False,
+        )  # fmt: skip
+        freed = run_steps(side, begin(Incumbent(side)))
+        yield Candidate(freed.plan, freed.method)
+        if freed.bound > best.base_bound:
+            yield Bound(base=freed.bound)
+            yield bound_with_moves(task, best, 0.1)

@@ -1,0 +1,173 @@
+"""What one member may give and take: all exchanges of one shape that leave it a load in a given range.
+
+An exchange is a set of partitions: those of its own that the member gives, and those of nobody and of others that it
+takes. They are found by meet in the middle (Horowitz and Sahni 1974): sums of what is given and of what nobody owns are
+looked up in the sorted sums of what others own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.problem import NOBODY
+from evenlag.search.exact.bits import WORD, Bits, Whole, bits_of
+from evenlag.search.exact.patterns import runs, subsets
+from evenlag.search.exact.proof import TooManyError
+
+Shape = tuple[int, int, int]  # how many own partitions to give, of nobody's to take, of others' to take
+
+HELD = 0  # the place in a shape of what is given; of it the first ones leave
+
+# What may be listed at size 1, so that one member takes some tenths of a second.
+MOST_SUBSETS = 700_000  # of one pool and number
+MOST_LOOKED_UP = 2_000_000  # combinations of one shape
+MOST_HITS = 1_000_000  # exchanges of one shape, before those that can do without are left out
+AT_ONCE = 1 << 18  # combinations looked up in one step of the clock
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """Subsets of one pool and number, by rising sum.
+
+    Attributes
+    ----------
+    bits : uint64 array (W, N)
+        Their partitions.
+    alike : uint64 array (W, N)
+        Partitions that are not worth giving or taking in exchange for one of them.
+    sums : int64 array (N,)
+        Of reduced lags.
+    """
+
+    bits: Bits
+    alike: Bits
+    sums: Whole
+
+
+class MemberOptions:
+    """One member: the subsets that it may give and take, and their sums.
+
+    Parameters
+    ----------
+    rule : CountRule
+    member : int
+    reduced : int64 array
+        Reduced lags (model/reduced_lags.py) of the partitions that can be assigned. They sum up to no less than the
+        smallest load for each member and leave little to share out beside that.
+    price : int
+        Of a move, in messages.
+    size : float
+        How much may be listed, as a share of the most there may ever be.
+    """
+
+    def __init__(self, rule: CountRule, member: int, reduced: Whole, price: int, size: float) -> None:
+        problem = rule.problem
+        items = np.flatnonzero(problem.assignable)
+        owner, lags = problem.owner[items], problem.lags[items]
+        self.member, self.size = member, size
+        self.lags, self.beyond = reduced, lags - reduced
+        different, numbers = np.unique(lags, return_inverse=True)
+        self.twins = len(different) < len(items)
+        self.kinds: Whole = (owner.astype(np.int64) + 1) * len(items) + numbers
+        near = 2 * np.abs(lags[:, None] - lags[None, :]) <= price
+        self.any_alike = bool(near.sum() > len(items))
+        self.held, self.orphans = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
+        self.foreign = np.flatnonzero((owner != member) & (owner != NOBODY))
+        self.lo, self.hi = int(rule.total_boxes.lo[member]), int(rule.total_boxes.hi[member])
+        self.load = int(self.lags[self.held].sum())
+        self.words = -(-len(items) // WORD)
+        self.alike = np.array([bits_of(np.flatnonzero(row)[None, :], self.words)[:, 0] for row in near])
+        self.inside = bits_of(self.held[None, :], self.words)[:, 0]
+        self.none: Bits = np.zeros((self.words, 0), dtype=np.uint64)
+        self._known: dict[tuple[int, int], Subsets] = {}
+
+    def shapes(self, gives: int, takes: int, most: int) -> Iterator[Shape]:
+        """Return what counts allow, of at least so many to give, and so many to take, and at most so many moves."""
+        for give in range(gives, min(len(self.held), most) + 1):
+            kept = len(self.held) - give
+            for take in range(max(self.lo - kept, takes), self.hi - kept + 1):
+                for orphans in range(min(take, len(self.orphans)) + 1):
+                    others = take - orphans
+                    if others <= len(self.foreign) and give + others <= most:
+                        yield give, orphans, others
+
+    def exchanges(self, shape: Shape, low: int, high: int, stop: Callable[[], bool]) -> tuple[Bits, Whole]:
+        """Return all exchanges of this shape after which reduced lags sum up to [low, high], and these sums.
+
+        Whoever gives a partition need not take one of about the same lag: it may keep its own and leave the other to
+        whoever took that, which saves a move and changes two loads by the difference.
+
+        Raises
+        ------
+        TooManyError
+            There is too much to list, or `stop` ended it.
+        """
+        given, found, taken = (self._subsets(pool, size, stop) for pool, size in enumerate(shape))
+        if len(given.sums) * len(found.sums) > self.size * MOST_LOOKED_UP:
+            raise TooManyError
+        base = (self.load - given.sums[:, None] + found.sums[None, :]).ravel()
+        left, right = self._looked_up(base, taken.sums, low, high, stop)
+        give, orphans = np.divmod(left, len(found.sums))
+        if self.any_alike:
+            alike = given.alike[:, give] & (found.bits[:, orphans] | taken.bits[:, right])
+            kept = ~alike.any(axis=0)
+            left, right, give, orphans = left[kept], right[kept], give[kept], orphans[kept]
+        return given.bits[:, give] | found.bits[:, orphans] | taken.bits[:, right], base[left] + taken.sums[right]
+
+    def _looked_up(
+        self, base: Whole, ascending: Whole, low: int, high: int, stop: Callable[[], bool]
+    ) -> tuple[Whole, Whole]:
+        """Return all pairs of an entry of each whose sum is in [low, high]."""
+        begin, hits = np.empty((2, len(base)), dtype=np.int64)
+        for a in range(0, len(base), AT_ONCE):
+            if stop():
+                raise TooManyError
+            here = slice(a, a + AT_ONCE)
+            begin[here] = np.searchsorted(ascending, low - base[here], side="left")
+            hits[here] = np.searchsorted(ascending, high - base[here], side="right") - begin[here]
+        if hits.sum() > self.size * MOST_HITS:
+            raise TooManyError
+        return runs(hits, begin)
+
+    def _subsets(self, pool: int, size: int, stop: Callable[[], bool]) -> Subsets:
+        """Return the subsets of one number; of those that are alike only one.
+
+        Partitions of one owner with one lag may change places: the first ones leave, and each member takes
+        consecutive ones.
+        """
+        if (pool, size) not in self._known:
+            of = (self.held, self.orphans, self.foreign)[pool]
+            if comb(len(of), size) > self.size * MOST_SUBSETS or stop():
+                raise TooManyError
+            chosen = subsets(len(of), size)
+            if self.twins:
+                of = of[np.argsort(self.kinds[of], kind="stable")]
+                chosen = chosen[_canonical(self.kinds[of], chosen, from_first=pool == HELD)]
+            rows = of[chosen]
+            sums = self.lags[rows].sum(axis=1).astype(np.int64)
+            order = np.argsort(sums, kind="stable")
+            rows = rows[order]
+            alike = np.bitwise_or.reduce(self.alike[rows], axis=1).T
+            self._known[pool, size] = Subsets(bits_of(rows, self.words), alike, sums[order])
+        return self._known[pool, size]
+
+
+def _canonical(alike: Whole, chosen: Whole, *, from_first: bool) -> NDArray[np.bool_]:
+    """Say which rows hold consecutive ones of each kind, starting with its first where that is asked for."""
+    first = np.concatenate([[True], np.diff(alike) != 0])[: len(alike)]
+    begun = first[chosen]  # whether its like does not come just before it
+    begun[:, :1] = True
+    begun[:, 1:] |= np.diff(chosen, axis=1) > 1
+    if from_first:
+        return np.asarray((~begun | first[chosen]).all(axis=1))
+    kept = np.ones(len(chosen), dtype=bool)
+    for a, b in combinations(range(chosen.shape[1]), 2):
+        kept &= ~(begun[:, b] & (alike[chosen[:, a]] == alike[chosen[:, b]]))
+    return kept

@@ -1,0 +1,68 @@
+"""The mixed-integer program (docs/formulation.md) as a stage: by one of the backends, in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from evenlag.model.backends import BACKENDS, LARGEST, Limits
+from evenlag.model.backends.runner import run as run_backend
+from evenlag.model.check import violation
+from evenlag.model.formulation import boolean_count, formulate
+from evenlag.model.plan import Plan
+from evenlag.model.problem import Index
+from evenlag.search.improve.local_search import local_search
+from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note
+from evenlag.search.task import Task
+
+
+@dataclass(frozen=True)
+class Mip:
+    """The mixed-integer program, by one of the backends in a process of its own."""
+
+    backend: str
+    said: bool = True
+    least_seconds: float = 0.02
+
+    @property
+    def name(self) -> str:
+        """The backend's."""
+        return self.backend
+
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """Where the program is not too large, or that is to be said."""
+        return self.said or boolean_count(task.problem) <= LARGEST[self.backend]
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Offer the backend's plan, and what local search makes of it; take its bound."""
+        booleans = boolean_count(task.problem)
+        if booleans > LARGEST[self.backend]:
+            yield Note(f"{self.backend}: not tried, its model would have {booleans:,} booleans")
+            return
+        clock = task.clock
+        if clock.worth() < self.least_seconds:
+            return
+        mip = formulate(task.problem, task.rule, task.goal)
+        hint = mip.encode(best.plan.member_of)
+        limits = Limits(share * clock.left(), clock.work(share), task.threads, task.seed)
+        outcome = run_backend(BACKENDS[self.backend], mip, hint, limits)
+        if outcome.failure is not None:
+            yield Note(f"{self.backend}: {outcome.failure}")
+        if outcome.stopped == "time" and clock.deterministic:
+            yield Note(f"{self.backend}: ended by the wall clock, not by its work limit", clocked=True)
+        if outcome.values is not None:
+            yield from self._solution(mip.decode(outcome.values), task, best)
+        if outcome.bound is not None:
+            yield Bound(mip.in_messages(outcome.bound))
+
+    def _solution(self, member_of: Index | None, task: Task, best: Incumbent) -> Iterator[Finding]:
+        if member_of is None:
+            yield Note(f"{self.backend}: discarded a solution that gives a partition to nobody or to two")
+            return
+        plan = Plan(task.problem, member_of)
+        broken = violation(plan, task.rule, task.goal)
+        if broken is not None:
+            yield Note(f"{self.backend}: discarded a solution that breaks a rule: {broken}")
+        elif task.goal.value(plan) < best.value:
+            yield Candidate(plan)
+            yield Candidate(local_search(plan, task.rule, task.goal, task.clock.stop()))

@@ -1,0 +1,114 @@
+"""Partial plans: what some of the members do together, and what they leave open to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.search.exact.bits import Bits, Whole, sizes_of
+from evenlag.search.exact.patterns import runs
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which partial plans of two smaller sets of members each one was joined of: `i` of `one` with `j` of `two`."""
+
+    one: PartialPlans
+    i: Whole
+    two: PartialPlans
+    j: Whole
+
+
+@dataclass
+class PartialPlans:
+    """What some members do together; N ways, the states of the dynamic programming.
+
+    Attributes
+    ----------
+    members : list of int
+        Places in the list of members.
+    inside : uint64 array (W,)
+        The partitions that these members hold today.
+    open : uint64 array (W, N)
+        What they give and none of them takes, and what they take and none of them gives.
+    gives : int64 array (N,)
+        How many partitions leave their owner.
+    low, high : int64 arrays (N,)
+        The smallest load, or `min_load_ub` if that is less; the largest, or `max_load_lb` if that is more.
+    load : int64 array (N,)
+        The sum of reduced lags.
+    origin : Origin or None
+        None for a single member.
+    """
+
+    members: list[int]
+    inside: Bits
+    open: Bits
+    gives: Whole
+    low: Whole
+    high: Whole
+    load: Whole
+    origin: Origin | None = None
+
+    def __len__(self) -> int:
+        return len(self.gives)
+
+    def take(self, kept: NDArray[np.generic]) -> PartialPlans:
+        """Return only these, in this order."""
+        of = self.origin
+        origin = None if of is None else Origin(of.one, of.i[kept], of.two, of.j[kept])
+        gives, low, high, load = (column[kept] for column in (self.gives, self.low, self.high, self.load))
+        return PartialPlans(self.members, self.inside, self.open[:, kept], gives, low, high, load, origin)
+
+    def by_moves(self, elsewhere: Bits) -> list[tuple[int, Whole]]:
+        """Return which have how many moves, made or called for of partitions held `elsewhere`, fewest first."""
+        moves = self.gives + sizes_of(self.open & elsewhere[:, None])
+        order = np.argsort(moves, kind="stable")
+        numbers, starts = np.unique(moves[order], return_index=True)
+        return list(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else []
+
+    def exchanges(self, row: int) -> Iterator[tuple[int, Bits]]:
+        """Return what each member does in one of them."""
+        if self.origin is None:
+            yield self.members[0], self.open[:, row]
+        else:
+            yield from self.origin.one.exchanges(int(self.origin.i[row]))
+            yield from self.origin.two.exchanges(int(self.origin.j[row]))
+
+
+def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialPlans:
+    """Return the partial plans that such pairs make."""
+    low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
+    opened, gives, load = one.open[:, i] ^ two.open[:, j], one.gives[i] + two.gives[j], one.load[i] + two.load[j]
+    members, inside = one.members + two.members, one.inside | two.inside
+    return PartialPlans(members, inside, opened, gives, low, high, load, Origin(one, i, two, j))
+
+
+def compatible(mine: Bits, inside: Bits, theirs: Bits, their_inside: Bits) -> tuple[Whole, Whole]:
+    """Return the pairs in which each takes from the other only what that gives, and not both the same."""
+    wrong = np.zeros((theirs.shape[1], mine.shape[1]), dtype=bool)
+    for w in range(len(mine)):
+        a, b = mine[w][None, :], theirs[w][:, None]
+        clash = (b & inside[w]) & ~a
+        clash |= (a & their_inside[w]) & ~b
+        clash |= (a & ~(inside[w] | their_inside[w])) & b
+        wrong |= clash != 0
+    j, i = np.nonzero(~wrong)
+    return i, j
+
+
+def equal_pairs(mine: Bits, theirs: Bits) -> tuple[Whole, Whole]:
+    """Return all pairs of equal columns."""
+    both = np.concatenate([mine, theirs], axis=1)
+    order = np.lexsort(both)
+    same = (both[:, order[1:]] == both[:, order[:-1]]).all(axis=0)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.concatenate([[0], np.cumsum(~same)])
+    my_number, their_number = np.split(number, [mine.shape[1]])
+    order = np.argsort(their_number, kind="stable")
+    begin, end = (np.searchsorted(their_number[order], my_number, side=side) for side in ("left", "right"))
+    i, at = runs(end - begin, begin)
+    return i, order[at]

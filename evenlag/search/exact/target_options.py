@@ -1,0 +1,139 @@
+"""What every member may do in a plan that meets a target, narrowed by what all others must do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from evenlag.search.exact.bits import Bits, Whole, holds
+from evenlag.search.exact.member_options import MemberOptions, Shape
+from evenlag.search.exact.plan_target import PlanTarget
+from evenlag.search.exact.proof import TooManyError
+
+NOTHING = np.zeros(0, dtype=np.int64)
+MOST_LISTED = 500_000  # exchanges of one member at size 1: as many as joining can take in
+
+
+class TargetOptions:
+    """The exchanges of each member that a plan within the target could use.
+
+    What a member must give and take at least follows from the exchanges that it has. Every such need is a move that all
+    plans make, which narrows the loads that the others may have: constraint propagation to a fixed point.
+
+    Parameters
+    ----------
+    members : list of MemberOptions
+    target : PlanTarget
+    stop : callable
+        Asked before each step.
+    size : float
+        How much may be listed, as a share of the most there may ever be.
+
+    Attributes
+    ----------
+    gives, takes : list of int
+        What each member must give, and take, at least, as far as is known.
+    unlisted : int or None
+        The one member, by its place in the list, that goes without a list: it does what the others leave to it.
+    """
+
+    def __init__(self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], size: float) -> None:
+        self.members, self.target, self.stop, self.size = members, target, stop, size
+        self.gives = [max(0, len(me.held) - me.hi) for me in members]
+        self.takes = [max(0, me.lo - len(me.held)) for me in members]
+        self.unlisted: int | None = None
+        self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
+
+    def narrow(self) -> bool:
+        """Raise what each member must give and take, until no more follows; False if that is too much.
+
+        Raises
+        ------
+        TooManyError
+            There is too much to list for more than one member, or `stop` ended it.
+        """
+        changed = True
+        while changed:
+            changed = False
+            for i in range(len(self.members)):
+                if i == self.unlisted:
+                    continue
+                try:
+                    for least, of in ((self.gives, _given), (self.takes, _taken)):
+                        need = self._need(i, of)
+                        if need is None:
+                            return False
+                        changed |= need > least[i]
+                        least[i] = need
+                except TooManyError:
+                    self._leave_out(i)
+        return True
+
+    def exchanges(self, i: int) -> tuple[Bits, Whole, Whole] | None:
+        """Return all that one member may do, the sums of reduced lags and how many it gives; None if it is unlisted."""
+        if i == self.unlisted:
+            return None
+        try:
+            found = [(shape[0], *self._block(i, shape)) for shape in self._shapes(i)]
+            if sum(len(loads) for _, _, loads in found) > self.size * MOST_LISTED:
+                raise TooManyError
+        except TooManyError:
+            self._leave_out(i)
+            return None
+        bits = np.concatenate([self.members[i].none, *(bits for _, bits, _ in found)], axis=1)
+        loads = np.concatenate([NOTHING, *(loads for _, _, loads in found)])
+        gives = np.concatenate([NOTHING, *(np.full(len(loads), give) for give, _, loads in found)])
+        return bits, loads, gives
+
+    def beyond(self, held: Bits) -> Whole:
+        """Return what the loads of sets of partitions are more than the sums of their reduced lags."""
+        cost = np.zeros(held.shape[1], dtype=np.int64)
+        beyond = self.members[0].beyond
+        for item in np.flatnonzero(beyond).tolist():
+            cost += beyond[item] * holds(held, item).astype(np.int64)
+        return cost
+
+    def _need(self, i: int, of: Callable[[Shape], int]) -> int | None:
+        """Return the least that the member gives, or takes, in any exchange."""
+        shapes = sorted(self._shapes(i), key=of)
+        return next((of(shape) for shape in shapes if len(self._block(i, shape)[1])), None)
+
+    def _shapes(self, i: int) -> list[Shape]:
+        most = self.target.most_moves
+        every = self.members[i].shapes(self.gives[i], self.takes[i], most)
+        return [shape for shape in every if self._least_moves(i, shape) <= most]
+
+    def _least_moves(self, i: int, shape: Shape) -> int:
+        """How many moves a plan has at least in which this member does that."""
+        give, orphans, others = shape
+        gives, takes = sum(self.gives) - self.gives[i], sum(self.takes) - self.takes[i]
+        return max(give + max(others, gives), orphans + others + takes - self.target.orphans)
+
+    def _block(self, i: int, shape: Shape) -> tuple[Bits, Whole]:
+        """Return the exchanges of a shape whose load suits the moves that they imply, listed the first time."""
+        moves = self._least_moves(i, shape)
+        low, most = self.target.reduced_loads(moves)
+        if low > most:
+            return self.members[i].none, NOTHING
+        if (i, shape) not in self._blocks:
+            self._blocks[i, shape] = self.members[i].exchanges(shape, low, most, self.stop)
+        bits, reduced = self._blocks[i, shape]
+        loads = reduced + self.beyond(bits ^ self.members[i].inside[:, None])
+        kept = (reduced >= low) & (reduced <= most) & (loads <= self.target.loads(moves)[1])
+        if not kept.all():
+            self._blocks[i, shape] = bits[:, kept], reduced[kept]
+        return self._blocks[i, shape]
+
+    def _leave_out(self, i: int) -> None:
+        if self.unlisted is not None or self.stop():
+            raise TooManyError
+        self.unlisted = i
+
+
+def _given(shape: Shape) -> int:
+    return shape[0]
+
+
+def _taken(shape: Shape) -> int:
+    return shape[1] + shape[2]

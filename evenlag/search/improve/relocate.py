@@ -1,0 +1,250 @@
+"""Relocation: from a plan with few moves to an even one, always by the exchange that equalizes most for its moves.
+
+The member farthest outside the window swaps one partition with one of another member (or shifts one to it, or takes
+one over, where counts allow); a move home costs less than nothing. What falls is Σ of squared distances to the window,
+so that exchanges are liked best that bring two members nearer at once. Every plan on the way that is better than
+all before it, at the moves it took, is a point of the frontier of spread against moves.
+
+A greedy descent by gain for cost, as for a knapsack; one exchange leads to the next, since whoever is the worst
+afterwards goes on, so that several make a chain (Glover 1996, ejection chains). To take other ways, gains are misjudged
+at random: the noising method of Charon and Hudry 1993.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.plan import Number, Plan
+from evenlag.model.problem import NOBODY, Index
+from evenlag.search.clock import in_steps_of
+from evenlag.search.improve.state import Column, SearchState
+
+STEPS_OF_AN_EXCHANGE = 3  # what one exchange takes, in steps of pairs
+
+
+@dataclass(frozen=True)
+class RelocationSettings:
+    """What relocation can be tuned by.
+
+    Attributes
+    ----------
+    most_exchanges : int
+        Exchanges that are looked at in one step.
+    partners : int
+        Members that the worst may exchange with: half of them those farthest on the other side.
+    most_plans : int
+        Plans that are kept on the way.
+    large : int
+        Partitions from which on not every better plan is kept on the way.
+    large_fall : float
+        By what share the spread must fall then for the next plan to be kept.
+    """
+
+    most_exchanges: int = 120_000
+    partners: int = 48
+    most_plans: int = 4_000
+    large: int = 20_000
+    large_fall: float = 0.02
+
+
+def relocate(
+    plan: Plan,
+    rule: CountRule,
+    window: tuple[Number, Number],
+    stop: Callable[[], bool],
+    seed: int = 0,
+    *,
+    most_moves: int | None = None,
+    greed: float = 1.0,
+    noise: float = 0.0,
+    settings: RelocationSettings | None = None,
+) -> list[Plan]:
+    """Return plans of falling spread and (mostly) rising moves, `plan` the first.
+
+    Parameters
+    ----------
+    plan : Plan
+        Must keep the rule; the fewer moves it has, the better.
+    rule : CountRule
+    window : (low, high)
+        Loads per weight, in messages, beyond which no plan can be bettered.
+    stop : callable
+        Asked before each step.
+    seed : int
+    most_moves : int, optional
+        Go no further than this.
+    greed : float
+        1: as much as possible for each move; 0: as much as possible, whatever it costs.
+    noise : float
+        How far, as a share, what an exchange is worth is misjudged at random.
+    settings : RelocationSettings, optional
+
+    Returns
+    -------
+    list of Plan
+        Each keeps the rule.
+    """
+    settings = settings or RelocationSettings()
+    state = SearchState(plan, rule, window, seed)
+    search = _Relocation(state, plan.moves, greed, noise, settings)
+    found = [plan]
+    least = plan.spread
+    least_fall = 0 if len(plan.problem.lags) < settings.large else settings.large_fall
+    stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
+    while not stop() and len(found) < settings.most_plans and search.step(most_moves):
+        spread = search.spread()
+        if spread < least and float(least - spread) >= least_fall * float(least):
+            found.append(Plan(plan.problem, state.member_of.copy()))
+            least = spread
+    if search.spread() < least:
+        found.append(Plan(plan.problem, state.member_of.copy()))
+    return found
+
+
+def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
+    """Carry out such exchanges on a state whatever they move, until none helps or `stop`, asked before each."""
+    search = _Relocation(state, 0, greed=0.0, noise=0.0, settings=RelocationSettings())
+    stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
+    while not stop() and search.step(None):
+        pass
+
+
+class _Relocation:
+    """The descent on one state; `moves` are those of the state so far."""
+
+    def __init__(
+        self, state: SearchState, moves: int, greed: float, noise: float, settings: RelocationSettings
+    ) -> None:  # fmt: skip
+        self.state, self.problem, self.moves = state, state.problem, moves
+        self.greed, self.noise, self.settings = greed, noise, settings
+        self.owner: Index = state.problem.owner
+        self.stuck = np.zeros(len(state.active), dtype=bool)
+
+    def spread(self) -> Number:
+        """Return the spread of the state in messages."""
+        scaled = self.state.scaled[self.state.active]
+        return int(scaled.max() - scaled.min()) * self.problem.load_unit
+
+    def step(self, most_moves: int | None) -> bool:
+        """Carry out the best exchange of the worst member, if it has one; say whether to go on."""
+        state = self.state
+        bad = np.where(self.stuck, 0, state.badness())
+        a = int(bad.argmax())
+        if bad[a] <= 0:
+            return False
+        found = self._best(a, None if most_moves is None else most_moves - self.moves)
+        if found is None:
+            self.stuck[a] = True
+            return True
+        b, give, take, cost = found
+        self.moves += cost
+        state.carry_out(int(state.active[a]), b, give, take)
+        self.stuck[:] = False
+        return True
+
+    def _best(self, a: int, budget: int | None) -> tuple[int, Column, Column, int] | None:
+        """The best exchange of the worst member: with whom, what it gives and takes, and the moves that it adds.
+
+        Rows are what the member gives (last: nothing), columns what it takes of others (last of each: nothing).
+        """
+        state = self.state
+        me = int(state.active[a])
+        others = self._partners(a)
+        ours = np.append(state.held[me], NOBODY)
+        theirs = np.concatenate([np.append(state.held[m], NOBODY) for m in others])
+        holder = np.repeat(others, [len(state.held[m]) + 1 for m in others])
+        if len(ours) * len(theirs) > self.settings.most_exchanges:
+            kept = self._sample(theirs, max(self.settings.most_exchanges // len(ours), 1))
+            theirs, holder = theirs[kept], holder[kept]
+        fits = self._fits(me, ours, theirs, holder)
+        gain, before = self._gains(me, ours, theirs, holder)
+        cost = self._costs(ours, theirs, me, holder)
+        fits &= gain > 1e-9 * before  # squares are floats: less may be nothing
+        if budget is not None:
+            fits &= cost <= budget
+        if not fits.any():
+            return None
+        worth = np.where(cost > 0, gain / np.maximum(cost, 1) ** self.greed, gain * 1e6)
+        if self.noise:
+            worth = worth * self.state.rng.uniform(1 - self.noise, 1 + self.noise, worth.shape)
+        best = int(np.where(fits, worth, -1.0).argmax())
+        row, column = divmod(best, len(theirs))
+        give, take = ours[row : row + 1], theirs[column : column + 1]
+        return int(holder[column]), give[give != NOBODY], take[take != NOBODY], int(cost[row, column])
+
+    def _gains(self, me: int, ours: Column, theirs: Column, holder: Column) -> tuple[Column, Column]:
+        """By how much each exchange lets the pair's squared distances to the window fall, and what they are."""
+        state = self.state
+        change = state.lag_of(theirs)[None, :] - state.lag_of(ours)[:, None]
+        mine = state.scaled[me] + change * state.factors[me]
+        other = state.scaled[holder] - change * state.factors[holder]
+        before = (
+            self._distance(np.array([state.scaled[me]], dtype=state.dtype))[0] ** 2
+            + self._distance(state.scaled[holder]) ** 2
+        )
+        gain: Column = before - self._distance(mine) ** 2 - self._distance(other) ** 2
+        return gain, before
+
+    def _partners(self, a: int) -> Column:
+        """Those farthest on the other side, and some at random."""
+        state, partners = self.state, self.settings.partners
+        active = state.active
+        if len(active) - 1 <= partners:
+            return np.delete(active, a)
+        scaled = state.scaled[active]
+        order = np.argsort(scaled, kind="stable")
+        far = order[: partners // 2] if scaled[a] > state.high else order[-partners // 2 :]
+        chosen = np.union1d(far, state.rng.integers(len(active), size=partners // 2))
+        others: Column = active[chosen[chosen != a]]
+        return others
+
+    def _sample(self, theirs: Column, most: int) -> Column:
+        """Positions of what is looked at where there is too much: evenly over the lags."""
+        order = np.argsort(self.state.lag_of(theirs), kind="stable")
+        kept: Column = order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
+        return kept
+
+    def _fits(self, me: int, ours: Column, theirs: Column, holder: Column) -> NDArray[np.bool_]:
+        """Which exchanges keep subscriptions and counts."""
+        state, problem = self.state, self.problem
+        nothing, none_of_theirs = ours == NOBODY, theirs == NOBODY
+        topics, their_topics = problem.topic_of[ours], problem.topic_of[theirs]
+        fits: NDArray[np.bool_] = np.logical_and.outer(
+            np.ones(len(ours), bool), none_of_theirs | problem.allowed[their_topics, me]
+        )
+        fits &= nothing[:, None] | problem.allowed[topics][:, holder]
+        fits[nothing[:, None] & none_of_theirs[None, :]] = False
+        gives, takes = state.shift_allowed_with(me, holder)
+        fits &= ~none_of_theirs | gives
+        fits &= ~nothing[:, None] | takes
+        boxes = state.rule.topic_boxes
+        if boxes is not None and state.topic_counts is not None:
+            counts = state.topic_counts
+            leave = (counts[topics, me] > boxes.lo[topics, me])[:, None] & (
+                counts[topics][:, holder] < boxes.hi[topics][:, holder]
+            )
+            enter = (counts[their_topics, holder] > boxes.lo[their_topics, holder]) & (
+                counts[their_topics, me] < boxes.hi[their_topics, me]
+            )
+            leave |= nothing[:, None]
+            enter |= none_of_theirs
+            same = np.equal.outer(topics, their_topics) & ~nothing[:, None] & ~none_of_theirs
+            across = leave & enter & (state.rule.topic_distance == 0)
+            fits &= same | across
+        return fits
+
+    def _distance(self, scaled: Column) -> Column:
+        return self.state.distance(scaled).astype(np.float64)
+
+    def _costs(self, ours: Column, theirs: Column, me: int, holder: Column) -> Column:
+        """Moves that each exchange adds; a partition that goes home takes one away."""
+        owner = np.where(ours == NOBODY, NOBODY, self.owner[ours])
+        give: Column = (owner == me).astype(np.int64)[:, None] - (owner[:, None] == holder[None, :])
+        owner = np.where(theirs == NOBODY, NOBODY, self.owner[theirs])
+        costs: Column = give + ((owner == holder).astype(np.int64) - (owner == me))
+        return costs

@@ -1,0 +1,220 @@
+"""Pairwise repartitioning: two members share out anew what they hold, as evenly as their lags allow.
+
+A pair's exchanges are drawn so that they are disjoint: swaps of two partitions that the rule does not tell apart (of
+one topic where topics are balanced, otherwise any that both may take) and shifts of one partition that counts allow.
+Any subset of them keeps every rule, so the best subset is a subset sum, solved by meeting in the middle (Horowitz and
+Sahni 1974). Equal loads are best for a pair whatever the window is: at a fixed sum, the larger of the two distances
+to an interval grows with the difference of the loads.
+
+Known as pairwise interchange: Kernighan and Lin 1970 repartition two sets by a sequence of swaps, and differencing
+(Karmarkar and Karp 1982) with two sets has the same aim. Here all subsets of the swaps drawn are compared at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evenlag.heuristics.arrays import rank_within
+from evenlag.model.problem import NOBODY
+from evenlag.search.improve.state import Column, SearchState
+from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
+
+FEW_HELD = 20  # below, a pair of interchangeable partitions splits a sample of them in every way, not only by swaps
+
+Exchange = tuple[Column, Column]  # what the first of two members gives, and what it takes
+
+
+def repartition(state: SearchState, a: int, b: int, most: int, around: int = 0) -> bool:
+    """Share out anew what two members hold.
+
+    Parameters
+    ----------
+    state : SearchState
+    a, b : int
+        Members.
+    most : int
+        Exchanges that a subset is chosen from; the work is about 2^(most/2).
+    around : int
+        Aim at random up to so far from equal loads; neither load leaves the window by more than that. 0: aim at equal
+        loads, and carry out only what brings neither beyond the loads that the two have.
+
+    Returns
+    -------
+    bool
+        Whether the loads came nearer to one another.
+    """
+    apart = state.scaled[a] - state.scaled[b]
+    aim = 2 * (state.draw_up_to(2 * around) - around) if around else 0
+    within = 2 * around if around else abs(apart)
+    found = _nearest(state, a, b, apart - aim, within, most)
+    if found is None:
+        return False
+    new_a, new_b = _loads_after(state, a, b, found)
+    lowest, highest = min(state.scaled[a], state.scaled[b]), max(state.scaled[a], state.scaled[b])
+    if around:
+        lowest, highest = state.low - around, state.high + around
+    if not (lowest <= min(new_a, new_b) and max(new_a, new_b) <= highest):
+        return False  # with unequal weights nearer together may still be farther out
+    state.carry_out(a, b, *found)
+    return bool(abs(new_a - new_b) < abs(apart))
+
+
+def force_inside(state: SearchState, a: int, b: int, more: int, most: int) -> bool:
+    """Bring `a` into the window by about `more` scaled load, its biggest partition staying, whatever becomes of `b`.
+
+    Say whether that was possible; `most` is that of `repartition`.
+    """
+    held = state.held[a]
+    biggest = int(state.lags[held].argmax())
+    state.held[a] = np.delete(held, biggest)
+    change = -more * (state.factors[a] + state.factors[b]) // state.factors[a]
+    found = _nearest(state, a, b, change, state.scaled.sum(), most)
+    fits = found is not None and state.low <= _loads_after(state, a, b, found)[0] <= state.high
+    if found is not None and fits:
+        state.carry_out(a, b, *found)
+    state.held[a] = np.append(state.held[a], held[biggest])
+    return fits
+
+
+def _nearest(state: SearchState, a: int, b: int, change: Any, within: Any, most: int) -> Exchange | None:
+    """The exchange that takes nearest to `change` off the difference of the loads, no farther than `within`."""
+    if state.interchangeable and min(len(state.held[a]), len(state.held[b])) < FEW_HELD:
+        return _split(state, a, b, change, within, most)
+    return _subset_of_exchanges(state, a, b, change, within, most)
+
+
+def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tuple[Any, Any]:
+    give, take = exchange
+    moved = state.lag_of(give).sum() - state.lag_of(take).sum()
+    return state.scaled[a] - moved * state.factors[a], state.scaled[b] + moved * state.factors[b]
+
+
+# ---- a subset of disjoint exchanges ------------------------------------------------------------------------------
+
+
+def _subset_of_exchanges(state: SearchState, a: int, b: int, change: Any, within: Any, most: int) -> Exchange | None:
+    give, take = _disjoint_exchanges(state, a, b)
+    if not len(give):
+        return None
+    changes = (state.lag_of(give) - state.lag_of(take)) * (state.factors[a] + state.factors[b])
+    fixed, sample = _sample(state.rng, changes, change, most)
+    chosen = nearest_subset(changes[sample], change - changes[fixed].sum(), within, state.rng)
+    if chosen is None and not len(fixed):
+        return None
+    kept = fixed if chosen is None else np.concatenate([fixed, sample[chosen]])
+    give, take = give[kept], take[kept]
+    return give[give != NOBODY], take[take != NOBODY]
+
+
+def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -> tuple[Column, Column]:
+    """Positions of exchanges that are carried out in any case, and of those to choose from.
+
+    To choose from are half the biggest that are left, half any. Where many are needed the biggest are carried out in
+    any case, as long as together they do not reach what is wanted.
+    """
+    everything = np.arange(len(changes))
+    if len(changes) <= most:
+        return everything[:0], everything
+    towards = changes if wanted > 0 else -changes
+    useful = np.flatnonzero((towards > 0) & (towards <= abs(wanted)))
+    useful = useful[np.argsort(-towards[useful], kind="stable")]
+    enough = int(np.searchsorted(np.cumsum(towards[useful]), abs(wanted), side="right"))
+    fixed = max(enough - most // 2, 0)
+    biggest = useful[fixed : fixed + most // 2]
+    others = rng.permutation(np.setdiff1d(everything, useful[: fixed + most // 2]))[: most - len(biggest)]
+    return useful[:fixed], rng.permutation(np.concatenate([biggest, others]))
+
+
+def _disjoint_exchanges(state: SearchState, a: int, b: int) -> Exchange:
+    """Disjoint exchanges of the pair, drawn at random: what `a` gives and what it takes (NOBODY: nothing)."""
+    rng, problem = state.rng, state.problem
+    ours, theirs = rng.permutation(state.held[a]), rng.permutation(state.held[b])
+    if not problem.equal_subscriptions:
+        ours = ours[problem.allowed[problem.topic_of[ours], b]]
+        theirs = theirs[problem.allowed[problem.topic_of[theirs], a]]
+    if state.topic_counts is None:
+        swaps = min(len(ours), len(theirs))
+        give, take = ours[:swaps], theirs[:swaps]
+        over, under = ours[swaps:], theirs[swaps:]
+    else:
+        x, y = _swaps_within_topics(state, ours, theirs)
+        give, take = ours[x], theirs[y]
+        over = _shifts_by_topic(state, a, b, np.delete(ours, x))
+        under = _shifts_by_topic(state, b, a, np.delete(theirs, y))
+        across = min(len(over), len(under))  # two shifts the opposite way leave the totals as they are
+        give, take = np.append(give, over[:across]), np.append(take, under[:across])
+        over, under = over[across:], under[across:]
+    over, under = over[: state.shifts_allowed(a, b)], under[: state.shifts_allowed(b, a)]
+    give = np.concatenate([give, over, np.full(len(under), NOBODY)])
+    take = np.concatenate([take, np.full(len(over), NOBODY), under])
+    return give, take
+
+
+def _swaps_within_topics(state: SearchState, ours: Column, theirs: Column) -> tuple[Column, Column]:
+    """Positions of partitions that can be swapped within their topic, each used once; by topic, then in order."""
+    if max(len(ours), len(theirs)) < FEW_HELD:
+        return _few_swaps_within_topics(state.problem.topic_of[ours].tolist(), state.problem.topic_of[theirs].tolist())
+
+    def keys(items: Column) -> Column:
+        topics = state.problem.topic_of[items].astype(np.int64)
+        return topics * len(state.lags) + rank_within(topics)
+
+    _, x, y = np.intersect1d(keys(ours), keys(theirs), assume_unique=True, return_indices=True)
+    return x, y
+
+
+def _few_swaps_within_topics(ours: list[int], theirs: list[int]) -> tuple[Column, Column]:
+    """Do the same for the topics of a few partitions, where lists are faster than arrays."""
+    places: dict[int, list[int]] = {}
+    for y, topic in enumerate(theirs):
+        places.setdefault(topic, []).append(y)
+    used = dict.fromkeys(places, 0)
+    pairs = []
+    for x, topic in enumerate(ours):
+        rank = used.get(topic, 0)
+        if rank < len(places.get(topic, ())):
+            pairs.append((topic, rank, x, places[topic][rank]))
+            used[topic] = rank + 1
+    pairs.sort()
+    return np.array([pair[2] for pair in pairs], dtype=np.int64), np.array([pair[3] for pair in pairs], dtype=np.int64)
+
+
+def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:
+    """Of each topic at most one of `items`, where the topic's counts allow to shift it."""
+    boxes = state.rule.topic_boxes
+    if state.rule.topic_distance or boxes is None or state.topic_counts is None or not len(items):
+        return items[:0]
+    topics, first = np.unique(state.problem.topic_of[items], return_index=True)
+    fits = (state.topic_counts[topics, source] > boxes.lo[topics, source]) & (
+        state.topic_counts[topics, target] < boxes.hi[topics, target]
+    )
+    return state.rng.permutation(items[first[fits]])
+
+
+# ---- every way to split a sample -----------------------------------------------------------------------------------
+
+
+def _split(state: SearchState, a: int, b: int, change: Any, within: Any, most: int) -> Exchange | None:
+    """Compare all ways to split a sample of the pair's partitions, as many from each as before."""
+    half = most // 2
+    sides = []
+    for source, target in ((a, b), (b, a)):
+        items = state.rng.permutation(state.held[source])[:half]
+        if state.shifts_allowed(target, source):  # an empty place that the other side may fill
+            items = np.append(items[: half - 1], NOBODY)
+        sides.append(items)
+    if len(sides[0]) and len(sides[1]) and sides[0][-1] == NOBODY and sides[1][-1] == NOBODY:
+        sides[1] = sides[1][:-1]  # two empty places could end up with one member
+    sample = np.concatenate(sides)
+    values = state.lag_of(sample) * (state.factors[a] + state.factors[b])
+    keep = len(sides[0])
+    # `b` gets as many of the sample as it gave, worth what it gave plus the change.
+    goes = subset_of_size(values, len(sides[1]), int(values[keep:].sum()) + int(change), within, state.rng)
+    if goes is None:
+        return None
+    give, take = sample[:keep][goes[:keep]], sample[keep:][~goes[keep:]]
+    if not len(give) and not len(take):
+        return None
+    return give[give != NOBODY], take[take != NOBODY]

@@ -1,0 +1,240 @@
+"""The best plan so far and what is proven of all plans: the one place where a finding is checked before it counts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from evenlag.errors import InvalidPlanError
+from evenlag.model.check import violation
+from evenlag.model.plan import Number, Plan, current_plan, whole
+from evenlag.model.problem import Problem
+from evenlag.model.result import StoppedBy
+from evenlag.search.task import Task
+
+TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where weights make them fractions
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A plan that a stage offers.
+
+    Attributes
+    ----------
+    plan : Plan
+    method : str or None
+        What found it; None: the stage.
+    fallback : bool
+        It is a published heuristic's plan as it was.
+    from_current : bool
+        It is today's assignment, or comes of it.
+    """
+
+    plan: Plan
+    method: str | None = None
+    fallback: bool = False
+    from_current: bool = False
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a stage has proven of all plans; None: nothing.
+
+    Attributes
+    ----------
+    objective : number or None
+        Messages.
+    base : number or None
+        Of the spread (or makespan) alone, whatever is moved, in messages.
+    moves : int or None
+        Moves that any plan makes.
+    """
+
+    objective: Number | None = None
+    base: Number | None = None
+    moves: int | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """What the user should know of a stage.
+
+    Attributes
+    ----------
+    text : str
+    clocked : bool
+        The wall clock ended what a work limit should have ended.
+    """
+
+    text: str
+    clocked: bool = False
+
+
+Finding = Candidate | Bound | Note
+
+
+class Incumbent:
+    """The best plan of a task, and the best bounds; only `take` changes them.
+
+    Attributes
+    ----------
+    method : str
+        What found the plan.
+    fallback, from_current : bool
+        Of the plan, as in `Candidate`.
+    bound, base_bound, moves_bound : number, number, int
+        As in `Bound`.
+    notes : list of str
+    clocked : bool
+        The wall clock ended a stage that has a work limit.
+    seconds : dict of stage to float
+        What each stage took; those that did not run are not in it.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._plan: Plan | None = None
+        self.method, self.fallback, self.from_current = "none", False, False
+        self.bound: Number = 0
+        self.base_bound: Number = 0
+        self.moves_bound = 0
+        self.notes: list[str] = []
+        self.clocked = False
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    def take(self, finding: Finding, by: str) -> None:
+        """Take what the stage `by` has found, as far as it is sound and new."""
+        if isinstance(finding, Candidate):
+            self._take_plan(finding, by)
+        elif isinstance(finding, Bound):
+            self._take_bound(finding, by)
+        else:
+            self.notes.append(finding.text)
+            self.clocked |= finding.clocked
+
+    def _take_plan(self, found: Candidate, by: str) -> None:
+        """Take a plan if it keeps every rule and beats the incumbent.
+
+        What comes of today's assignment gives way to others only for a lower objective, so that solving again moves
+        nothing.
+        """
+        if self._plan is not None and not self._better(found):
+            return
+        if violation(found.plan, self.task.rule, self.task.goal) is not None:
+            return
+        self._plan, self.method = found.plan, found.method or by
+        self.fallback, self.from_current = found.fallback, found.from_current
+
+    def _better(self, found: Candidate) -> bool:
+        new, old = self.task.goal.value(found.plan), self.value
+        if new != old:
+            return new < old
+        tie = found.from_current or not self.from_current
+        return tie and self.task.goal.key(found.plan) < self.task.goal.key(self.plan)
+
+    def _take_bound(self, found: Bound, by: str) -> None:
+        if found.objective is not None:
+            if self._plan is not None and found.objective > self.value:
+                self.notes.append(f"{by}: discarded a bound that lies above a plan that is known")
+            else:
+                self.bound = max(self.bound, found.objective)
+        if found.base is not None:
+            self.base_bound = max(self.base_bound, found.base)
+        if found.moves is not None:
+            self.moves_bound = max(self.moves_bound, found.moves)
+
+    # ---- what is known ---------------------------------------------------------------------------------------------
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a plan."""
+        return self._plan is not None
+
+    @property
+    def plan(self) -> Plan:
+        """The best plan; a greedy one keeps every rule, so there is one."""
+        if self._plan is None:
+            raise InvalidPlanError(
+                f"group {self.task.problem.group!r}: no stage found a valid plan; please report this"
+            )  # fmt: skip
+        return self._plan
+
+    @property
+    def value(self) -> Number:
+        """Objective of the plan, in messages."""
+        return self.task.goal.value(self.plan)
+
+    @property
+    def gap(self) -> float:
+        """(objective − bound) as a fraction of the mean load."""
+        return relative_gap(self.value, self.bound, self.task.problem)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bound meets the objective."""
+        return self.gap <= (0 if isinstance(self.value, int) else TOLERANCE)
+
+    @property
+    def settled(self) -> StoppedBy | None:
+        """What settles the task, if anything does."""
+        if self._plan is None:
+            return None
+        target = self.task.target
+        if self.proven:
+            return StoppedBy.PROOF
+        decided = target.cutoff is not None and not self.bound < target.cutoff <= self.value
+        return StoppedBy.GAP if decided or self.gap <= target.gap else None
+
+    @property
+    def stopped_by(self) -> StoppedBy:
+        """What ended the search."""
+        ended = self.clocked or self.task.clock.passed()
+        return self.settled or (StoppedBy.TIME if ended else StoppedBy.WORK)
+
+    # ---- what to aim at --------------------------------------------------------------------------------------------
+
+    @property
+    def enough(self) -> Number:
+        """An objective that ends the search though less may be possible, in messages."""
+        target, problem = self.task.target, self.task.problem
+        if target.cutoff is not None:
+            return target.cutoff - problem.load_unit
+        return self.bound + Fraction(min(target.gap, 1e9)) * max(Fraction(1), problem.mean_load)
+
+    @property
+    def wanted(self) -> tuple[Number, Number]:
+        """Loads beyond which no plan need be bettered: the lowest and the highest, in messages per weight."""
+        task, unit = self.task, self.task.problem.load_unit
+        low, high = (
+            floor((task.bounds.min_load_ub if task.spread_counts else 0) / unit),
+            ceil(task.bounds.max_load_lb / unit),
+        )
+        if task.spread_alone:
+            near = max(floor(self.enough / unit) - (high - low), 0)
+            low, high = low - near // 2, high + near - near // 2
+        return whole(low * unit), whole(high * unit)
+
+    @property
+    def moves_worth(self) -> int | None:
+        """More moves than this make no better plan; None: any number may."""
+        price, budget = self.task.goal.stickiness, self.task.goal.max_moves
+        if not price:
+            return budget
+        worth = int((self.value - self.base_bound) // price)
+        return worth if budget is None else min(worth, budget)
+
+
+def begin(best: Incumbent, start: Plan | None = None) -> Incumbent:
+    """Give an incumbent what is there before any search: a plan given, and today's assignment."""
+    if start is not None:
+        best.take(Candidate(start), "start")
+    if best.task.has_owners:
+        best.take(Candidate(current_plan(best.task.problem), from_current=True), "current")
+    return best
+
+
+def relative_gap(objective: Number, bound: Number, problem: Problem) -> float:
+    """Return (objective − bound) as a fraction of the mean load, or of one message if that is more."""
+    return float(Fraction(objective - bound) / max(Fraction(1), problem.mean_load))

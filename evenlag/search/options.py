@@ -1,0 +1,98 @@
+"""The parameters of `evenlag.solve`: one frozen object that checks itself, wherever it was made."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypedDict
+
+from evenlag.errors import InvalidProblemError
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.backends import BACKENDS
+from evenlag.model.balance import Balance, check_slack
+from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, ObjectiveKind, check_budget, move_price
+
+AUTO = "auto"
+METHODS = (AUTO, *BACKENDS, *HEURISTICS)
+MOST_THREADS = 8  # of the MIP, where nothing is said
+
+
+class SolveKeywords(TypedDict, total=False):
+    """The parameters that every call which solves groups hands on; `SolveOptions` has their defaults."""
+
+    balance: str
+    stickiness: float | str
+    max_moves: int | None
+    slack: int
+    objective: str
+    method: str
+    gap: float
+    seed: int
+    deterministic: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveOptions:
+    """How to solve a group; `evenlag.solve` says what each parameter means.
+
+    Raises
+    ------
+    InvalidProblemError
+        A parameter is no such thing; the message names it.
+    """
+
+    balance: str = Balance.BOTH
+    stickiness: float | str = DEFAULT_STICKINESS
+    max_moves: int | None = None
+    slack: int = 0
+    objective: str = ObjectiveKind.SPREAD
+    method: str = AUTO
+    time_limit: float = 10.0
+    gap: float = 0.0
+    seed: int = 0
+    deterministic: bool = False
+    threads: int | None = None
+    work: float | None = None
+
+    def __post_init__(self) -> None:
+        Balance.of(self.balance, "balance")
+        ObjectiveKind.of(self.objective, "objective")
+        check_slack(self.slack)
+        check_budget(self.max_moves)
+        if self.stickiness != FEWEST_MOVES:
+            move_price(self.stickiness, Fraction(0))
+        if self.method not in METHODS:
+            raise InvalidProblemError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
+        check_seconds("time_limit", self.time_limit)
+        if self.work is not None:
+            check_seconds("work", self.work)
+        if not (_is_number(self.gap) and self.gap >= 0):
+            raise InvalidProblemError(f"gap must be a fraction of the mean load >= 0, not {self.gap!r}")
+        if not _is_whole(self.seed):
+            raise InvalidProblemError(f"seed must be a whole number, not {self.seed!r}")
+        if self.threads is not None and not (_is_whole(self.threads) and self.threads >= 1):
+            raise InvalidProblemError(f"threads must be a whole number >= 1, not {self.threads!r}")
+
+    @property
+    def mip_threads(self) -> int:
+        """Threads of the MIP: as asked for, else all processors, at most `MOST_THREADS`."""
+        return self.threads or min(os.cpu_count() or 1, MOST_THREADS)
+
+    def within(self, time_limit: float, work: float | None = None) -> SolveOptions:
+        """Return the same options with other limits, in seconds."""
+        return replace(self, time_limit=time_limit, work=work)
+
+
+def check_seconds(name: str, seconds: Any) -> None:
+    """Raise InvalidProblemError unless a parameter is a number of seconds above 0."""
+    if not (_is_number(seconds) and seconds > 0):
+        raise InvalidProblemError(f"{name} must be a number of seconds > 0, not {seconds!r}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

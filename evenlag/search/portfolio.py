@@ -1,0 +1,129 @@
+"""The portfolio: which stage runs when, for whom, and with what share of the time that is left.
+
+The page is read from top to bottom. A step runs if its stage applies and `when` holds; once the task is settled only
+those run that say so. docs/solver.md has a line for each step, which a test holds to this page.
+"""
+
+from __future__ import annotations
+
+from evenlag.model.backends import BACKENDS, LARGEST
+from evenlag.model.formulation import boolean_count
+from evenlag.search.construct.stages import Baselines, Construct, Greedy
+from evenlag.search.exact.bounding import Bounds
+from evenlag.search.exact.loads_alone import LoadsAlone
+from evenlag.search.exact.mip import Mip
+from evenlag.search.exact.move_dp import MoveDP
+from evenlag.search.exact.set_partitioning import SetPartitioning
+from evenlag.search.improve import lns
+from evenlag.search.improve.equalize import Equalize, Restarts
+from evenlag.search.improve.local_search import LocalSearch
+from evenlag.search.improve.relocation import Relocation
+from evenlag.search.incumbent import Incumbent
+from evenlag.search.stage import Step
+from evenlag.search.task import Task
+
+AUTO_BACKEND = "cp-sat"
+SMALL_MIP = 200  # booleans of a program that is quicker to solve than to search beside
+
+
+# ---- conditions: what is asked at a place of the page, beside what the stage itself asks
+
+
+def cutoff_asked(task: Task, _best: Incumbent) -> bool:
+    """Whether the objective can fall below a cutoff: a fresh plan may say so at once."""
+    return task.target.cutoff is not None and task.spread_alone
+
+
+def undecided(task: Task, best: Incumbent) -> bool:
+    """Anything but a question about a cutoff that is decided already."""
+    return task.target.cutoff is None or not best.settled
+
+
+def worth_starting_from(task: Task, _best: Incumbent) -> bool:
+    """Today's assignment is there, and a fresh plan will hardly do at once."""
+    return task.has_owners and not task.near_will_do
+
+
+def worth_relocating(task: Task, best: Incumbent) -> bool:
+    """Likewise, and there is time: the first plan alone takes about as long as the bounds took."""
+    roomy = task.clock.deterministic or task.clock.left() >= 2 * best.seconds.get(Bounds.name, 0.0)
+    return roomy and worth_starting_from(task, best)
+
+
+def moves_are_free(task: Task, best: Incumbent) -> bool:
+    """Likewise, and moves cost nothing: from today's assignment fewer may do."""
+    return task.spread_alone and worth_starting_from(task, best)
+
+
+def more_than_spread(task: Task, _best: Incumbent) -> bool:
+    """Moves count, or the objective is the makespan."""
+    return not task.spread_alone
+
+
+def unfinished(task: Task, best: Incumbent) -> bool:
+    """The tie rule is asked for, or the objective may still fall."""
+    return task.tie_break or not best.settled
+
+
+# ---- shares of the time left, where they depend on the group
+
+
+def local_search_share(_task: Task, best: Incumbent) -> float:
+    """Little where only the tie rule is left."""
+    return 0.05 if best.proven else 0.2
+
+
+def relocation_share(task: Task, _best: Incumbent) -> float:
+    """Little where the MIP goes on from there."""
+    mip_follows = task.moves_count and boolean_count(task.problem) <= LARGEST[AUTO_BACKEND]
+    return 0.3 / 3 if mip_follows else 0.3
+
+
+def equalize_share(task: Task, best: Incumbent) -> float:
+    """Half where something else may settle the task."""
+    others = task.has_owners or SetPartitioning().applies(task, best) or boolean_count(task.problem) <= SMALL_MIP
+    return 0.5 if others else 0.95
+
+
+def mip_share(task: Task, best: Incumbent) -> float:
+    """Most of the time where moves count or the program is small; large even groups are better equalized."""
+    if not task.spread_alone:
+        return 0.7 if task.has_owners else 1.0
+    if boolean_count(task.problem) <= SMALL_MIP:
+        return 0.9
+    return 0.0 if lns.applies(task.rule, best.plan) else 0.4
+
+
+# ---- the page
+
+BOUND = (Step(Bounds(), 0.1, though_settled=True),)
+
+START = (
+    Step(Construct(), when=cutoff_asked),
+    Step(Baselines(), when=undecided, though_settled=True),
+    Step(Greedy()),
+    *BOUND,
+)
+
+AUTO = (
+    *START,
+    Step(LocalSearch(), local_search_share, when=worth_starting_from, though_settled=True),
+    Step(Relocation(), relocation_share, when=worth_relocating),
+    Step(LoadsAlone(), 0.3),
+    Step(MoveDP(), 0.4),
+    Step(SetPartitioning(size=0.1, by_solver=False), 0.3),
+    Step(Equalize(fresh=False), 0.2, when=moves_are_free),
+    Step(Equalize(), equalize_share),
+    Step(SetPartitioning(), 0.3),
+    Step(Mip(AUTO_BACKEND, said=False), mip_share),
+    Step(MoveDP(), 0.8),
+    Step(Relocation(again=True), 0.8, when=more_than_spread),
+    Step(LocalSearch(), 0.9, when=more_than_spread),
+    Step(Restarts(), 0.95),
+    Step(LocalSearch(), local_search_share, when=unfinished, though_settled=True),
+)
+
+# A backend asked for by name gets the best baseline as its hint, and nothing else.
+PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
+    backend: (*START, Step(Mip(backend))) for backend in BACKENDS
+}

@@ -1,0 +1,128 @@
+"""A call of `solve`: the question put together, the portfolio run, the result put together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenlag.errors import InvalidPlanError
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.check import plan_violation, violation
+from evenlag.model.objective import FEWEST_MOVES, resolve_objective
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.result import Binding, Result, Status, StoppedBy
+from evenlag.search.binding import find_binding
+from evenlag.search.cache import SolveCache
+from evenlag.search.clock import Clock
+from evenlag.search.incumbent import Incumbent, begin, relative_gap
+from evenlag.search.options import SolveOptions
+from evenlag.search.portfolio import AUTO, BOUND, PORTFOLIOS
+from evenlag.search.stage import Step, run_steps
+from evenlag.search.task import Target, Task
+
+
+def search(
+    problem: Problem,
+    options: SolveOptions,
+    *,
+    start: Plan | None = None,
+    cache: SolveCache | None = None,
+    tie_break: bool = True,
+    steps: tuple[Step, ...] | None = None,
+) -> Result:
+    """Solve a problem as `evenlag.solve` does, with what only other calls of evenlag need.
+
+    Parameters
+    ----------
+    problem : Problem
+    options : SolveOptions
+    start : Plan, optional
+        As in `evenlag.solve`.
+    cache : SolveCache, optional
+        What other calls on the same problem have worked out.
+    tie_break : bool
+        Whether a plan whose objective settles the matter is still evened out by the tie rule; without, only the
+        figures of the result are what they should be.
+    steps : tuple of Step, optional
+        Another portfolio than that of `options.method`.
+
+    Raises
+    ------
+    InfeasibleError, InvalidPlanError
+        As `evenlag.solve`.
+    """
+    task = task_of(problem, options, cache=cache, tie_break=tie_break, steps=steps)
+    if not problem.active.any():
+        nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
+        return _result(Incumbent(task), nobody, Status.EMPTY)
+    if options.method in HEURISTICS:
+        return _by_heuristic(task, options.method)
+    best = run_steps(task, begin(Incumbent(task), start))
+    stopped_by = best.stopped_by
+    binding = find_binding(task, best)
+    status = Status.OPTIMAL if best.proven else Status.FEASIBLE
+    return _result(
+        best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding
+    )
+
+
+def task_of(
+    problem: Problem,
+    options: SolveOptions,
+    *,
+    cache: SolveCache | None = None,
+    tie_break: bool = True,
+    steps: tuple[Step, ...] | None = None,
+) -> Task:
+    """Return the question that options put to the portfolio, its clock running; parameters are those of `search`."""
+    clock = Clock(float(options.time_limit), options.deterministic, options.work)
+    cache = cache or SolveCache(problem)
+    rule = cache.rule(options.balance, options.slack)
+    goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves)
+    steps = steps or PORTFOLIOS.get(options.method, AUTO)
+    return Task(
+        rule, goal, clock, cache, steps, Target(float(options.gap)), options.seed, options.mip_threads, tie_break
+    )  # fmt: skip
+
+
+def _by_heuristic(task: Task, name: str) -> Result:
+    """Return a published heuristic's plan as it is, beside the bound for the balance asked for."""
+    plan = task.cache.plan(name)
+    broken = plan_violation(plan)
+    if broken is not None:
+        raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
+    best = run_steps(task, Incumbent(task), BOUND)
+    broken = violation(plan, task.rule, task.goal)
+    return _result(best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken)
+
+
+def _result(
+    best: Incumbent,
+    plan: Plan,
+    status: Status,
+    *,
+    method: str = "none",
+    fallback: bool = False,
+    stopped_by: StoppedBy | None = None,
+    binding: tuple[Binding, ...] = (),
+    violation: str | None = None,
+) -> Result:
+    goal, rule = best.task.goal, best.task.rule
+    objective = goal.value(plan)
+    return Result(
+        plan=plan,
+        status=status,
+        stopped_by=stopped_by,
+        method=method,
+        fallback=fallback,
+        objective=objective,
+        bound=best.bound,
+        gap=relative_gap(objective, best.bound, rule.problem) if violation is None else None,
+        moves_bound=best.moves_bound,
+        stickiness=FEWEST_MOVES if goal.fewest else goal.stickiness,
+        balance=rule.balance,
+        binding=binding,
+        violation=violation,
+        warnings=(*rule.problem.warnings, *best.notes),
+        seconds=best.task.clock.spent,
+    )

@@ -1,0 +1,75 @@
+"""What a stage is, and how stages are run one after another under one clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from evenlag.search.incumbent import Finding, Incumbent
+from evenlag.search.task import Task
+
+Condition = Callable[[Task, Incumbent], bool]
+Share = float | Callable[[Task, Incumbent], float]
+
+
+class Stage(Protocol):
+    """A way to find better plans, or to prove more of them."""
+
+    @property
+    def name(self) -> str:
+        """What `Result.method` says of its plans."""
+
+    def applies(self, task: Task, best: Incumbent, /) -> bool:
+        """Say whether it can do anything for such a task, as things stand."""
+
+    def run(self, task: Task, best: Incumbent, share: float, /) -> Iterator[Finding]:
+        """Yield plans, bounds and notes as they are found, within a share of the time (or work) that is left.
+
+        `best` is brought up to date before the next one is asked for, and is only to be read.
+        """
+
+
+def always(_task: Task, _best: Incumbent) -> bool:
+    """No condition."""
+    return True
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage in its place in the portfolio.
+
+    Attributes
+    ----------
+    stage : Stage
+    share : float or callable
+        Of the time left; with 0 it does not run.
+    when : callable
+        What is asked of the task and the incumbent here, beside what the stage itself asks.
+    though_settled : bool
+        Whether it runs though the task is settled already.
+    """
+
+    stage: Stage
+    share: Share = 1.0
+    when: Condition = always
+    though_settled: bool = False
+
+
+def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...] | None = None) -> Incumbent:
+    """Run steps (default: the task's portfolio) until the time is up; once the task is settled few are left to run."""
+    for step in task.steps if steps is None else steps:
+        if best.found and task.clock.passed():
+            break
+        if best.settled and not step.though_settled:
+            continue
+        if step.stage.applies(task, best) and step.when(task, best):
+            share = step.share(task, best) if callable(step.share) else step.share
+            if not share:
+                continue
+            started = time.monotonic()
+            for finding in step.stage.run(task, best, share):
+                best.take(finding, step.stage.name)
+            best.seconds[step.stage.name] += time.monotonic() - started
+    return best

@@ -1,0 +1,104 @@
+"""What a search is asked: the problem with its rule and objective, when to stop, and the clock it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from evenlag.model.balance import CountRule
+from evenlag.model.bounds import LoadBounds
+from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.plan import Number, Plan
+from evenlag.model.problem import NOBODY, Problem
+from evenlag.search.cache import SolveCache
+from evenlag.search.clock import Clock
+from evenlag.search.construct.greedy import fewest_moves_plan
+
+if TYPE_CHECKING:
+    from evenlag.search.stage import Step
+
+
+@dataclass(frozen=True)
+class Target:
+    """What ends a search before the bound meets the objective.
+
+    Attributes
+    ----------
+    gap : float
+        The objective is within this fraction of the mean load of the bound.
+    cutoff : number or None
+        It is known whether the objective can fall below this, in messages.
+    """
+
+    gap: float = 0.0
+    cutoff: Number | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One question to the portfolio; a side question is another task with the same cache.
+
+    Attributes
+    ----------
+    rule : CountRule
+    goal : Objective
+    clock : Clock
+    cache : SolveCache
+    steps : tuple of Step
+        The portfolio, for stages that ask side questions.
+    target : Target
+    seed, threads : int
+    tie_break : bool
+        Whether a plan whose objective settles the matter is still evened out by the tie rule.
+    """
+
+    rule: CountRule
+    goal: Objective
+    clock: Clock
+    cache: SolveCache
+    steps: tuple[Step, ...]
+    target: Target = field(default_factory=Target)
+    seed: int = 0
+    threads: int = 1
+    tie_break: bool = True
+
+    @property
+    def problem(self) -> Problem:
+        """The group."""
+        return self.rule.problem
+
+    @cached_property
+    def bounds(self) -> LoadBounds:
+        """How high the largest and how low the smallest load must be in any plan."""
+        return self.cache.load_bounds(self.rule)
+
+    @cached_property
+    def has_owners(self) -> bool:
+        """Whether any partition has an owner."""
+        return bool((self.problem.owner != NOBODY).any())
+
+    @property
+    def moves_count(self) -> bool:
+        """Whether moves have a price or a budget."""
+        return self.has_owners and bool(self.goal.stickiness or self.goal.max_moves is not None)
+
+    @property
+    def spread_counts(self) -> bool:
+        """Whether the smallest load counts too, not only the largest."""
+        return self.goal.kind == ObjectiveKind.SPREAD
+
+    @property
+    def spread_alone(self) -> bool:
+        """Whether nothing but the spread counts: nothing to move, or moves cost nothing."""
+        return not self.moves_count and self.spread_counts
+
+    @property
+    def near_will_do(self) -> bool:
+        """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
+        return self.spread_alone and (self.target.gap > 0 or self.target.cutoff is not None)
+
+    @cached_property
+    def fewest_moves_plan(self) -> Plan:
+        """A plan with the fewest moves that the rule allows."""
+        return fewest_moves_plan(self.rule)

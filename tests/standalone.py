@@ -1,0 +1,80 @@
+"""A Spark cluster of its own: a standalone master and one worker, from the jars that pyspark carries."""
+
+import json
+import os
+import re
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyspark
+
+from evenlag.pipeline.spark.java import java_home
+
+SPARK = Path(pyspark.__file__).parent
+START = 60.0  # seconds
+QUICK = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1", "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A running cluster: its master's address, and the page on which the master says what it knows."""
+
+    master: str
+    page: str
+
+    def state(self) -> dict[str, Any]:
+        """What the master says of its workers and applications."""
+        with urllib.request.urlopen(f"{self.page}/json/", timeout=10) as answer:
+            state: dict[str, Any] = json.load(answer)
+        return state
+
+
+def spark_environment(**variables: str) -> dict[str, str]:
+    """Variables with which Spark's scripts find Java, and nothing that asks for a master."""
+    asking = ("MASTER", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_REMOTE")
+    environment = {name: value for name, value in os.environ.items() if name not in asking}
+    home = java_home()
+    return environment | ({} if home is None else {"JAVA_HOME": home}) | variables
+
+
+@contextmanager
+def standalone(folder: Path) -> Iterator[Standalone]:
+    """Start a master and a worker of one core on 127.0.0.1, and stop both at the end."""
+    with ExitStack() as stack:
+        log = stack.enter_context(_daemon(folder, "master", "--webui-port", "0"))
+        master = _said(log, r"Starting Spark master at (spark://\S+)")
+        page = _said(log, r"MasterWebUI.* started at (http://\S+)")
+        worker = ("--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), master)
+        stack.enter_context(_daemon(folder, "worker", *worker))
+        _said(log, r"(Registering worker) ")
+        yield Standalone(master, f"http://127.0.0.1:{page.rpartition(':')[2]}")
+
+
+@contextmanager
+def _daemon(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
+    log = folder / f"{name}.log"
+    command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}.{name.title()}"]
+    command += ["--host", "127.0.0.1", "--port", "0", *arguments]
+    with log.open("w") as file:
+        environment = spark_environment(SPARK_DAEMON_MEMORY="256m", **QUICK)
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT)
+    try:
+        yield log
+    finally:
+        process.terminate()
+        process.wait(START)
+
+
+def _said(log: Path, pattern: str) -> str:
+    """Wait until a daemon says something."""
+    ends = time.monotonic() + START
+    while (match := re.search(pattern, log.read_text())) is None:
+        assert time.monotonic() < ends, log.read_text()
+        time.sleep(0.1)
+    return match[1]

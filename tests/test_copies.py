@@ -1,0 +1,131 @@
+"""Copies of a row: one counts; rows that contradict one another do not. Spark, NumPy and Python agree on which."""
+
+import random
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenlag.errors import InvalidProblemError
+from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, first_copies
+from evenlag.pipeline.tasks.grouping import group_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Rows = list[dict[str, Any]]
+
+
+def partition(number: int, lag: int, owner: str | None = None, **others: Any) -> dict[str, Any]:
+    key = {"snapshot_ts": "now", "group": "billing", "topic": "orders", "partition": number}
+    return key | {"lag": lag, "consumer_id": owner} | others
+
+
+def member(name: str, **content: Any) -> dict[str, Any]:
+    return {"snapshot_ts": "now", "group": "billing", "consumer_id": name} | content
+
+
+def test_the_first_of_several_copies_counts_and_the_others_are_counted() -> None:
+    rows = [partition(0, 7), partition(1, 7), partition(0, 7, log_end_offset=20), partition(0, 7)]
+    assert first_copies(enumerate(rows, start=1), PARTITION_ROWS) == ([(1, rows[0]), (2, rows[1])], 2)
+    members = [member("c0", topics=["orders"], weight=1.0), member("c0", topics=["orders"], weight=1)]
+    assert first_copies(enumerate(members, start=1), MEMBER_ROWS) == ([(1, members[0])], 1)
+
+
+def test_rows_of_other_partitions_snapshots_and_groups_are_no_copies() -> None:
+    rows = [partition(0, 7), partition(1, 7), partition(0, 7) | {"group": "b"}, partition(0, 8) | {"snapshot_ts": "z"}]
+    assert first_copies(enumerate(rows), PARTITION_ROWS) == (list(enumerate(rows)), 0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            [partition(0, 7), partition(3, 1), partition(0, 8, "c0")],
+            "row 3: partition orders-0 is also in row 1, and they differ in lag, consumer_id; keep one",
+        ),
+        (
+            [partition(0, 7), partition(0, 7), partition(0, 7, "c0")],
+            "row 3: partition orders-0 is also in row 1, and they differ in consumer_id; keep one",
+        ),
+    ],
+)
+def test_contradicting_rows_of_a_partition_are_named(rows: Rows, said: str) -> None:
+    with pytest.raises(InvalidProblemError) as error:
+        first_copies(enumerate(rows, start=1), PARTITION_ROWS)
+    assert str(error.value) == said
+
+
+def test_contradicting_rows_of_a_member_are_named() -> None:
+    with pytest.raises(InvalidProblemError, match=r"row 5: member c0 is also in row 4, and they differ in weight;"):
+        first_copies(enumerate([member("c0"), member("c0", weight=2)], start=4), MEMBER_ROWS)
+
+
+OFFSETS_DDL = "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT, consumer_id STRING"
+MEMBERS_DDL = (
+    "snapshot_ts STRING, `group` STRING, consumer_id STRING, topics ARRAY<STRING>, weight DOUBLE, "
+    "max_partitions BIGINT, generation BIGINT"
+)
+
+
+def random_rows(chance: random.Random) -> tuple[Rows, Rows]:
+    """Rows of both tables, among which are many copies and contradictions, and fields that are null in some."""
+    draw = chance.choice
+    offsets = [partition(draw(range(15)), draw([7, 7, 7, 8]), draw(["a", "a", "a", None])) for _ in range(40)]
+    usual = {"topics": ["orders"], "weight": 1.0, "max_partitions": None, "generation": None}
+    others = ({"topics": ["orders", "refunds"]}, {"topics": None}, {"topics": []}, {"weight": None}, {"generation": 1})
+    members = [member(draw("abcdefghijkl"), **(usual | draw([{}, {}, {}, {}, *others]))) for _ in range(24)]
+    return offsets, members
+
+
+def by_python(rows: Rows, rule: CopyRule) -> tuple[set[Any], int, int]:
+    """Keys that count, copies that were left out, rows that contradict others."""
+    of_key: defaultdict[Any, Rows] = defaultdict(list)
+    for row in rows:
+        of_key[tuple(row[name] for name in rule.key)].append(row)
+    keys, copies, contradicting = set(), 0, 0
+    for key, same in of_key.items():
+        try:
+            (kept,), more = first_copies(enumerate(same), rule)
+        except InvalidProblemError:
+            contradicting += len(same)
+        else:
+            keys.add((*key, *map(str, (kept[1][name] for name in rule.content))))
+            copies += more
+    return keys, copies, contradicting
+
+
+def by_spark(checked: "DataFrame", rule: CopyRule) -> tuple[set[Any], int, int]:
+    """The same of the rows that Spark has judged."""
+    rows = [row.asDict() for row in checked.collect()]
+    keys = {
+        (*(row[name] for name in rule.key), *(str(row[name]) for name in rule.content))
+        for row in rows
+        if row["reason"] is None
+    }
+    reasons = [row["reason"] for row in rows]
+    return keys, reasons.count(rule.again), reasons.count(rule.differ)
+
+
+@pytest.mark.spark
+def test_spark_numpy_and_python_agree(spark: "SparkSession") -> None:
+    from evenlag.pipeline.columns import checks
+    from evenlag.pipeline.columns.task_rows import task_rows
+
+    offsets, members = random_rows(random.Random(4))
+    offsets_df = spark.createDataFrame([tuple(row.values()) for row in offsets], OFFSETS_DDL)
+    members_df = spark.createDataFrame([tuple(row.values()) for row in members], MEMBERS_DDL)
+    plain = by_python(offsets, PARTITION_ROWS), by_python(members, MEMBER_ROWS)
+    assert all(len(keys) > 1 and copies and contradicting for keys, copies, contradicting in plain)
+    assert by_spark(checks.check_offsets(offsets_df), PARTITION_ROWS) == plain[0]
+    assert by_spark(checks.check_members(members_df), MEMBER_ROWS) == plain[1]
+    rows = task_rows(checks.typed_offsets(offsets_df), checks.typed_members(members_df))
+    (group,) = group_rows(rows.toArrow().to_batches())
+    partitions = zip(group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True)
+    assert {("now", "billing", "orders", p, str(lag), str(owner)) for p, lag, owner in partitions} == plain[0][0]
+    assert group.rejected_rows == sum(plain[0][1:])
+    of_members = (
+        ("now", "billing", one.consumer_id, *(str(getattr(one, name)) for name in MEMBER_ROWS.content))
+        for one in group.members or ()
+    )
+    assert set(of_members) == plain[1][0]

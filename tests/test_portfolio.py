@@ -1,0 +1,264 @@
+"""The machinery of the search: what a stage may do, what the incumbent takes, what ends a search, the page of steps."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from evenlag import Problem, solve
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.backends import BACKENDS, Outcome
+from evenlag.model.plan import Plan, current_plan
+from evenlag.model.result import Status, StoppedBy
+from evenlag.search.exact import mip
+from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
+from evenlag.search.options import METHODS, SolveOptions
+from evenlag.search.portfolio import AUTO, PORTFOLIOS
+from evenlag.search.solver import search, task_of
+from evenlag.search.stage import Step, run_steps
+from evenlag.search.task import Task
+from tests.problems import problems
+
+DOCS = Path(__file__).parent.parent / "docs"
+LAGS = [90, 70, 50, 40, 30, 20, 10, 5]
+
+
+def group(lags: list[int] = LAGS, members: int = 3, **more: Any) -> Problem:
+    """One topic that all members read."""
+    return Problem.from_lags({"t": lags}, {f"c{i}": ["t"] for i in range(members)}, **more)
+
+
+def even_plan(problem: Problem) -> Plan:
+    """Keep every balance of one topic: partitions in turn."""
+    return Plan(problem, (np.arange(len(problem.lags)) % len(problem.members)).astype(np.int32))
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A stage that yields what it is told to, and notes what it was given."""
+
+    findings: tuple[Finding, ...] = ()
+    name: str = "scripted"
+    runs: list[float] = field(default_factory=list)
+
+    def applies(self, _task: Task, _best: Incumbent) -> bool:
+        return True
+
+    def run(self, _task: Task, _best: Incumbent, share: float) -> Iterator[Finding]:
+        self.runs.append(share)
+        yield from self.findings
+
+
+def task(problem: Problem, **options: Any) -> Task:
+    return task_of(problem, SolveOptions(**{"time_limit": 60.0, "stickiness": 0} | options))
+
+
+# ---- the incumbent -----------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_breaks_a_rule_is_not_taken() -> None:
+    problem = group()
+    best = Incumbent(task(problem))
+    best.take(Candidate(Plan(problem, np.zeros(len(LAGS), dtype=np.int32))), "all to one")
+    assert not best.found
+    best.take(Candidate(even_plan(problem)), "in turn")
+    assert best.method == "in turn"
+
+
+def test_a_worse_plan_is_not_taken_and_a_better_one_is() -> None:
+    problem = group([90, 1, 1, 90], 2)
+    best = Incumbent(task(problem))
+    best.take(Candidate(Plan(problem, np.array([0, 1, 1, 0], dtype=np.int32))), "first")
+    best.take(Candidate(Plan(problem, np.array([1, 0, 0, 1], dtype=np.int32))), "as good")
+    assert best.method == "first"
+    best.take(Candidate(Plan(problem, np.array([0, 1, 0, 1], dtype=np.int32))), "better")
+    assert (best.method, best.value) == ("better", 0)
+
+
+def test_a_bound_above_a_known_plan_is_discarded_and_said() -> None:
+    problem = group()
+    best = Incumbent(task(problem))
+    best.take(Candidate(even_plan(problem)), "in turn")
+    best.take(Bound(best.value), "right")
+    best.take(Bound(best.value + 1), "wrong")
+    assert best.bound == best.value
+    assert best.notes == ["wrong: discarded a bound that lies above a plan that is known"]
+
+
+def test_bounds_only_rise() -> None:
+    best = Incumbent(task(group()))
+    best.take(Bound(5, 4, 3), "one")
+    best.take(Bound(2, 1, 0), "another")
+    assert (best.bound, best.base_bound, best.moves_bound) == (5, 4, 3)
+
+
+@settings(max_examples=40)
+@given(problems())
+def test_a_question_changes_nothing(problem: Problem) -> None:
+    assume(problem.active.any())
+    try:
+        asked = task(problem, time_limit=0.2)
+    except InfeasibleError:
+        assume(False)
+    best = run_steps(asked, begin(Incumbent(asked)))
+    before = {name: value for name, value in vars(best).items() if name != "notes"}
+    for _ in range(2):
+        for question in ("settled", "stopped_by", "proven", "gap", "wanted", "enough", "moves_worth", "value", "plan"):
+            getattr(best, question)
+    assert {name: value for name, value in vars(best).items() if name != "notes"} == before
+
+
+# ---- steps -------------------------------------------------------------------------------------------------------
+
+
+def test_steps_run_in_order_with_their_shares_until_the_task_is_settled() -> None:
+    problem = group([5, 5], 2)
+    good = Candidate(even_plan(problem))
+    first, second, third, last = (Scripted((good,) if i == 1 else (), f"s{i}") for i in range(4))
+    steps = (Step(first, 0.3), Step(second, lambda _task, _best: 0.5), Step(third), Step(last, though_settled=True))
+    best = run_steps(task(problem), Incumbent(task(problem)), steps)
+    assert [stage.runs for stage in (first, second, third, last)] == [[0.3], [0.5], [], [1.0]]
+    assert best.settled == StoppedBy.PROOF
+    assert list(best.seconds) == ["s0", "s1", "s3"]
+
+
+def test_a_step_runs_only_when_it_should() -> None:
+    stages = [Scripted(), Scripted(), Scripted()]
+    steps = (Step(stages[0], when=lambda _task, _best: False), Step(stages[1], 0.0), Step(stages[2]))
+    run_steps(task(group()), Incumbent(task(group())), steps)
+    assert [len(stage.runs) for stage in stages] == [0, 0, 1]
+
+
+def test_no_step_begins_after_the_time_is_up() -> None:
+    problem = group()
+    asked = task(problem, time_limit=1e-9)
+    late = Scripted()
+    run_steps(asked, begin(Incumbent(asked), even_plan(problem)), (Step(late),))
+    assert late.runs == []
+
+
+def test_another_stage_is_one_step_more() -> None:
+    problem = group(owned={"c0": [("t", 0)]})
+    best = solve(problem, stickiness=0)
+    found = Scripted((Candidate(best.plan), Note("so it is")), "oracle")
+    result = search(problem, SolveOptions(stickiness=0), steps=(Step(found),))
+    assert (result.method, result.objective) == ("oracle", best.objective)
+    assert "so it is" in result.warnings
+
+
+def test_the_current_assignment_is_there_before_any_stage() -> None:
+    problem = group([5, 5], 2, owned={"c0": [("t", 0)], "c1": [("t", 1)]})
+    result = search(problem, SolveOptions(), steps=(Step(Scripted()),))
+    assert (result.method, result.status) == ("current", Status.OPTIMAL)
+
+
+# ---- what ended it -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stopped", ["time", "work"])
+def test_a_backend_that_the_clock_ended_is_not_said_to_have_ended_by_work(
+    stopped: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mip, "run_backend", lambda *_: Outcome(stopped=stopped))
+    problem = group([91, 83, 71, 60, 53, 41, 37, 29, 11], 4)
+    result = solve(problem, method="cbc", stickiness=0, deterministic=True, time_limit=60.0)
+    assert (result.status, result.stopped_by) == ("FEASIBLE", stopped)
+
+
+# ---- options -----------------------------------------------------------------------------------------------------
+
+WRONG: dict[str, list[Any]] = {
+    "balance": ["even", None, 3, []],
+    "objective": ["lag", None, True],
+    "stickiness": ["much", -1, True, "nan", None, "-1%"],
+    "max_moves": [-1, 1.5, True, "3"],
+    "slack": [-1, 0.5, True, None],
+    "method": ["best", None, ""],
+    "time_limit": [0, -1, "10", None, True, float("nan")],
+    "gap": [-0.1, "0", None, True, float("nan")],
+    "seed": [1.5, "1", None, True],
+    "threads": [0, -1, 1.5, "2", True],
+    "work": [0, -1, "1", True],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_a_wrong_option_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(InvalidProblemError, match=name):
+        SolveOptions(**{name: value})
+    with pytest.raises(InvalidProblemError, match=name):
+        solve(group(), **{name: value})
+
+
+def test_options_do_not_change() -> None:
+    options = SolveOptions()
+    with pytest.raises(FrozenInstanceError):
+        options.gap = 1.0  # type: ignore[misc]
+    assert options.within(3.0, 2.0) == SolveOptions(time_limit=3.0, work=2.0)
+
+
+def test_defaults_are_those_of_solve() -> None:
+    assert solve.__kwdefaults__ == {
+        name: solve.__kwdefaults__[name] if name == "start" else getattr(SolveOptions(), name)
+        for name in solve.__kwdefaults__
+    }
+
+
+def test_names_are_strings() -> None:
+    result = solve(group(), time_limit=1.0)
+    assert (repr(result.status), f"{result.balance}") in {("'OPTIMAL'", "both"), ("'FEASIBLE'", "both")}
+    assert isinstance(result.status, str)
+
+
+# ---- the page and the docs ---------------------------------------------------------------------------------------
+
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """Rows of the first table after a heading, without its head."""
+    lines = (DOCS / page).read_text().split(heading, 1)[1].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    ends = next((n for n, line in enumerate(lines) if line.startswith("## ")), len(lines))
+    count = sum(line.startswith("|") for line in lines[:ends])
+    return rows[2:count]
+
+
+def test_the_table_of_the_docs_is_the_page() -> None:
+    rows = table("solver.md", "## The steps")
+    assert [row[0] for row in rows] == [f"{step.stage.name}" for step in AUTO]
+    for row, step in zip(rows, AUTO, strict=True):
+        share = "varies" if callable(step.share) else f"{step.share:.0%}"
+        assert row[1] == share, row
+        module = type(step.stage).__module__.replace(".", "/") + ".py"
+        assert f"../{module}" in row[2], f"{row[0]} stands in {module}"
+
+
+def documented_methods() -> set[str]:
+    rows = table("glossary.md", "## Values of `method`")
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+
+
+def test_every_method_is_in_the_glossary() -> None:
+    stages = {step.stage.name for steps in PORTFOLIOS.values() for step in steps}
+    silent = {"baselines", "bounds", "loads alone", "construct"}  # what they find goes by other names
+    assert documented_methods() == {*stages, *HEURISTICS, *BACKENDS, "current", "start", "none"} - silent
+    assert set(METHODS) == {"auto", *BACKENDS, *HEURISTICS}
+
+
+@settings(max_examples=30)
+@given(problems())
+def test_a_result_names_one_of_them(problem: Problem) -> None:
+    try:
+        assert solve(problem, time_limit=0.1).method in documented_methods()
+    except InfeasibleError:
+        assume(False)
+
+
+def test_todays_assignment_is_a_plan_of_its_own() -> None:
+    problem = group(owned={"c0": [("t", 0)]})
+    assert (current_plan(problem).member_of == problem.owner).all()

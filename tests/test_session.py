@@ -1,0 +1,134 @@
+"""Spark's settings: a master that was asked for is used or refused, and what nobody asked for is ours."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
+
+from evenlag.errors import SourceError
+from evenlag.pipeline.spark.settings import ATTEMPTS, launch_settings, session_settings
+
+ROOT = Path(__file__).parent.parent
+CLUSTER = "spark://host:7077"
+
+SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.memory": "512m",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize(
+    ("asked", "cores", "settings", "master"),
+    [
+        ({}, None, {}, f"local[*,{ATTEMPTS}]"),
+        ({}, 2, {}, f"local[2,{ATTEMPTS}]"),
+        ({"spark.master": "local[*]"}, 2, {}, f"local[2,{ATTEMPTS}]"),  # what Spark says where nobody asks
+        ({"spark.master": "local[4]"}, None, {}, "local[4]"),
+        ({"spark.master": CLUSTER}, None, {}, CLUSTER),
+        ({"spark.master": CLUSTER}, 2, {"spark.master": "yarn"}, "yarn"),
+    ],
+)
+def test_the_master(asked: dict[str, str], cores: int | None, settings: dict[str, str], master: str) -> None:
+    assert session_settings(asked, cores, settings)["spark.master"] == master
+
+
+def test_settings_asked_for_stand_and_those_of_one_machine_stay_there() -> None:
+    asked = {"spark.master": CLUSTER, "spark.sql.session.timeZone": "Europe/Berlin", "spark.driver.host": "driver"}
+    chosen = session_settings(asked, None, {"spark.sql.adaptive.enabled": "false"})
+    assert chosen.items() >= asked.items()
+    assert chosen["spark.sql.adaptive.enabled"] == "false"
+    assert not {"spark.driver.bindAddress", "spark.ui.enabled"} & set(chosen)
+    assert session_settings({}, None, {})["spark.driver.host"] == "127.0.0.1"
+
+
+def test_javas_options_are_left_to_who_configures_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert launch_settings({})["spark.driver.memory"] == "2g"
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 4g\n")
+    assert "spark.driver.memory" not in launch_settings({})
+
+
+@pytest.mark.parametrize("asked", [{"spark.remote": "sc://host"}, {"spark.api.mode": "connect"}])
+def test_spark_connect_is_refused(asked: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SourceError, match="asks for Spark Connect, which evenlag cannot use"):
+        session_settings(asked, None, {})
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+    with pytest.raises(SourceError, match="the variable SPARK_REMOTE asks for Spark Connect"):
+        session_settings({}, None, {})
+
+
+def test_a_master_and_cores_of_this_machine_are_refused() -> None:
+    with pytest.raises(SourceError, match=f"asked for the master {CLUSTER}, but 2 cores are of this machine"):
+        session_settings({"spark.master": CLUSTER}, 2, {})
+
+
+def local_session_says(expression: str, **variables: str) -> str:
+    """What a fresh interpreter says of its session, or the error in place of one."""
+    from standalone import spark_environment
+
+    code = (
+        "from evenlag.errors import SourceError\n"
+        "from evenlag.pipeline import local_session\n"
+        "try:\n"
+        "    spark = local_session()\n"
+        f"    print({expression})\n"
+        "    spark.stop()\n"
+        "except SourceError as error:\n"
+        "    print(error)\n"
+    )
+    environment = spark_environment(**variables)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout, done.stderr
+    return done.stdout.strip()
+
+
+def test_spark_defaults_are_kept(tmp_path: Path) -> None:
+    defaults = "spark.master local[1]\nspark.sql.session.timeZone Europe/Berlin\nspark.sql.shuffle.partitions 11\n"
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    names = [line.split()[0] for line in defaults.splitlines()]
+    said = local_session_says(f"*map(spark.conf.get, {names})", SPARK_CONF_DIR=str(tmp_path))
+    assert said == "local[1] Europe/Berlin 11"
+
+
+def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:
+    said = local_session_says("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
+    assert said.startswith("spark://127.0.0.1:1: no Spark master takes a connection (127.0.0.1:1: ")
+    assert "\n" not in said
+
+
+def test_the_command_runs_on_the_master_that_spark_submit_names(tmp_path: Path) -> None:
+    from standalone import SPARK, spark_environment, standalone
+
+    offsets, members = fleet(2)
+    tables: dict[str, Any] = {
+        "--offsets": write_csv(tmp_path / "offsets.csv", offsets, OFFSET_NAMES),
+        "--members": write_csv(tmp_path / "members.csv", members, MEMBER_NAMES),
+        "--out": tmp_path / "out",
+    }
+    with standalone(tmp_path) as cluster:
+        submit = [SPARK / "bin" / "spark-submit", "--master", cluster.master, "--name", "a fleet"]
+        for name, value in SMALL.items():
+            submit += ["--conf", f"{name}={value}"]
+        command = ["audit", *(word for pair in tables.items() for word in pair), "--group-time-limit", "0.1", "--json"]
+        done = subprocess.run(
+            [*map(str, submit), str(ROOT / "evenlag" / "__main__.py"), *map(str, command)],
+            env=spark_environment(PYSPARK_PYTHON=sys.executable, PYTHONPATH=str(ROOT)),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        applications = cluster.state()["completedapps"]
+    assert [(application["name"], application["state"]) for application in applications] == [("a fleet", "FINISHED")]
+    summary = json.loads(done.stdout)["summary"]
+    assert (summary["master"], summary["rows"]) == (cluster.master, len(offsets))

@@ -1,0 +1,69 @@
+"""What a value of a table is taken for: Python's reader and Spark's columns agree on every text."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evenlag.pipeline.tables.values import plain_value
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SPACED = ["7", " 7 ", "\t7\n", "7\r\n", "\x0b7\f", "\xa07", "7\u2028", "7\x85", "7 7"]
+WHOLE = ["7.", "7.0", "7.00", "7.5", "+7", "-7", "--7", "007", "7_0", "٣", "0x7", str(2**63 - 1), ".0"]
+REAL = [
+    ".5",
+    "-.5",
+    "5.",
+    "1e1",
+    "1E+1",
+    "1e-1",
+    "7E3",
+    "7e3.0",
+    "1.5e1",
+    "1e999",
+    "1e1000",
+    "e1",
+    "1e",
+    ".",
+    "1d",
+    "1f",
+]
+WORDS = ["", " ", "   ", "NaN", "Infinity", "null", "true", "seven", "1,5"]
+NUMBERS = SPACED + WHOLE + REAL + WORDS
+LISTS = ["a", "a;b", " a ; b ", ";", "", " ", "a;;b", '["a","b"]', "[]", '["a', "[1"]
+
+KINDS = {"integer": (int,), "number": (float, int), "strings": (list,)}
+
+
+def typed(text: str, kind: str) -> Any:
+    """The value that Python's reader makes of a text; None where it leaves the text as it is."""
+    value = plain_value(text, kind)
+    return value if isinstance(value, KINDS[kind]) else None
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("kind", "texts"), [("integer", NUMBERS), ("number", NUMBERS), ("strings", LISTS)])
+def test_python_and_spark_take_a_text_for_the_same(spark: "SparkSession", kind: str, texts: list[str]) -> None:
+    from evenlag.pipeline.columns.typed import Typed
+
+    table = Typed(df := spark.createDataFrame([(text,) for text in texts], "value STRING"))
+    column = {"integer": table.whole, "number": table.number, "strings": table.names}[kind]("value")
+    rows = df.select("value", column.alias("typed"), table.present("value").alias("present")).collect()
+    in_64_bits = {text: value for text in texts if not isinstance(value := typed(text, kind), int) or value < 2**63}
+    assert {row["value"]: row["typed"] for row in rows if row["value"] in in_64_bits} == in_64_bits
+    assert {row["value"]: row["present"] for row in rows} == {
+        text: plain_value(text, kind) is not None for text in texts
+    }
+
+
+def test_numbers_of_any_length_are_whole() -> None:
+    assert plain_value(str(2**70), "integer") == 2**70  # what is too large is for the reader to say
+    assert plain_value("1" * 41, "integer") == "1" * 41
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(7.0, "integer"), (7, "integer"), (float("nan"), "number"), (None, "string")]
+)
+def test_values_that_have_a_type(value: Any, kind: str) -> None:
+    assert plain_value(value, kind) == (None if value != value else value)
