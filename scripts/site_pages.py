@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
+from typing import Any
 
 import click
 from mkdocs.config.defaults import MkDocsConfig
@@ -26,6 +27,7 @@ PAGES = {
 }
 HOMES = {page: source for source, page in PAGES.items()} | {"examples/snapshot.md": "evenlag/examples/README.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
+SIZES = re.compile(r"(\d) × (?=\d)")  # must not be broken in narrow columns of tables
 FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
@@ -37,7 +39,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Lead links to where the pages are in the site; what is not in it, such as code, is named without a link."""
     uri = page.file.src_uri
     here = dirname(HOMES.get(uri, f"docs/{uri}"))
@@ -54,8 +56,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         there = PAGES.get(path, path.removeprefix("docs/"))
         return f"{picture}[{text}]({relpath(there, dirname(uri) or '.')}{anchor})"
 
-    parts = FENCE.split(markdown)
-    return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in parts)
+    def mended(text: str) -> str:
+        return SIZES.sub("\\1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}", LINK.sub(led, text))
+
+    return "".join(part if part.startswith("```") else mended(part) for part in FENCE.split(markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Leave out the dash after a parameter that its name and type say enough about."""
+    return re.sub(r"\s*–\s*(</p>\s*|<div class=\"doc-md-description\">\s*</div>\s*)*</li>", r"\1</li>", html)
 
 
 def commands_page() -> Iterator[str]:
@@ -63,8 +72,8 @@ def commands_page() -> Iterator[str]:
     module, name = COMMANDS
     group = getattr(import_module(module), name)
     above = click.Context(group, info_name="evenlag")
-    yield from ["# Commands", "", "What `evenlag COMMAND --help` prints. Exit status: 0 done; 1 the input is wrong or no"]
-    yield from ["plan is feasible, in one line that names the place; 2 the command is wrong.", ""]
+    yield from ["# Commands", "", "What `evenlag COMMAND --help` prints. Exit status: 0 done; 1 the input is wrong or"]
+    yield from ["no plan is feasible, in one line that names the place; 2 the command itself is wrong.", ""]
     for command_name in group.list_commands(above):
         command = group.get_command(above, command_name)
         context = click.Context(command, info_name=command_name, parent=above)
