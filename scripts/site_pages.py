@@ -27,7 +27,6 @@ PAGES = {
 }
 HOMES = {page: source for source, page in PAGES.items()} | {"examples/snapshot.md": "evenlag/examples/README.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
-SIZES = re.compile(r"(\d) × (?=\d)")  # must not be broken in narrow columns of tables
 FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
@@ -56,14 +55,13 @@ def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
         there = PAGES.get(path, path.removeprefix("docs/"))
         return f"{picture}[{text}]({relpath(there, dirname(uri) or '.')}{anchor})"
 
-    def mended(text: str) -> str:
-        return SIZES.sub("\\1\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}", LINK.sub(led, text))
-
-    return "".join(part if part.startswith("```") else mended(part) for part in FENCE.split(markdown))
+    return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in FENCE.split(markdown))
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Leave out the dash after a parameter that its name and type say enough about."""
+    """Keep what is short on one line, and leave out the dash after a parameter whose name and type say enough."""
+    html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="short">\1</code>', html)
+    html = re.sub(r"<td([^>]*)>([^<]{1,14})</td>", r'<td class="short"\1>\2</td>', html)
     return re.sub(r"\s*–\s*(</p>\s*|<div class=\"doc-md-description\">\s*</div>\s*)*</li>", r"\1</li>", html)
 
 
@@ -80,7 +78,8 @@ def commands_page() -> Iterator[str]:
         yield from [f"## {command_name}", "", literal(command.help or ""), ""]
         yield from ["```sh", command.get_usage(context).removeprefix("Usage: "), "```", ""]
         for option in command.get_params(context):
-            if record := option.get_help_record(context):
+            record = option.get_help_record(context)
+            if record and record[1]:
                 yield from [f"`{record[0]}`", f":   {literal(record[1])}", ""]
 
 
@@ -88,4 +87,4 @@ def literal(text: str) -> str:
     """Return a help text as Markdown that shows it as it is: options as code, the default apart."""
     text = " ".join(text.replace("<", "&lt;").replace("[", r"\[").split())
     text = re.sub(r"(?<![\w-])(--[a-z-]+)", r"`\1`", text)
-    return re.sub(r"\\\[([^\]]*)\]$", r"*(\1)*", text) or "–"
+    return re.sub(r"\\\[([^\]]*)\]$", r"*(\1)*", text)
