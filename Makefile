@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Processes side by side; those tests that share Spark or the broker run in one of them (tests/conftest.py).
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 
-.PHONY: help demo test check lint format types bench lock clean
+.PHONY: help demo test check lint format types bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,15 +33,21 @@ format: .venv/.ready ## format the code
 bench: .venv/.ready ## measure beside other solvers; tables go to docs/benchmarks.md
 	$(BIN)/python -m benchmarks $(tables)
 
+docs: .venv/.docs ## build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 lock: .venv/.ready ## resolve constraints.txt anew
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --universal --python-version 3.11 pyproject.toml --extra all --extra dev \
+	$(BIN)/uv pip compile --universal --python-version 3.11 pyproject.toml --extra all --extra dev --extra docs \
 	  --no-annotate --no-header --quiet --upgrade --output-file constraints.txt
 	@printf '%s\n%s\n' '# Versions of a reproducible set-up; `make lock` writes this file anew.' "$$(cat constraints.txt)" > constraints.txt
 
 clean: ## remove everything that the targets made
-	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out *.egg-info
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site *.egg-info
 
 .venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON='$(PYTHON)' sh scripts/setup.sh
 
+.venv/.docs: .venv/.ready
+	@$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	@touch $@

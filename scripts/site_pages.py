@@ -1,17 +1,23 @@
-"""Hook of mkdocs: files of the repository that are pages of the site too, and links that lead to them.
+"""Hook of mkdocs: the pages of the site that do not stand in docs/, and links that lead from one to another.
 
-The pages are written once, to be read in a clone: README.md is the site's home, and `../examples/…` leads to a file.
+Every text is written once, to be read in a clone: README.md is the site's home, links to code name a file. The page of
+commands is made from the command itself.
 """
 
 import re
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
+from typing import Any
 
+import click
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+COMMANDS = ("evenlag.cli.app", "evenlag")  # module and name of the group of commands
 ROOT = Path(__file__).parent.parent
 PAGES = {
     "README.md": "index.md",
@@ -19,19 +25,20 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "examples/snapshot/README.md": "examples/snapshot.md",
 }
-HOMES = {page: source for source, page in PAGES.items()}
+HOMES = {page: source for source, page in PAGES.items()} | {"examples/snapshot.md": "evenlag/examples/README.md"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 FENCE = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that stand outside docs/."""
+    """Add the pages that do not stand in docs/."""
     for source, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / source).read_text()))
+    files.append(File.generated(config, "reference/commands.md", content="\n".join(commands_page())))
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Lead links to where the pages are in the site; what is not in it, such as code, is named without a link."""
     uri = page.file.src_uri
     here = dirname(HOMES.get(uri, f"docs/{uri}"))
@@ -48,5 +55,36 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         there = PAGES.get(path, path.removeprefix("docs/"))
         return f"{picture}[{text}]({relpath(there, dirname(uri) or '.')}{anchor})"
 
-    parts = FENCE.split(markdown)
-    return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in parts)
+    return "".join(part if part.startswith("```") else LINK.sub(led, part) for part in FENCE.split(markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep what is short on one line, and leave out the dash after a parameter whose name and type say enough."""
+    html = re.sub(r"<code>([^<\s]{1,24})</code>", r'<code class="short">\1</code>', html)
+    html = re.sub(r"<td([^>]*)>([^<]{1,14})</td>", r'<td class="short"\1>\2</td>', html)
+    return re.sub(r"\s*–\s*(</p>\s*|<div class=\"doc-md-description\">\s*</div>\s*)*</li>", r"\1</li>", html)
+
+
+def commands_page() -> Iterator[str]:
+    """Yield the lines of the page of commands, from the help that the command prints."""
+    module, name = COMMANDS
+    group = getattr(import_module(module), name)
+    above = click.Context(group, info_name="evenlag")
+    yield from ["# Commands", "", "What `evenlag COMMAND --help` prints. Exit status: 0 done; 1 the input is wrong or"]
+    yield from ["no plan is feasible, in one line that names the place; 2 the command itself is wrong.", ""]
+    for command_name in group.list_commands(above):
+        command = group.get_command(above, command_name)
+        context = click.Context(command, info_name=command_name, parent=above)
+        yield from [f"## {command_name}", "", literal(command.help or ""), ""]
+        yield from ["```sh", command.get_usage(context).removeprefix("Usage: "), "```", ""]
+        for option in command.get_params(context):
+            record = option.get_help_record(context)
+            if record and record[1]:
+                yield from [f"`{record[0]}`", f":   {literal(record[1])}", ""]
+
+
+def literal(text: str) -> str:
+    """Return a help text as Markdown that shows it as it is: options as code, the default apart."""
+    text = " ".join(text.replace("<", "&lt;").replace("[", r"\[").split())
+    text = re.sub(r"(?<![\w-])(--[a-z-]+)", r"`\1`", text)
+    return re.sub(r"\\\[([^\]]*)\]$", r"*(\1)*", text)

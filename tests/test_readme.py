@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+import evenlag
+from evenlag import live, pipeline
 from tests.consoles import ROOT, consoles, printed, without_times
 
 README = (ROOT / "README.md").read_text()
@@ -46,3 +48,13 @@ def test_links_lead_somewhere(page: str) -> None:
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
         if "://" not in link:
             assert (ROOT / page).parent.joinpath(link).exists(), f"{page} links to {link}"
+
+
+def test_the_reference_names_all_that_is_public() -> None:
+    pages = "\n".join(path.read_text() for path in ROOT.glob("docs/reference/*.md"))
+    shown = set(re.findall(r"^::: evenlag\.([\w.]+)$", pages, re.MULTILINE))
+    modules = {"compare": evenlag.compare, "live": live, "pipeline": pipeline}
+    public = {f"{home}.{name}" for home, module in modules.items() for name in module.__all__}
+    public |= {name for name in evenlag.__all__ if name not in {"solve", "heuristics", *modules}}
+    others = {"solve.solve", "heuristics.HEURISTICS", "heuristics.PROMISED_BALANCE", "live.user_data", "errors"}
+    assert shown == public | others
