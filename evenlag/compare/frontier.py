@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from evenlag.model.backends import LARGEST
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
-from evenlag.model.formulation import boolean_count
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan, whole
@@ -16,10 +14,10 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.exact import mip
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import SolveOptions
-from evenlag.search.portfolio import AUTO_BACKEND
 from evenlag.search.solver import search
 
 PATHS = (
@@ -115,7 +113,7 @@ def frontier(
     rule = cache.rule(balance)
     bounds = cache.load_bounds(rule)
     plans = [fewest.plan, *_on_the_way(rule, bounds, clock, seed), widest.plan]
-    provable = boolean_count(problem) <= LARGEST[AUTO_BACKEND]
+    provable = mip.fits(problem)
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
     for number, budget in enumerate(budgets):

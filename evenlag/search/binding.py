@@ -9,7 +9,8 @@ from evenlag.model.plan import Number
 from evenlag.model.relaxations import relaxations
 from evenlag.model.result import Binding, StoppedBy
 from evenlag.search.cache import SolveCache
-from evenlag.search.incumbent import Incumbent, begin
+from evenlag.search.exact.bounding import Bounds
+from evenlag.search.incumbent import Incumbent, Note, begin
 from evenlag.search.portfolio import BOUND
 from evenlag.search.stage import run_steps
 from evenlag.search.task import Target, Task
@@ -30,8 +31,8 @@ def find_binding(task: Task, best: Incumbent) -> tuple[Binding, ...]:
     binding: list[Binding] = []
     freed_of = relaxations(task.rule, task.goal)  # each is made only once there is time for it
     while True:
-        if task.clock.spent + 2 * best.seconds["bounds"] > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY:
-            best.notes.append("no time was left to find out all that binds")
+        if task.clock.spent + 2 * best.seconds.get(Bounds.name, 0.0) > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY:
+            best.take(Note("no time was left to find out all that binds"), "binding")
             break
         if (step := next(freed_of, None)) is None:
             break
@@ -55,6 +56,6 @@ def _binds(task: Task, best: Incumbent, name: Binding, rule: CountRule, goal: Ob
     if freed_bound < best.bound and not task.target.gap and clock.left() > 0:
         freed = run_steps(freed_task, begin(freed))
         if clock.deterministic and not freed.settled and freed.stopped_by == StoppedBy.TIME:
-            best.notes.append(f"the wall clock, not the work limit, ended the question whether {name} binds")
+            best.take(Note(f"the wall clock, not the work limit, ended the question whether {name} binds"), "binding")
     below = freed.found and freed.value < best.bound
     return below or (freed.bound < best.bound and freed_bound < plain_bound)

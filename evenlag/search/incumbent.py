@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -102,7 +101,7 @@ class Incumbent:
         self.moves_bound = 0
         self.notes: list[str] = []
         self.clocked = False
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.seconds: dict[str, float] = {}
 
     def take(self, finding: Finding, by: str) -> None:
         """Take what the stage `by` has found, as far as it is sound and new."""

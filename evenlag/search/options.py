@@ -15,6 +15,7 @@ from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, ObjectiveK
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
+AUTO_BACKEND = "cp-sat"  # of the portfolio
 MOST_THREADS = 8  # of the MIP, where nothing is said
 
 

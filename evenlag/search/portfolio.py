@@ -6,9 +6,10 @@ those run that say so. docs/solver.md has a line for each step, which a test hol
 
 from __future__ import annotations
 
-from evenlag.model.backends import BACKENDS, LARGEST
+from evenlag.model.backends import BACKENDS
 from evenlag.model.formulation import boolean_count
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
+from evenlag.search.exact import mip
 from evenlag.search.exact.bounding import Bounds
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
@@ -19,10 +20,10 @@ from evenlag.search.improve.equalize import Equalize, Restarts
 from evenlag.search.improve.local_search import LocalSearch
 from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Incumbent
+from evenlag.search.options import AUTO_BACKEND
 from evenlag.search.stage import Step
 from evenlag.search.task import Task
 
-AUTO_BACKEND = "cp-sat"
 SMALL_MIP = 200  # booleans of a program that is quicker to solve than to search beside
 
 
@@ -75,8 +76,7 @@ def local_search_share(_task: Task, best: Incumbent) -> float:
 
 def relocation_share(task: Task, _best: Incumbent) -> float:
     """Little where the MIP goes on from there."""
-    mip_follows = task.moves_count and boolean_count(task.problem) <= LARGEST[AUTO_BACKEND]
-    return 0.3 / 3 if mip_follows else 0.3
+    return 0.3 / 3 if task.moves_count and mip.fits(task.problem) else 0.3
 
 
 def equalize_share(task: Task, best: Incumbent) -> float:

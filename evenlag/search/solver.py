@@ -57,7 +57,7 @@ def search(
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options.method)
-    best = run_steps(task, begin(Incumbent(task), start))
+    best = run_steps(task, begin(Incumbent(task), start), steps or PORTFOLIOS[options.method])
     stopped_by = best.stopped_by
     binding = find_binding(task, best)
     status = Status.OPTIMAL if best.proven else Status.FEASIBLE
@@ -79,10 +79,8 @@ def task_of(
     cache = cache or SolveCache(problem)
     rule = cache.rule(options.balance, options.slack)
     goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves)
-    steps = steps or PORTFOLIOS.get(options.method, AUTO)
-    return Task(
-        rule, goal, clock, cache, steps, Target(float(options.gap)), options.seed, options.mip_threads, tie_break
-    )  # fmt: skip
+    target, threads = Target(float(options.gap)), options.mip_threads
+    return Task(rule, goal, clock, cache, steps or AUTO, target, options.seed, threads, tie_break)
 
 
 def _by_heuristic(task: Task, name: str) -> Result:

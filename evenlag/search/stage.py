@@ -71,5 +71,6 @@ def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...] | None = None
             started = time.monotonic()
             for finding in step.stage.run(task, best, share):
                 best.take(finding, step.stage.name)
-            best.seconds[step.stage.name] += time.monotonic() - started
+            took = time.monotonic() - started
+            best.seconds[step.stage.name] = best.seconds.get(step.stage.name, 0.0) + took
     return best

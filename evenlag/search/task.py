@@ -46,7 +46,7 @@ class Task:
     clock : Clock
     cache : SolveCache
     steps : tuple of Step
-        The portfolio, for stages that ask side questions.
+        The portfolio, for side questions too.
     target : Target
     seed, threads : int
     tie_break : bool

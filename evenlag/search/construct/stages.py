@@ -32,10 +32,16 @@ class Construct:
 
 @dataclass(frozen=True)
 class Baselines:
-    """The published heuristics, as they are."""
+    """The published heuristics, as they are.
 
-    name: str = "baselines"
+    Attributes
+    ----------
+    largest : mapping of heuristic to partitions
+        Beyond which it takes longer than stages that do more.
+    """
+
     largest: Mapping[str, int] = field(default_factory=lambda: {"swap-balance": 2_000})
+    name: str = "baselines"
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
         """For all."""

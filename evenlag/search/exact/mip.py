@@ -10,15 +10,30 @@ from evenlag.model.backends.runner import run as run_backend
 from evenlag.model.check import violation
 from evenlag.model.formulation import boolean_count, formulate
 from evenlag.model.plan import Plan
-from evenlag.model.problem import Index
+from evenlag.model.problem import Index, Problem
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note
+from evenlag.search.options import AUTO_BACKEND
 from evenlag.search.task import Task
+
+
+def fits(problem: Problem, backend: str = AUTO_BACKEND) -> bool:
+    """Whether a backend is tried: it would not build and presolve larger programs in time."""
+    return boolean_count(problem) <= LARGEST[backend]
 
 
 @dataclass(frozen=True)
 class Mip:
-    """The mixed-integer program, by one of the backends in a process of its own."""
+    """The mixed-integer program, by one of the backends in a process of its own.
+
+    Attributes
+    ----------
+    backend : str
+    said : bool
+        Whether a program that is too large is said to be; otherwise it is left out.
+    least_seconds : float
+        With less than this it is not begun: a process cannot be started, and its plan be back, in less.
+    """
 
     backend: str
     said: bool = True
@@ -31,13 +46,12 @@ class Mip:
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Where the program is not too large, or that is to be said."""
-        return self.said or boolean_count(task.problem) <= LARGEST[self.backend]
+        return self.said or fits(task.problem, self.backend)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the backend's plan, and what local search makes of it; take its bound."""
-        booleans = boolean_count(task.problem)
-        if booleans > LARGEST[self.backend]:
-            yield Note(f"{self.backend}: not tried, its model would have {booleans:,} booleans")
+        if not fits(task.problem, self.backend):
+            yield Note(f"{self.backend}: not tried, its model would have {boolean_count(task.problem):,} booleans")
             return
         clock = task.clock
         if clock.worth() < self.least_seconds:

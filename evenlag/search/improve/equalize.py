@@ -100,10 +100,16 @@ def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True)
 class Equalize:
-    """Search for loads inside the bounds, moves not counted."""
+    """Search for loads inside the bounds, moves not counted.
 
-    name: str = "equalize"
+    Attributes
+    ----------
+    fresh : bool
+        Start from a fresh plan, not from the best one.
+    """
+
     fresh: bool = True
+    name: str = "equalize"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Where plans may move more than half of what is owned, and `LoadsAlone` has not done it."""
@@ -122,10 +128,16 @@ class Equalize:
 
 @dataclass(frozen=True)
 class Restarts:
-    """Equalize from the best plan, drawing anew, for the time that is left."""
+    """Equalize from the best plan, drawing anew, for the time that is left.
 
-    name: str = "equalize"
+    Attributes
+    ----------
+    most_idle : int
+        Draws that may bring nothing before it is given up.
+    """
+
     most_idle: int = 100
+    name: str = "equalize"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Where only the spread counts."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evenlag.model.backends import LARGEST
-from evenlag.model.formulation import boolean_count
+from evenlag.search.exact import mip
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.relocate import relocate
@@ -16,15 +15,28 @@ from evenlag.search.task import Task
 
 @dataclass(frozen=True)
 class Relocation:
-    """From the fewest moves towards even loads, as far as moves are worth it; again and again, with noise."""
+    """From the fewest moves towards even loads, as far as moves are worth it.
 
-    name: str = "relocation"
+    Attributes
+    ----------
+    again : bool
+        Draw other ways than the first time.
+    few : int
+        Relocations at most where moves count and the MIP goes on from there.
+    most : int
+        Relocations at most elsewhere; without moves that count, two for each greed where the MIP goes on.
+    greeds : tuple of float
+        How much a relocation looks at what a move brings, in turn.
+    noise : float
+        How far, as a share, relocations after the first of each greed misjudge an exchange.
+    """
+
     again: bool = False
-    first: int = 0
     few: int = 100
     most: int = 1_000
     greeds: tuple[float, ...] = (1.0, 0.6, 0.3, 0.0)
     noise: float = 0.5
+    name: str = "relocation"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """For groups with owners."""
@@ -33,7 +45,7 @@ class Relocation:
     def _starts(self, task: Task) -> range:
         if self.again:
             return range(self.most, 2 * self.most)
-        if boolean_count(task.problem) > LARGEST["cp-sat"]:
+        if not mip.fits(task.problem):
             return range(self.most)
         return range(self.few if task.moves_count else 2 * len(self.greeds))
 
