@@ -32,6 +32,7 @@ ROOMS = ("defaults", "tables", "tasks", "offsets", "spark", "columns", "jobs")
 HEAVY = {"pyspark", "confluent_kafka", "matplotlib"}
 
 
+@cache
 def modules(folder: Path = PACKAGE) -> dict[str, Path]:
     found = {}
     for path in folder.rglob("*.py"):
@@ -45,6 +46,7 @@ def layer(module: str) -> int:
     return min(fitting)
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Every name that a file imports, inside functions and under TYPE_CHECKING too."""
     return {name for names in imported(parsed(path)) for name in names}

@@ -25,6 +25,7 @@ def test_commands_print_what_the_readme_shows(command: str, said: str) -> None:
         assert line in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "said"), consoles("docs/tutorial.md"))
 def test_commands_print_what_the_tutorial_shows(command: str, said: str) -> None:
     assert without_times(printed(command)).splitlines() == without_times(said.rstrip()).splitlines()

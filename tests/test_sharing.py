@@ -88,6 +88,7 @@ def test_a_heuristic_that_is_not_defined_stays_so() -> None:
             known.plan("constrained-sticky")
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(PROBLEMS)
 def test_an_audit_with_a_gap_differs_by_no_more_than_that(problem: Problem) -> None:
