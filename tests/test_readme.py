@@ -1,5 +1,6 @@
-"""README and docs do not lie: their commands run, their links lead somewhere (Python examples are run as doctests)."""
+"""README and docs do not lie: their commands and examples run, and their links lead somewhere."""
 
+import doctest
 import re
 
 import pytest
@@ -28,6 +29,11 @@ def test_commands_print_what_the_readme_shows(command: str, said: str) -> None:
 @pytest.mark.parametrize(("command", "said"), consoles("docs/tutorial.md"))
 def test_commands_print_what_the_tutorial_shows(command: str, said: str) -> None:
     assert without_times(printed(command)).splitlines() == without_times(said.rstrip()).splitlines()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES[1:] if ">>> " in (ROOT / page).read_text()])
+def test_examples_in_pages_run(page: str) -> None:
+    assert doctest.testfile(str(ROOT / page), module_relative=False, encoding="utf-8").failed == 0
 
 
 def test_the_tutorial_shows_its_example() -> None:
