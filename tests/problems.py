@@ -1,7 +1,7 @@
-"""Random consumer groups for tests: the same seed gives the same group; hypothesis can shrink them."""
+"""Consumer groups for tests, by name or at random: the same seed gives the same group; hypothesis can shrink them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 
 import evenlag
 
+Partition = tuple[str, int]
+Topics = Mapping[str, Sequence[int]]  # lags of each topic
+
 CASES = int(os.environ.get("EVENLAG_TEST_CASES", "1"))  # how many times the usual number of random cases to run
+HUGE = 2**62  # the most messages that a lag may be
 LAG_KINDS = ("small", "wide", "skewed", "hot", "equal", "zero")
+PROVOKING_LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "near-equal", "huge", "huge-and-alike")
 
 
 def seeds(count: int) -> range:
@@ -31,6 +36,50 @@ def lags(random: Random, count: int, kind: str) -> list[int]:
     if kind == "zero":
         return [0] * count
     return [random.randint(0, 1_000) for _ in range(count)]
+
+
+def provoking_lags(random: Random, count: int, kind: str) -> list[int]:
+    """`count` lags of one of PROVOKING_LAGS, each to provoke another branch of bounds and starts."""
+    if kind == "few":
+        return [random.randint(0, 9) for _ in range(count)]
+    if kind == "tailed":
+        return [int(min(100 * max(1 - random.random(), 1e-12) ** -1.6, 10**9)) for _ in range(count)]
+    if kind == "zeros":
+        return [random.choice([0, 0, 0, random.randint(0, 40)]) for _ in range(count)]
+    if kind == "giant":
+        return [random.randint(10**6, 10**7), *(random.randint(0, 90) for _ in range(count - 1))]
+    if kind == "near-giants":
+        return [random.choice([0, 0, 3, 5, 33, 34, 35, 36]) for _ in range(count)]
+    if kind == "near-equal":
+        return [1_000 + random.randint(0, 4) for _ in range(count)]
+    if kind == "huge":
+        return [HUGE - random.randint(0, HUGE // 2) for _ in range(count)]
+    if kind == "huge-and-alike":
+        return [HUGE - random.randint(0, 40) for _ in range(count)]
+    return [random.randint(0, 10_000) for _ in range(count)]
+
+
+def alike(lags: Sequence[int] | Topics, members: int | Iterable[str], **more: Any) -> evenlag.Problem:
+    """A group whose members all read all topics: `alike([5, 3], "ab")` has the topic `t` and the members `a` and `b`.
+
+    So many members, where it is a number, are `c000`, `c001`, …; `more` are other arguments of `Problem.from_lags`.
+    """
+    topics = lags if isinstance(lags, Mapping) else {"t": list(lags)}
+    names = [f"c{m:03}" for m in range(members)] if isinstance(members, int) else members
+    return evenlag.Problem.from_lags(topics, {name: list(topics) for name in names}, **more)
+
+
+def random_owners(
+    random: Random, topics: Topics, members: int | Iterable[str], share: float = 1.0
+) -> dict[str, list[Partition]]:
+    """Owners for `alike`: such a share of the partitions, each with a member drawn at random."""
+    names = [f"c{m:03}" for m in range(members)] if isinstance(members, int) else list(members)
+    owned: dict[str, list[Partition]] = {name: [] for name in names}
+    for topic, lags in topics.items():
+        for p in range(len(lags)):
+            if random.random() < share:
+                owned[random.choice(names)].append((topic, p))
+    return owned
 
 
 def random_document(
@@ -98,7 +147,7 @@ def documents(**size: Any) -> st.SearchStrategy[dict[str, Any]]:
     return st.randoms(use_true_random=False).map(lambda random: random_document(random, **size))
 
 
-def solved_again(problem: evenlag.Problem, assignment: dict[str, list[tuple[str, int]]]) -> evenlag.Problem:
+def solved_again(problem: evenlag.Problem, assignment: dict[str, list[Partition]]) -> evenlag.Problem:
     """The same problem with `assignment` as today's."""
     document = problem.to_dict()
     for name, entry in document["members"].items():

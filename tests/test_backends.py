@@ -22,7 +22,7 @@ from evenlag.model.formulation import Mip, formulate
 from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import Plan
 from tests.exact import FEWEST, Goal, Group, Infeasible, assess, exhaustive
-from tests.problems import random_parameters, random_problem, seeds
+from tests.problems import alike, random_parameters, random_problem, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulp.*")  # of what PuLP 4 will rename
 
@@ -88,7 +88,7 @@ def test_every_backend_takes_a_hint_and_a_work_limit(seed: int, name: str) -> No
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("lags", [[10**12 + 7, 10**12, 3, 2, 1], [987_654_321, 123_456_789, 55_555_555, 7, 5]])
 def test_no_bound_passes_the_optimum_through_rounding(lags: list[int], name: str) -> None:
-    problem = evenlag.Problem.from_lags({"t": lags}, {"a": ["t"], "b": ["t"]})
+    problem = alike(lags, "ab")
     goal = Goal(stickiness=0)
     mip = program(problem, goal)
     outcome = run(name, mip, Limits(ROOM))
@@ -254,7 +254,7 @@ def unsettled(seed: int = 1) -> evenlag.Problem:
     """A group that no heuristic solves to the proven bound, with no owners."""
     random = Random(seed)
     lags = [random.randint(1, 10**6) for _ in range(24)]
-    return evenlag.Problem.from_lags({"t": lags}, {f"c{i}": ["t"] for i in range(5)})
+    return alike(lags, 5)
 
 
 @pytest.mark.parametrize("backend", [_hang, _rubbish_then_hang])
@@ -373,6 +373,6 @@ def test_highs_works_in_a_process_that_has_used_it_before(threads: int) -> None:
     used.setOptionValue("threads", 3 - threads)
     used.addVar(0.0, 1.0)
     used.run()
-    problem = evenlag.Problem.from_lags({"t": [5, 4, 3, 2, 9]}, {"a": ["t"], "b": ["t"]})
+    problem = alike([5, 4, 3, 2, 9], "ab")
     result = evenlag.solve(problem, method="highs", time_limit=ROOM, threads=threads)
     assert (result.status, result.warnings) == ("OPTIMAL", ())

@@ -9,17 +9,14 @@ import evenlag
 from evenlag.compare.report import number, percent
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from tests.exact import Goal, exhaustive
+from tests.problems import alike, random_owners
 
 
 def group(seed: int, owned: bool = True) -> evenlag.Problem:
     random = Random(seed)
     lags = {name: [random.randint(0, 1000) for _ in range(random.randint(2, 5))] for name in ("t", "u")}
-    members = {name: ["t", "u"] for name in "abc"}
-    owners: dict[str, list[tuple[str, int]]] = {name: [] for name in members}
-    for topic, values in lags.items():
-        for i in range(len(values)):
-            owners[random.choice("aab")].append((topic, i))
-    return evenlag.Problem.from_lags(lags, members, owned=owners if owned else None)
+    owners = random_owners(random, lags, "aab")
+    return alike(lags, "abc", owned=owners if owned else None)
 
 
 @pytest.mark.slow
@@ -64,7 +61,7 @@ def test_the_audit_names_what_a_strategy_breaks() -> None:
 
 
 def test_an_infeasible_group_is_rows_not_an_exception() -> None:
-    problem = evenlag.Problem.from_lags({"t": [1, 2, 3]}, {"a": ["t"]}, max_partitions={"a": 1})
+    problem = alike([1, 2, 3], "a", max_partitions={"a": 1})
     rows = [row for row in evenlag.compare.audit(problem).rows if row.strategy == "optimal"]
     assert len(rows) == 4
     assert all(row.status == "ERROR" and "no room" in str(row.error) for row in rows)

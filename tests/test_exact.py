@@ -6,7 +6,7 @@ import pytest
 
 from evenlag import Problem
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, assess, by_cp_sat, exhaustive
-from tests.problems import random_parameters, random_problem, seeds
+from tests.problems import alike, random_parameters, random_problem, seeds
 
 
 def test_four_partitions_by_hand() -> None:
@@ -49,13 +49,13 @@ def test_mixed_subscriptions_by_hand() -> None:
 
 
 def test_caps_take_members_out_and_pull_counts_aside() -> None:
-    problem = Problem.from_lags({"t": [1] * 6}, {"a": ["t"], "b": ["t"], "c": ["t"]}, max_partitions={"a": 0, "b": 2})
+    problem = alike([1] * 6, "abc", max_partitions={"a": 0, "b": 2})
     group = Group(problem)
     assert group.active == [1, 2]
     assert group.allowed_counts("topic").tolist() == [[[0, 2, 4]]]
     assert group.allowed_counts("topic", slack=1).tolist() == [[[0, 1, 5]], [[0, 2, 4]]]
     with pytest.raises(Infeasible):
-        exhaustive(Problem.from_lags({"t": [1]}, {"a": ["t"]}, max_partitions={"a": 0}), Goal())
+        exhaustive(alike([1], "a", max_partitions={"a": 0}), Goal())
 
 
 def test_assess_refuses_what_breaks_a_rule() -> None:

@@ -21,7 +21,8 @@ from evenlag.pipeline.tasks import budget as budgets
 from evenlag.pipeline.tasks import solving, worker
 from evenlag.pipeline.tasks.budget import Budget, recoverable
 from evenlag.pipeline.tasks.group import GroupRows, Member
-from evenlag.pipeline.tasks.solving import Options, solve_group
+from evenlag.pipeline.tasks.solving import solve_group
+from evenlag.search.options import SolveOptions
 
 Partition = tuple[str, int, int, str | None]
 PARTITIONS: list[Partition] = [
@@ -54,7 +55,7 @@ def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
     for _ in range(5):
         shuffled = rng.sample(PARTITIONS, len(PARTITIONS))
         rows = rows_of(shuffled, tuple(rng.sample(members, len(members))))
-        found.append((rows.problem().to_dict(), solve_group(rows, Options(), "plan", time_limit=2.0).plan))
+        found.append((rows.problem().to_dict(), solve_group(rows, SolveOptions(), "plan", time_limit=2.0).plan))
     assert all(each == found[0] for each in found)
     problem, plan = found[0]
     assert problem["topics"] == {"orders": [100, 60, 50], "refunds": {"0": 7, "4": 2**40}}
@@ -66,29 +67,29 @@ def test_rows_in_any_order_make_the_same_problem_and_plan() -> None:
 
 def test_moves_are_named() -> None:
     members = (Member("a", ["orders"], max_partitions=2), Member("b", ["orders"]))
-    result = solve_group(rows_of(PARTITIONS, members), Options(stickiness="fewest-moves"), "plan", time_limit=2.0)
+    result = solve_group(rows_of(PARTITIONS, members), SolveOptions(stickiness="fewest-moves"), "plan", time_limit=2.0)
     assert result.plan.move == ["kept", "kept", "forced", "unassigned", "unassigned"]
     assert result.plan.consumer_id == ["a", "a", "b", None, None]
     swapped = [("orders", p, 10, "a") for p in range(4)]
-    moved = solve_group(rows_of(swapped, (Member("a"), Member("b"))), Options(), "plan", time_limit=2.0).plan.move
+    moved = solve_group(rows_of(swapped, (Member("a"), Member("b"))), SolveOptions(), "plan", time_limit=2.0).plan.move
     assert sorted(filter(None, moved)) == ["kept", "kept", "moved", "moved"]
 
 
 def test_without_a_members_table_the_owners_are_the_members() -> None:
-    result = solve_group(rows_of(PARTITIONS), Options(), "plan", time_limit=2.0)
+    result = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
     assert set(result.plan.consumer_id) <= {"a", "b", "gone"}
     assert any("members are the owners seen" in said for said in result.warnings)
 
 
 def test_a_group_without_members_is_empty() -> None:
-    result = solve_group(rows_of(PARTITIONS, ()), Options(), "both", time_limit=2.0)
+    result = solve_group(rows_of(PARTITIONS, ()), SolveOptions(), "both", time_limit=2.0)
     assert (result.status, set(result.plan.move)) == ("EMPTY", {"unassigned"})
     assert {row["status"] for row in result.audit if row["strategy"] == "optimal"} == {"EMPTY"}
 
 
 def test_what_was_done_to_the_input_is_said_with_counts() -> None:
     rows = rows_of(PARTITIONS, (Member("a"), Member("b")), beyond_end=2, before_start=3, rejected_rows=4)
-    result = solve_group(rows, Options(), "both", time_limit=2.0, late=True)
+    result = solve_group(rows, SolveOptions(), "both", time_limit=2.0, late=True)
     said = " | ".join(result.warnings)
     for part in (
         "2 commits beyond the log end",
@@ -106,8 +107,8 @@ def test_a_solver_that_explodes_is_a_row(monkeypatch: pytest.MonkeyPatch, want: 
     def explode(*_: Any, **__: Any) -> None:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(solving, "audit" if want == "audit" else "solve", explode)
-    result = solve_group(rows_of(PARTITIONS), Options(), want, time_limit=2.0)
+    monkeypatch.setattr(solving, "audit_with" if want == "audit" else "search", explode)
+    result = solve_group(rows_of(PARTITIONS), SolveOptions(), want, time_limit=2.0)
     assert (result.status, result.error) == ("ERROR", "MemoryError: no room")
     assert set(result.plan.consumer_id) == set(result.plan.move) == (set() if want == "audit" else {None})
     assert [row["error"] for row in result.audit] == ([] if want == "plan" else ["MemoryError: no room"])
@@ -117,8 +118,8 @@ def test_an_audit_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch)
     def explode(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(solving, "audit", explode)
-    result = solve_group(rows_of(PARTITIONS), Options(), "both", time_limit=2.0)
+    monkeypatch.setattr(solving, "audit_with", explode)
+    result = solve_group(rows_of(PARTITIONS), SolveOptions(), "both", time_limit=2.0)
     assert result.status in {"OPTIMAL", "FEASIBLE"}
     assert None not in result.plan.consumer_id
     assert [(row["status"], row["error"]) for row in result.audit] == [("ERROR", "ZeroDivisionError: ")]
@@ -175,7 +176,7 @@ def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(cl
         assert not late
         granted.append((rows.group, time_limit))
         clock[0] += time_limit
-        return solve_group(rows, Options(method="range"), "plan", time_limit=1.0)
+        return solve_group(rows, SolveOptions(method="range"), "plan", time_limit=1.0)
 
     even, uneven, hot = (
         [(10, "a"), (10, "b")],
@@ -184,7 +185,7 @@ def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(cl
     )
     schema = pa.schema([("group", pa.string()), ("status", pa.string())])
     budget = Budget(group_limit=2.0, deadline=1002.5, tasks=1, slots=1)
-    solver = worker.Solver(Options(), budget, "plan", schema, solve=solve)
+    solver = worker.Solver(SolveOptions(), budget, "plan", schema, solve=solve)
     batches = list(solver([task_of({"even": even, "hot": hot}), task_of({"uneven": uneven, "more": uneven * 20})]))
     assert [name for name, _ in granted] == ["more", "uneven", "even", "hot"]
     seconds = dict(granted)
@@ -286,6 +287,6 @@ def test_figures_beyond_what_a_double_can_tell_apart_are_no_failure() -> None:
     pa = pytest.importorskip("pyarrow")
     lags = np.array([2**60 + 1, 2**61, 5], dtype=np.int64)
     rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(3, dtype=np.int64), np.arange(3), lags, ["a", "b", None])
-    audited = solve_group(rows, Options(), "audit", time_limit=0.5).audit
+    audited = solve_group(rows, SolveOptions(), "audit", time_limit=0.5).audit
     column = pa.array([row["spread"] for row in audited], pa.float64())  # as the table has it
     assert max(column.to_pylist()) > 2**60

@@ -29,8 +29,8 @@ from evenlag.pipeline.jobs.fleet_solver import attempt
 from evenlag.pipeline.spark.batches import BATCH_BYTES, filled_by_rows
 from evenlag.pipeline.tables.schemas import GROUPS
 from evenlag.pipeline.tasks.budget import Budget
-from evenlag.pipeline.tasks.solving import Options
 from evenlag.pipeline.tasks.worker import Solver
+from evenlag.search.options import SolveOptions
 from tests.fleet import (
     BROKEN,
     MEMBER_NAMES,
@@ -484,7 +484,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
     fleet_ = check_tables(offsets, members, "latest", 2)
     schema = to_arrow_schema(types.StructType.fromDDL(GROUPS))
     budget = Budget(group_limit=0.2, tasks=2)
-    solver = Solver(Options(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
+    solver = Solver(SolveOptions(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
     rows = fleet_.packing.repartition(task_rows(fleet_.offsets, fleet_.members))
     solved = {row["group"]: row for row in rows.mapInArrow(solver, GROUPS).collect()}
     assert mark.exists()

@@ -235,7 +235,7 @@ def test_the_table_of_the_docs_is_the_page() -> None:
         share = "varies" if callable(step.share) else f"{step.share:.0%}"
         assert row[1] == share, row
         module = type(step.stage).__module__.replace(".", "/") + ".py"
-        assert f"../{module}" in row[2], f"{row[0]} stands in {module}"
+        assert row[2] == f"`{module.removeprefix('evenlag/')}`"
 
 
 def documented_methods() -> set[str]:

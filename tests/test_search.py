@@ -37,12 +37,10 @@ from evenlag.search.improve.relocate import relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
 from tests.exact import Goal, Group, by_cp_sat, exhaustive
-from tests.problems import CASES, random_problem, seeds
+from tests.problems import CASES, HUGE, PROVOKING_LAGS, alike, provoking_lags, random_owners, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
-HUGE = 2**62
 LIMIT = 20.0  # seconds; none of the groups here should take more than a few
-LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "near-equal", "huge", "huge-and-alike")
 
 
 def pairs_alone(
@@ -62,48 +60,12 @@ def pairs_alone(
     return Plan(plan.problem, state.member_of)
 
 
-def lags_of(random: Random, count: int, kind: str) -> list[int]:
-    """`count` lags of one of the kinds of LAGS, each to provoke another branch of bounds and starts."""
-    if kind == "few":
-        return [random.randint(0, 9) for _ in range(count)]
-    if kind == "tailed":
-        return [int(min(100 * max(1 - random.random(), 1e-12) ** -1.6, 10**9)) for _ in range(count)]
-    if kind == "zeros":
-        return [random.choice([0, 0, 0, random.randint(0, 40)]) for _ in range(count)]
-    if kind == "giant":
-        return [random.randint(10**6, 10**7), *(random.randint(0, 90) for _ in range(count - 1))]
-    if kind == "near-giants":
-        return [random.choice([0, 0, 3, 5, 33, 34, 35, 36]) for _ in range(count)]
-    if kind == "near-equal":
-        return [1_000 + random.randint(0, 4) for _ in range(count)]
-    if kind == "huge":
-        return [HUGE - random.randint(0, HUGE // 2) for _ in range(count)]
-    if kind == "huge-and-alike":
-        return [HUGE - random.randint(0, 40) for _ in range(count)]
-    return [random.randint(0, 10_000) for _ in range(count)]
-
-
-def group_of(topics: dict[str, list[int]], members: int, **more: Any) -> evenlag.Problem:
-    """All of `members` read all topics."""
-    return evenlag.Problem.from_lags(topics, {f"c{i:03}": list(topics) for i in range(members)}, **more)
-
-
 def even_group(random: Random, partitions: int, members: int, topics: int, kind: str) -> evenlag.Problem:
     """At most so many; all members alike."""
     documents = {
-        f"t{t}": lags_of(random, random.randint(1, partitions), kind) for t in range(random.randint(1, topics))
+        f"t{t}": provoking_lags(random, random.randint(1, partitions), kind) for t in range(random.randint(1, topics))
     }
-    return group_of(documents, random.randint(1, members))
-
-
-def owners(random: Random, lags: dict[str, list[int]], members: int, share: float = 1.0) -> dict[str, Any]:
-    """Each partition with a member drawn at random, but for what is without an owner."""
-    owned: dict[str, list[tuple[str, int]]] = {f"c{m:03}": [] for m in range(members)}
-    for topic, values in lags.items():
-        for i in range(len(values)):
-            if random.random() < share:
-                owned[random.choice(list(owned))].append((topic, i))
-    return owned
+    return alike(documents, random.randint(1, members))
 
 
 def steps(count: int) -> Callable[[], bool]:
@@ -141,7 +103,7 @@ def feasible_plans(rule: CountRule) -> list[Plan]:
 # ---- differencing ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize("kind", PROVOKING_LAGS)
 @pytest.mark.parametrize("seed", seeds(12))
 def test_differencing_keeps_every_balance(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
@@ -157,12 +119,12 @@ def test_differencing_keeps_every_balance(seed: int, kind: str) -> None:
             assert np.ptp(plan.counts) <= 1
 
 
-@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize("kind", PROVOKING_LAGS)
 @pytest.mark.parametrize("seed", seeds(8))
 def test_differencing_pairs_at_best(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(1, 4)
-    problem = group_of({"t": lags_of(random, random.randint(1, min(2 * members, 7)), kind)}, members)
+    problem = alike({"t": provoking_lags(random, random.randint(1, min(2 * members, 7)), kind)}, members)
     best = exhaustive(problem, Goal(stickiness=0)).objective
     for balance in ("both", "topic", "group"):
         assert differencing.difference(count_rule(problem, balance)).spread == best
@@ -170,9 +132,9 @@ def test_differencing_pairs_at_best(seed: int, kind: str) -> None:
 
 def test_differencing_is_not_for_members_that_differ() -> None:
     lags = {"t": [5, 4, 3, 2], "u": [1]}
-    alike = group_of(lags, 2)
-    members = {name: ["t", "u"] for name in alike.members}
-    assert differencing.applies(count_rule(alike))
+    same = alike(lags, 2)
+    members = {name: ["t", "u"] for name in same.members}
+    assert differencing.applies(count_rule(same))
     for differing in (
         evenlag.Problem.from_lags(lags, {"c000": ["t"], "c001": ["t", "u"]}),
         evenlag.Problem.from_lags(lags, members, weights={"c000": 2}),
@@ -250,9 +212,9 @@ def test_there_is_no_subset_larger_than_all(dtype: Any) -> None:
 
 
 @settings(max_examples=250 * CASES, derandomize=True)
-@given(st.randoms(use_true_random=False), st.sampled_from(LAGS), st.integers(0, 9), st.integers(0, 5))
+@given(st.randoms(use_true_random=False), st.sampled_from(PROVOKING_LAGS), st.integers(0, 9), st.integers(0, 5))
 def test_patterns_are_all_subsets_in_the_window(random: Random, kind: str, count: int, size: int) -> None:
-    lags = lags_of(random, count, kind) if count else []
+    lags = provoking_lags(random, count, kind) if count else []
     array = np.array(lags, dtype=object if sum(lags) > HUGE else np.int64)
     centre = sum(random.sample(lags, min(size, count)))
     low, high = centre - random.choice([0, 1, 500, HUGE]), centre + random.choice([0, 1, 500, HUGE])
@@ -267,7 +229,7 @@ def test_patterns_are_all_subsets_in_the_window(random: Random, kind: str, count
 @pytest.mark.parametrize("size", range(1, 6))
 @pytest.mark.parametrize("seed", seeds(6))
 def test_patterns_beyond_the_most_are_refused(seed: int, size: int) -> None:
-    lags = np.array(lags_of(Random(seed), 9, "wide"))
+    lags = np.array(provoking_lags(Random(seed), 9, "wide"))
     low = sum(sorted(lags.tolist())[-size:]) * 2 // 3
     expected = sum(lags[list(chosen)].sum() >= low for chosen in combinations(range(9), size))
     assert len(patterns_within(lags, size, low, HUGE, 1_000)) == expected
@@ -341,7 +303,7 @@ def test_the_best_partitioning_settles_the_optimum(seed: int, labels: int, monke
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 10 if members == 2 else 9)
-    problem = group_of({"t": lags_of(random, count, random.choice(LAGS[:7]))}, members)
+    problem = alike({"t": provoking_lags(random, count, random.choice(PROVOKING_LAGS[:7]))}, members)
     balance = random.choice(["both", "topic", "group", "none"] if count <= 6 else ["both", "topic", "group"])
     rule = count_rule(problem, balance)
     assert set_partitioning.applies(rule)
@@ -362,7 +324,7 @@ def test_set_partitioning_says_what_ended_it(
     limits: Limits | None, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     monkeypatch.setattr(set_partitioning, "MOST_LABELS", 0)  # so CP-SAT chooses, if it may
-    rule = count_rule(group_of({"t": lags_of(Random(1), 40, "wide")}, 10), "group")
+    rule = count_rule(alike({"t": provoking_lags(Random(1), 40, "wide")}, 10), "group")
     proof = best_partitioning(rule, load_bounds(rule), 200, limits, lambda: False)
     assert proof.stopped == ended
     assert proof.bound < 200
@@ -374,7 +336,7 @@ def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> 
     random = Random(seed)
     members = random.randint(2, 3)
     count = random.randint(members, 9 if members == 3 else 10)
-    problem = group_of({"t": lags_of(random, count, random.choice(LAGS[:7]))}, members)
+    problem = alike({"t": provoking_lags(random, count, random.choice(PROVOKING_LAGS[:7]))}, members)
     best = int(exhaustive(problem, Goal("group", 0)).objective)
     for gap in (0.01, 0.1, 0.5):
         result = evenlag.solve(problem, balance="group", stickiness=0, gap=gap, time_limit=LIMIT)
@@ -388,7 +350,7 @@ def test_a_gap_does_not_make_the_bound_of_set_partitioning_untrue(seed: int) -> 
 def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(4, 6)
-    problem = group_of({"t": lags_of(random, random.randint(2 * members, 3 * members + 1), kind)}, members)
+    problem = alike({"t": provoking_lags(random, random.randint(2 * members, 3 * members + 1), kind)}, members)
     rule = count_rule(problem, "group")
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
     spread, limits = best + random.randint(1, 1_000), Limits(LIMIT, None, 2)
@@ -398,7 +360,7 @@ def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: i
 @pytest.mark.parametrize("seed", seeds(3))
 def test_set_partitioning_beside_oversized_partitions_needs_no_solver(seed: int) -> None:
     lags = np.rint(np.random.default_rng(seed).lognormal(np.log(1000), 2, 30)).astype(int).tolist()
-    rule = count_rule(group_of({"t": lags}, 7), "group")
+    rule = count_rule(alike({"t": lags}, 7), "group")
     fresh = differencing.difference(rule)
     proof = best_partitioning(rule, load_bounds(rule), int(fresh.spread) + 1, None, lambda: False)
     assert proof.bound <= fresh.spread
@@ -408,7 +370,7 @@ def test_set_partitioning_beside_oversized_partitions_needs_no_solver(seed: int)
 @pytest.mark.slow
 def test_set_partitioning_that_is_stopped_proves_no_more_than_it_saw() -> None:
     random = Random(1)
-    problem = group_of({"t": lags_of(random, 18, "wide")}, 6)
+    problem = alike({"t": provoking_lags(random, 18, "wide")}, 6)
     rule = count_rule(problem, "group")
     best = int(by_cp_sat(problem, Goal("group", 0)).objective)
     for steps in range(0, 40, 4):
@@ -422,11 +384,11 @@ def test_set_partitioning_that_is_stopped_proves_no_more_than_it_saw() -> None:
 
 def test_set_partitioning_is_not_for_groups_where_partitions_or_members_differ() -> None:
     lags = {"t": [5, 4, 3, 2], "u": [1, 1, 1]}
-    assert set_partitioning.applies(count_rule(group_of(lags, 3), "group"))
-    assert not set_partitioning.applies(count_rule(group_of(lags, 3), "both"))
-    assert not set_partitioning.applies(count_rule(group_of(lags, 3, pins=[("t", 0, "c000")]), "group"))
-    assert not set_partitioning.applies(count_rule(group_of(lags, 3, weights={"c000": 2}), "group"))
-    assert not set_partitioning.applies(count_rule(group_of({"t": [1] * 21}, 3), "group"))
+    assert set_partitioning.applies(count_rule(alike(lags, 3), "group"))
+    assert not set_partitioning.applies(count_rule(alike(lags, 3), "both"))
+    assert not set_partitioning.applies(count_rule(alike(lags, 3, pins=[("t", 0, "c000")]), "group"))
+    assert not set_partitioning.applies(count_rule(alike(lags, 3, weights={"c000": 2}), "group"))
+    assert not set_partitioning.applies(count_rule(alike({"t": [1] * 21}, 3), "group"))
 
 
 # ---- equalizing and relocation ----------------------------------------------------------------------------------
@@ -437,9 +399,12 @@ def searched_case(seed: int) -> tuple[evenlag.Problem, CountRule, Random]:
     random = Random(seed)
     while True:
         if random.random() < 0.35:
-            lags = {name: lags_of(random, random.randint(1, 14), random.choice(LAGS)) for name in ("t", "u")}
+            lags = {
+                name: provoking_lags(random, random.randint(1, 14), random.choice(PROVOKING_LAGS))
+                for name in ("t", "u")
+            }
             members = random.randint(2, 6)
-            problem = group_of(lags, members, owned=owners(random, lags, members, random.choice([0, 0.8, 1])))
+            problem = alike(lags, members, owned=random_owners(random, lags, members, random.choice([0, 0.8, 1])))
         else:
             problem = random_problem(random, partitions=18, members=6, topics=4)
         if not problem.active.any():
@@ -504,7 +469,7 @@ def restricted_rule(seed: int, kind: str) -> CountRule:
         elif kind == "weights":
             more["weights"] = {name: random.choice([1, 2, 3, 10, 0.5]) for name in names}
             count = random.randint(2, 2 * members)
-        problem = group_of({"t": lags_of(random, count, random.choice(LAGS))}, members, **more)
+        problem = alike({"t": provoking_lags(random, count, random.choice(PROVOKING_LAGS))}, members, **more)
         try:
             return count_rule(problem, random.choice(BALANCES), random.randint(1, 2) if kind == "slack" else 0)
         except InfeasibleError:
@@ -552,7 +517,7 @@ def test_equalizing_of_few_each_keeps_to_what_restricts_them(
 def test_equalizing_by_weight_comes_no_farther_from_the_window(seed: int, search: Callable[..., Plan]) -> None:
     random = Random(seed)
     weights = {"c000": 0.5, "c001": random.choice([2, 3]), "c002": 0.5}
-    problem = group_of({"t": lags_of(random, random.randint(2, 3), "few")}, 3, weights=weights)
+    problem = alike({"t": provoking_lags(random, random.randint(2, 3), "few")}, 3, weights=weights)
     rule = count_rule(problem, "none")
     for start in feasible_plans(rule):
         plan = search(start, rule, wanted(rule), steps(60), seed)
@@ -571,7 +536,7 @@ def test_three_share_what_no_two_can(seed: int, held: int) -> None:
     firsts = [row[0] for row in rows]
     for row, lag in zip(rows, firsts[1:] + firsts[:1], strict=True):
         row[0] = lag
-    rule = count_rule(group_of({"t": [lag for row in rows for lag in row]}, 3), "group")
+    rule = count_rule(alike({"t": [lag for row in rows for lag in row]}, 3), "group")
     start = Plan(rule.problem, np.repeat(np.arange(3), held).astype(np.int32))
     plan = three_way_alone(start, rule, (even, even), steps(3_000), seed)
     assert violation(plan, rule) is None
@@ -582,7 +547,7 @@ def test_three_share_what_no_two_can(seed: int, held: int) -> None:
 @pytest.mark.parametrize("seed", seeds(25))
 def test_equalizing_keeps_slack_where_counts_are_as_uneven_as_it_allows(seed: int) -> None:
     random = Random(seed)
-    rule = count_rule(group_of({"t": lags_of(random, 12, random.choice(LAGS))}, 4), "group", 1)
+    rule = count_rule(alike({"t": provoking_lags(random, 12, random.choice(PROVOKING_LAGS))}, 4), "group", 1)
     members = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3]
     random.shuffle(members)
     start = Plan(rule.problem, np.array(members, dtype=np.int32))
@@ -595,7 +560,7 @@ def test_equalizing_keeps_slack_where_counts_are_as_uneven_as_it_allows(seed: in
 def test_equalizing_reaches_the_window_where_there_is_much_to_choose_from(seed: int) -> None:
     random = Random(seed)
     lags = {"t": [random.randint(0, 1_000) for _ in range(60)]}
-    rule = count_rule(group_of(lags, 6))
+    rule = count_rule(alike(lags, 6))
     start = HEURISTICS["range"](rule.problem)
     plan = equalize(start, rule, wanted(rule), steps(2_000), seed)
     assert start.spread > plan.spread == (sum(lags["t"]) % 6 > 0)
@@ -621,7 +586,7 @@ def test_relocations_fall_within_their_moves(seed: int) -> None:
 
 
 def test_relocation_moves_home_without_a_budget_of_moves() -> None:
-    problem = group_of({"t": [9, 9, 1, 1]}, 2, owned={"c000": [("t", 0), ("t", 2)], "c001": [("t", 1), ("t", 3)]})
+    problem = alike({"t": [9, 9, 1, 1]}, 2, owned={"c000": [("t", 0), ("t", 2)], "c001": [("t", 1), ("t", 3)]})
     rule = count_rule(problem)
     away = Plan(problem, np.array([0, 0, 1, 1], dtype=np.int32))
     plans = relocate(away, rule, wanted(rule), steps(50), most_moves=away.moves)
@@ -669,7 +634,7 @@ def assert_window_holds(rule: CountRule, plans: list[Plan]) -> LoadBounds:
 @pytest.mark.parametrize("name", PROVOKING)
 @pytest.mark.parametrize("balance", BALANCES)
 def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: str) -> None:
-    rule = count_rule(group_of(*PROVOKING[name]), balance)
+    rule = count_rule(alike(*PROVOKING[name]), balance)
     window = assert_window_holds(rule, feasible_plans(rule))
     mean = Fraction(sum(map(int, rule.problem.lags)), len(rule.problem.members))
     if balance == "both":
@@ -677,7 +642,7 @@ def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: st
 
 
 def test_the_window_knows_what_companions_there_are() -> None:
-    rule = count_rule(group_of(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
+    rule = count_rule(alike(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
     best = max(min(loads_of(plan)) for plan in feasible_plans(rule))
     assert load_bounds(rule).min_load_ub == best == 37
 
@@ -690,9 +655,9 @@ def tiny_case(seed: int) -> tuple[evenlag.Problem, CountRule]:
             problem = random_problem(random, partitions=6, members=3, topics=3)
         else:
             sizes = random.choice([(6,), (5,), (4, 2), (3, 3), (1, 4), (2, 2, 2), (1, 1, 3)])
-            kind, members = random.choice(LAGS), random.randint(2, 3)
-            lags = {f"t{t}": lags_of(random, size, kind) for t, size in enumerate(sizes)}
-            problem = group_of(lags, members, owned=owners(random, lags, members, random.choice([0.5, 1])))
+            kind, members = random.choice(PROVOKING_LAGS), random.randint(2, 3)
+            lags = {f"t{t}": provoking_lags(random, size, kind) for t, size in enumerate(sizes)}
+            problem = alike(lags, members, owned=random_owners(random, lags, members, random.choice([0.5, 1])))
         if not problem.active.any():
             continue
         try:
@@ -732,8 +697,8 @@ def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> 
     members = random.choice([2, 3, 3, 4])
     total = random.randint(members, {2: 12, 3: 9, 4: 7}[members])
     cut = random.choice([0, 0, random.randint(1, total - 1)])
-    lags = lags_of(random, total, random.choice(LAGS[:7]))
-    problem = group_of({"t": lags[cut:], "u": lags[:cut]} if cut else {"t": lags}, members)
+    lags = provoking_lags(random, total, random.choice(PROVOKING_LAGS[:7]))
+    problem = alike({"t": lags[cut:], "u": lags[:cut]} if cut else {"t": lags}, members)
     for balance in BALANCES:
         rule = count_rule(problem, balance)
         for kind in ("spread", "makespan"):
@@ -788,14 +753,14 @@ def test_reduced_lags_leave_no_member_below_the_smallest_load(seed: int) -> None
 
 
 def test_reduced_lags_know_what_oversized_partitions_need() -> None:
-    rule = count_rule(group_of({"t": [100, 100, 20, 10, 9, 8, 5, 3, 1]}, 3), "group")
+    rule = count_rule(alike({"t": [100, 100, 20, 10, 9, 8, 5, 3, 1]}, 3), "group")
     # Two oversized ones, with two others each, take at least 1, 3, 5 and 8; what they are beyond 40 is nobody else's.
     assert reduced_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]
 
 
 def test_the_bound_on_moves_is_met_where_swaps_are_all_that_helps() -> None:
     lags = {"t": [8, 8, 0, 0]}
-    problem = group_of(lags, 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
+    problem = alike(lags, 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
     rule = count_rule(problem)
     bound = MoveBound(rule, load_bounds(rule), 0)
     plans = feasible_plans(rule)
@@ -831,23 +796,23 @@ def assert_even(problem: evenlag.Problem, result: evenlag.Result) -> list[int]:
     return loads
 
 
-@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize("kind", PROVOKING_LAGS)
 @pytest.mark.parametrize("seed", seeds(4))
 def test_at_most_two_each_are_solved(seed: int, kind: str) -> None:
     random = Random(f"{seed} {kind}")
     members = random.randint(2, 4)
-    problem = group_of({"t": lags_of(random, random.randint(1, min(2 * members, 7)), kind)}, members)
+    problem = alike({"t": provoking_lags(random, random.randint(1, min(2 * members, 7)), kind)}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
     assert_even(problem, result)
     assert (result.status, result.spread) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", LAGS)
+@pytest.mark.parametrize("kind", PROVOKING_LAGS)
 @pytest.mark.parametrize(("partitions", "members"), [(31, 40), (80, 40)])
 def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, members: int, kind: str) -> None:
-    lags = lags_of(Random(f"{partitions} {kind}"), partitions, kind)
-    problem = group_of({"t": lags}, members)
+    lags = provoking_lags(Random(f"{partitions} {kind}"), partitions, kind)
+    problem = alike({"t": lags}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
     loads = assert_even(problem, result)
     places = sorted(lags + [0] * (2 * members - partitions))
@@ -861,7 +826,7 @@ def test_many_at_most_two_each_are_solved_by_big_with_small(partitions: int, mem
 @pytest.mark.parametrize("seed", range(2))
 def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int) -> None:
     random = Random(f"{partitions} {seed}")
-    problem = group_of({"t": [random.randint(0, 100) for _ in range(partitions)]}, members)
+    problem = alike({"t": [random.randint(0, 100) for _ in range(partitions)]}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
     loads = assert_even(problem, result)
     assert result.status == "OPTIMAL"
@@ -872,7 +837,7 @@ def test_five_and_more_each_are_solved(partitions: int, members: int, seed: int)
 @pytest.mark.parametrize("lag", [0, 1, 10**15, HUGE])
 @pytest.mark.parametrize(("partitions", "members"), [(7, 3), (60, 12), (61, 12), (5, 9), (400, 80)])
 def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: int, lag: int) -> None:
-    problem = group_of({"t": [lag] * partitions}, members)
+    problem = alike({"t": [lag] * partitions}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
     assert_even(problem, result)
     assert (result.status, result.spread) == ("OPTIMAL", lag if partitions % members else 0)
@@ -881,7 +846,7 @@ def test_equal_lags_differ_by_one_partition_at_most(partitions: int, members: in
 @pytest.mark.parametrize(("partitions", "members"), [(60, 12), (200, 20), (100, 33)])
 def test_zeros_beside_enough_others_are_solved(partitions: int, members: int) -> None:
     lags = [0] * (partitions // 3) + [1] * (partitions - partitions // 3)
-    problem = group_of({"t": lags}, members)
+    problem = alike({"t": lags}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
     loads = assert_even(problem, result)
     assert (result.status, result.spread) == ("OPTIMAL", sum(loads) % members > 0)
@@ -891,7 +856,7 @@ def test_zeros_beside_enough_others_are_solved(partitions: int, members: int) ->
 def test_a_giant_gets_the_smallest_companions_and_the_others_are_even(partitions: int, members: int) -> None:
     random = Random(partitions)
     small = sorted(random.randint(0, 100) for _ in range(partitions - 1))
-    problem = group_of({"t": [HUGE, *small]}, members)
+    problem = alike({"t": [HUGE, *small]}, members)
     result = evenlag.solve(problem, time_limit=LIMIT)
     loads = assert_even(problem, result)
     each = partitions // members
@@ -903,12 +868,12 @@ def test_a_giant_gets_the_smallest_companions_and_the_others_are_even(partitions
 def sticky_group(seed: int) -> evenlag.Problem:
     random = Random(seed)
     lags = {"t": [random.randint(0, 10_000) for _ in range(60)]}
-    return group_of(lags, 8, owned=owners(random, lags, 8))
+    return alike(lags, 8, owned=random_owners(random, lags, 8))
 
 
 def group_of_three_topics(seed: int) -> evenlag.Problem:
     random = Random(seed)
-    return group_of({name: lags_of(random, 17, "tailed") for name in ("t", "u", "v")}, 7)
+    return alike({name: provoking_lags(random, 17, "tailed") for name in ("t", "u", "v")}, 7)
 
 
 @pytest.mark.slow
@@ -944,9 +909,9 @@ def test_the_search_ends_at_the_gap_asked_for(make: Callable[[int], evenlag.Prob
 def test_the_curve_after_a_member_left(seed: int) -> None:
     random = Random(seed)
     lags = {name: [random.randint(0, 10_000) for _ in range(30)] for name in ("t", "u")}
-    owned = owners(random, lags, 7)
+    owned = random_owners(random, lags, 7)
     del owned["c006"]
-    problem = group_of(lags, 6, owned=owned)
+    problem = alike(lags, 6, owned=owned)
     points = evenlag.compare.frontier(problem, time_limit=2).points
     moves, spreads, bounds = ([getattr(point, name) for point in points] for name in ("moves", "spread", "bound"))
     assert len(points) > 2

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
 
 from evenlag.errors import SourceError
 from evenlag.pipeline.spark.settings import ATTEMPTS, launch_settings, session_settings
+from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
 
 ROOT = Path(__file__).parent.parent
 CLUSTER = "spark://host:7077"
@@ -74,7 +74,7 @@ def test_a_master_and_cores_of_this_machine_are_refused() -> None:
 
 def local_session_says(expression: str, **variables: str) -> str:
     """What a fresh interpreter says of its session, or the error in place of one."""
-    from standalone import spark_environment
+    from tests.standalone import spark_environment
 
     code = (
         "from evenlag.errors import SourceError\n"
@@ -107,7 +107,7 @@ def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:
 
 
 def test_the_command_runs_on_the_master_that_spark_submit_names(tmp_path: Path) -> None:
-    from standalone import SPARK, spark_environment, standalone
+    from tests.standalone import SPARK, spark_environment, standalone
 
     offsets, members = fleet(2)
     tables: dict[str, Any] = {

@@ -14,7 +14,7 @@ import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
-from tests.problems import random_parameters, random_problem, seeds, solved_again
+from tests.problems import alike, random_owners, random_parameters, random_problem, seeds, solved_again
 
 LIMIT = 10.0  # seconds; the small groups take some milliseconds
 HOPELESS = 0.5  # seconds, where the bound cannot meet the objective because it is rounded, so that time runs out
@@ -281,7 +281,7 @@ def test_binding(seed: int) -> None:
 
 
 def test_hot_partition_binds() -> None:
-    problem = evenlag.Problem.from_lags({"t": [5_000, 1, 1, 1, 1, 1]}, {"a": ["t"], "b": ["t"], "c": ["t"]})
+    problem = alike([5_000, 1, 1, 1, 1, 1], "abc")
     result = evenlag.solve(problem, balance="none", stickiness=0)
     assert (result.spread, result.binding) == (4_998, ("hot-partition",))
     result = evenlag.solve(problem, stickiness=0)  # it needs a companion
@@ -289,7 +289,7 @@ def test_hot_partition_binds() -> None:
 
 
 def test_one_partition_for_two_members() -> None:
-    problem = evenlag.Problem.from_lags({"t": [5]}, {"a": ["t"], "b": ["t"]})
+    problem = alike([5], "ab")
     result = evenlag.solve(problem)
     assert (result.status, result.spread, sorted(result.counts.values())) == ("OPTIMAL", 5, [0, 1])
 
@@ -341,7 +341,7 @@ def test_one_without_subscriptions_takes_no_part() -> None:
 
 @pytest.mark.parametrize("balance", ["both", "topic", "group", "none"])
 def test_too_little_capacity(balance: str) -> None:
-    problem = evenlag.Problem.from_lags({"t": [5, 3, 1]}, {"a": ["t"], "b": ["t"]}, max_partitions={"a": 1, "b": 1})
+    problem = alike([5, 3, 1], "ab", max_partitions={"a": 1, "b": 1})
     with pytest.raises(InfeasibleError):
         evenlag.solve(problem, balance=balance)
 
@@ -354,9 +354,7 @@ def test_the_only_subscriber_may_take_nothing(balance: str) -> None:
 
 
 def test_a_pin_elsewhere_is_a_move() -> None:
-    problem = evenlag.Problem.from_lags(
-        {"t": [5, 5]}, {"a": ["t"], "b": ["t"]}, owned={"a": [("t", 0)], "b": [("t", 1)]}, pins=[("t", 0, "b")]
-    )
+    problem = alike([5, 5], "ab", owned={"a": [("t", 0)], "b": [("t", 1)]}, pins=[("t", 0, "b")])
     result = evenlag.solve(problem, stickiness=1)
     assert (result.assignment, result.moves) == ({"a": [("t", 1)], "b": [("t", 0)]}, 2)
     with pytest.raises(InfeasibleError, match=r"\b2\b"):
@@ -364,7 +362,7 @@ def test_a_pin_elsewhere_is_a_move() -> None:
 
 
 def test_a_share_is_rounded_up_to_whole_messages() -> None:
-    problem = evenlag.Problem.from_lags({"t": [1_001, 1_000]}, {"a": ["t"], "b": ["t"]})
+    problem = alike([1_001, 1_000], "ab")
     assert evenlag.solve(problem).stickiness == 2  # of 1,000.5
     assert evenlag.solve(problem, stickiness="10%").stickiness == 101
     assert evenlag.solve(problem, stickiness="0%").stickiness == 0
@@ -398,7 +396,7 @@ def test_a_share_is_rounded_up_to_whole_messages() -> None:
     ],
 )
 def test_parameters_that_are_no_such_thing(parameters: dict[str, Any], word: str) -> None:
-    problem = evenlag.Problem.from_lags({"t": [5, 3]}, {"a": ["t"], "b": ["t"]})
+    problem = alike([5, 3], "ab")
     with pytest.raises(InvalidProblemError, match=word):
         evenlag.solve(problem, **parameters)
 
@@ -443,9 +441,7 @@ def test_weights_of_many_digits(seed: int, method: str) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_hardly_any_time_gives_a_baseline(seed: int) -> None:
     random = Random(seed)
-    members = {f"c{i:02}": ["t", "u"] for i in range(30)}
-    topics = {name: [random.randint(0, 10**6) for _ in range(400)] for name in ("t", "u")}
-    problem = evenlag.Problem.from_lags(topics, members)
+    problem = alike({name: [random.randint(0, 10**6) for _ in range(400)] for name in ("t", "u")}, 30)
     result = evenlag.solve(problem, time_limit=0.001)
     assert (result.status, result.stopped_by, result.fallback) == ("FEASIBLE", "time", True)
     assert result.method in HEURISTICS
@@ -455,7 +451,7 @@ def test_hardly_any_time_gives_a_baseline(seed: int) -> None:
 
 @pytest.mark.parametrize("method", ["auto", "cp-sat", "cbc", "highs"])
 def test_no_time_limit(method: str) -> None:
-    problem = evenlag.Problem.from_lags({"t": [7, 7, 5, 5, 3]}, {"a": ["t"], "b": ["t"]})
+    problem = alike([7, 7, 5, 5, 3], "ab")
     result = evenlag.solve(problem, stickiness=0, method=method, time_limit=float("inf"))
     assert (result.status, result.objective) == ("OPTIMAL", exhaustive(problem, Goal(stickiness=0)).objective)
 
@@ -503,14 +499,10 @@ def test_deterministic_runs_are_identical(seed: int) -> None:
 def test_hundreds_of_partitions_keep_the_rules(seed: int) -> None:
     """Equal subscriptions, where ⌊⌋ and ⌈⌉ hold for topics and totals at once."""
     random = Random(seed)
-    members = [f"c{i}" for i in range(random.randint(5, 25))]
+    members = random.randint(5, 25)
     sizes = [random.randint(1, 120) for _ in range(random.randint(1, 6))]
     topics = {f"t{t}": [int(random.paretovariate(1.1) * 100) for _ in range(size)] for t, size in enumerate(sizes)}
-    owned: dict[str, list[tuple[str, int]]] = {member: [] for member in members}
-    for topic, lags in topics.items():
-        for i in range(len(lags)):
-            owned[random.choice(members)].append((topic, i))
-    problem = evenlag.Problem.from_lags(topics, {member: list(topics) for member in members}, owned=owned)
+    problem = alike(topics, members, owned=random_owners(random, topics, members))
     result = evenlag.solve(problem, time_limit=1)
     assert result.unassigned == []
     assert max(result.counts.values()) - min(result.counts.values()) <= 1

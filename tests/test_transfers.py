@@ -14,7 +14,7 @@ from evenlag.model.objective import Objective, resolve_objective
 from evenlag.search.exact.move_dp import applies, best_plan_with_moves
 from evenlag.search.exact.proof import Proof
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
-from tests.problems import LAG_KINDS, lags, random_parameters, random_problem, seeds
+from tests.problems import LAG_KINDS, alike, lags, random_parameters, random_problem, seeds
 
 SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
 
@@ -36,7 +36,7 @@ def assert_best(proof: Proof, rule: CountRule, goal: Objective, best: int) -> No
     assert proof.stopped == "proof"
 
 
-def group(random: Random, count: int, members: int, kind: str, **more: Any) -> evenlag.Problem:
+def mostly_owned(random: Random, count: int, members: int, kind: str, **more: Any) -> evenlag.Problem:
     """One topic, most of it owned."""
     drawn = lags(random, count, kind)
     names = [f"c{m}" for m in range(members)]
@@ -46,7 +46,7 @@ def group(random: Random, count: int, members: int, kind: str, **more: Any) -> e
     for p in range(count):
         if random.random() >= orphans:
             owned[random.choice(holders)].append(("t", p))
-    return evenlag.Problem.from_lags({"t": drawn}, {name: ["t"] for name in names}, owned=owned, **more)
+    return alike(drawn, names, owned=owned, **more)
 
 
 def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
@@ -58,7 +58,7 @@ def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objecti
         if random.random() < 0.6:
             caps = {f"c{m}": random.choice([None, count // 2 + 1, count]) for m in range(members)}
             more = {"max_partitions": caps} if random.random() < 0.2 else {}
-            problem = group(random, count, members, random.choice(LAG_KINDS), **more)
+            problem = mostly_owned(random, count, members, random.choice(LAG_KINDS), **more)
         else:
             problem = random_problem(random, partitions=8, members=4, topics=2)
         parameters = random_parameters(random)
@@ -92,7 +92,7 @@ def test_the_best_plan_is_the_optimum(seed: int) -> None:
 def test_what_is_not_worth_a_move_is_never_in_the_optimum(seed: int, objective: str) -> None:
     random = Random(f"{seed} {objective}")
     members = random.choice([2, 3, 4])
-    problem = group(random, random.randint(members, SIZES[members]), members, "small")
+    problem = mostly_owned(random, random.randint(members, SIZES[members]), members, "small")
     price = random.choice([1, 2, 3, 5, 8, 13])  # lags from 0 to 9: many are about the same for it
     parameters: dict[str, Any] = {"balance": "group", "stickiness": price, "objective": objective}
     rule = count_rule(problem, "group")

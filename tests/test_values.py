@@ -67,3 +67,7 @@ def test_numbers_of_any_length_are_whole() -> None:
 )
 def test_values_that_have_a_type(value: Any, kind: str) -> None:
     assert plain_value(value, kind) == (None if value != value else value)
+
+
+def test_a_nest_of_brackets_is_no_list() -> None:
+    assert plain_value("[" * 100_000, "strings") == "[" * 100_000

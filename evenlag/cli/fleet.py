@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -63,22 +63,19 @@ class FleetReport:
 
     def report(self) -> RenderableType:
         """Return the tables."""
-        said = self.summary
-        statuses = ", ".join(f"{count:,} {status}" for status, count in said.statuses.items())
-        head = Text(f"{sum(said.statuses.values()):,} groups: {statuses}", style="bold")
-        head.append(
-            f"\n{said.rows:,} rows = {said.plans:,} planned + {said.rejects:,} rejected, in {said.seconds:.1f} s "
-            f"on {said.master}",
-            style="not bold",
-        )
-        notes = [Text(f"failed: {error}", style="red") for error in said.errors]
+        summary = self.summary
+        statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
+        head = Text(f"{sum(summary.statuses.values()):,} groups: {statuses}", style="bold")
+        rows = f"{summary.rows:,} rows = {summary.plans:,} planned + {summary.rejects:,} rejected"
+        head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
+        notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
         notes += [
-            Text(f"note: {note.count:,} {note.text} ({note.groups:,} groups)", style="yellow") for note in said.notes
+            Text(f"note: {note.count:,} {note.text} ({note.groups:,} groups)", style="yellow") for note in summary.notes
         ]
-        where = Text("written: " + ", ".join(str(self.out / name) for name in self.written))
-        return Group(head, self._groups(), self._strategies(), *notes, where)
+        written = Text("written: " + ", ".join(str(self.out / name) for name in self.written))
+        return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
 
-    def _groups(self) -> Table:
+    def _groups_table(self) -> Table:
         title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
         table.add_column("group")
@@ -95,7 +92,7 @@ class FleetReport:
             )  # fmt: skip
         return table
 
-    def _strategies(self) -> Table:
+    def _strategies_table(self) -> Table:
         table = Table(
             box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold",
             title="spread above the best under the same balance, as a share of the best plan's largest load",
@@ -125,9 +122,8 @@ def audit_fleet(
     if is_topic(offsets) or is_topic(members or ""):
         add_connector(spark)
     summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
-    plans, audit = spark.read.parquet(str(out / "plans")), spark.read.parquet(str(out / "audit"))
-    strategies = spark.read.parquet(str(out / SUMMARY / "strategies"))
-    return FleetReport(summary, out, _worst_groups(plans, audit, balance), _strategies(strategies))
+    worst = _worst_groups(_read(out, "plans"), _read(out, "audit"), balance)
+    return FleetReport(summary, out, worst, _strategies(_read(out, f"{SUMMARY}/strategies")))
 
 
 def stream_fleet(topic: str, out: Path, **parameters: Any) -> None:
@@ -161,15 +157,21 @@ def run_demo(
         report = audit_fleet(
             offsets, members, out, overwrite=True, group_time_limit=group_time_limit, progress=progress
         )  # fmt: skip
-    spark = local_session()
-    plans, audit = spark.read.parquet(str(out / "plans")), spark.read.parquet(str(out / "audit"))
+    _draw_most_gained(report)
+    return replace(report, written=[*report.written, PICTURE])
+
+
+def _draw_most_gained(report: FleetReport) -> None:
+    """Draw the group that gains most in terms of its mean load, and every strategy over all groups."""
+    plans, audit = _read(report.out, "plans"), _read(report.out, "audit")
     means = {row["group"]: row["mean"] for row in _mean_loads(plans).collect()}
     shown = max(report.groups, key=lambda row: ((row["today"] or 0) - row["best"]) / (means.get(row["group"]) or 1))
     loads = _member_loads(plans, shown["group"], means[shown["group"]])
-    draw(loads, [row.asDict() for row in audit.collect()], means, out / PICTURE)
-    return FleetReport(
-        report.summary, out, report.groups, report.strategies, [*report.written, PICTURE]
-    )  # fmt: skip
+    draw(loads, [row.asDict() for row in audit.collect()], means, report.out / PICTURE)
+
+
+def _read(out: Path, table: str) -> DataFrame:
+    return local_session().read.parquet(str(out / table))
 
 
 def _mean_loads(plans: DataFrame) -> DataFrame:

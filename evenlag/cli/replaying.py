@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -17,6 +17,9 @@ from evenlag.pipeline.tables.contract import Column
 from evenlag.pipeline.tables.schemas import REPLAY_STEPS, REPLAY_SUMMARY, columns
 from evenlag.pipeline.tables.writing import write_tables
 from evenlag.pipeline.tasks.replaying import document
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Form = Literal["parquet", "csv"]
 _KINDS: dict[str, Any] = {"STRING": "string", "BIGINT": "integer", "DOUBLE": "number", "BOOLEAN": "boolean"}
@@ -46,8 +49,8 @@ def write_replay(replayed: Replay, out: Path, form: Form, overwrite: bool) -> li
 
 def summary_document(replayed: Replay) -> dict[str, Any]:
     """Return a replay without its steps, for JSON."""
-    said = document(replayed)
-    return {name: value for name, value in said.items() if name != "steps"} | {"best": replayed.best}
+    whole = document(replayed)
+    return {name: value for name, value in whole.items() if name != "steps"} | {"best": replayed.best}
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,7 @@ def replay_fleet(
     **parameters: Any,
 ) -> FleetReplay:
     """Replay all groups of a table on local Spark; parameters are those of `evenlag.pipeline.replay`."""
-    from pyspark.sql import functions as sf
-
+    # PySpark takes a second to import, and a single group is replayed without.
     from evenlag.pipeline import local_session, read_table, rejects, replay
 
     spark = local_session()
@@ -107,36 +109,42 @@ def replay_fleet(
         offsets_df, members_df, auto_offset_reset=auto_offset_reset, progress=progress, **parameters
     )  # fmt: skip
     try:
-        summary = replays.summary
-        failed = summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()
-        leading = summary.filter("best").select("group", sf.col("cost").alias("least"))
-        above = (sf.col("cost") - sf.col("least")) / sf.greatest("least", sf.lit(1.0))
-        strategies = (
-            summary.filter("strategy is not null")
-            .join(leading, "group", "left")
-            .withColumn("share", sf.greatest(above, sf.lit(0.0)))
-            .groupBy("strategy")
-            .agg(
-                sf.count("*").alias("groups"),
-                sf.count_if("best").alias("best"),
-                sf.median("share").alias("median"),
-                sf.max("share").alias("worst"),
-                sf.sum("moves").alias("moves"),
-                sf.sum("rebalances").alias("rebalances"),
-                sf.sum("seconds_above").alias("above"),
-                sf.count_if(sf.col("error").isNotNull()).alias("failed"),
-            )
-            .orderBy(sf.desc("best"), "median", "strategy")
-        )
+        failed = replays.summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()
         return FleetReplay(
             groups=replays.groups.count(),
-            strategies=[row.asDict() for row in strategies.collect()],
+            strategies=[row.asDict() for row in _compared(replays.summary).collect()],
             errors=[f"{row['group']}: {row['error']}" for row in failed],
             rejects=rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset).count(),
             written=[] if out is None else [str(out / name) for name in replays.write(out, form, overwrite)],
         )
     finally:
         replays.groups.unpersist()
+
+
+def _compared(summary: DataFrame) -> DataFrame:
+    """A row for each strategy: in how many groups it is best, and how much its cost is above the best otherwise."""
+    # This module is imported without PySpark, for a single group.
+    from pyspark.sql import functions as sf
+
+    least = summary.filter("best").select("group", sf.col("cost").alias("least"))
+    above = (sf.col("cost") - sf.col("least")) / sf.greatest("least", sf.lit(1.0))
+    return (
+        summary.filter("strategy is not null")
+        .join(least, "group", "left")
+        .withColumn("share", sf.greatest(above, sf.lit(0.0)))
+        .groupBy("strategy")
+        .agg(
+            sf.count("*").alias("groups"),
+            sf.count_if("best").alias("best"),
+            sf.median("share").alias("median"),
+            sf.max("share").alias("worst"),
+            sf.sum("moves").alias("moves"),
+            sf.sum("rebalances").alias("rebalances"),
+            sf.sum("seconds_above").alias("above"),
+            sf.count_if(sf.col("error").isNotNull()).alias("failed"),
+        )
+        .orderBy(sf.desc("best"), "median", "strategy")
+    )
 
 
 def _columns(ddl: str) -> list[Column]:

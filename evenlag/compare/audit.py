@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
-from evenlag.model.result import Result
+from evenlag.model.result import Result, Status
 from evenlag.search.cache import SolveCache
-from evenlag.search.options import SolveOptions
+from evenlag.search.options import AUTO, SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
@@ -30,8 +31,7 @@ class AuditRow:
         A published heuristic, "current" (today's assignment) or "optimal".
     balance : str
         What the strategy promises; its optimum is the one under the same balance.
-    status : str
-        OPTIMAL, FEASIBLE, HEURISTIC, ERROR or EMPTY.
+    status : Status
     excess : number or None
         Spread above the optimum's; None where the promise is broken.
     bound_excess : number or None
@@ -46,7 +46,7 @@ class AuditRow:
 
     strategy: str
     balance: str
-    status: str
+    status: Status
     method: str | None = None
     objective: int | float | None = None
     bound: int | float | None = None
@@ -107,22 +107,29 @@ def audit(
     Audit
         Rows for today's assignment, every published heuristic, and the optimum under each balance.
     """
+    options = SolveOptions(
+        time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work
+    )
+    return audit_with(problem, options)
+
+
+def audit_with(problem: Problem, options: SolveOptions) -> Audit:
+    """Audit a group; of the options `gap`, `seed`, `deterministic`, `threads` and the limits count (see `audit`)."""
     started = time.monotonic()
     cache = SolveCache(problem)
+    work = (options.time_limit if options.work is None else options.work) / len(Balance)
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
     for number, balance in enumerate(Balance):
-        left = max(time_limit - (time.monotonic() - started), 0.001)
-        share = left if deterministic else left / (len(Balance) - number)
+        left = max(options.time_limit - (time.monotonic() - started), 0.001)
+        share = left if options.deterministic else left / (len(Balance) - number)
         if (twin := _same_rule(problem, balance, optima)) is not None:
             optima[balance] = twin
             continue
         try:
-            options = SolveOptions(
-                balance=balance, stickiness=0, time_limit=share, gap=gap, seed=seed, deterministic=deterministic,
-                threads=threads, work=(time_limit if work is None else work) / len(Balance),
-            )  # fmt: skip
-            optima[balance] = search(problem, options, start=_narrower(optima), cache=cache, tie_break=False)
+            free = replace(options, balance=balance, stickiness=0, method=AUTO, time_limit=share, work=work)
+            free = replace(free, max_moves=None, slack=0, objective=ObjectiveKind.SPREAD)
+            optima[balance] = search(problem, free, start=_narrower(optima), cache=cache, tie_break=False)
         except EvenlagError as error:
             errors[balance] = str(error)
     rows = [_strategy_row(cache, CURRENT, "none", optima)] if (problem.owner != NOBODY).any() else []
@@ -131,7 +138,7 @@ def audit(
         if balance in optima:
             rows.append(_optimum_row(balance, optima[balance]))
         else:
-            rows.append(AuditRow(OPTIMAL, balance, "ERROR", error=errors[balance]))
+            rows.append(AuditRow(OPTIMAL, balance, Status.ERROR, error=errors[balance]))
     return Audit(problem, rows, optima)
 
 
@@ -151,18 +158,18 @@ def _strategy_row(cache: SolveCache, strategy: str, balance: str, optima: dict[s
     try:
         plan = current_plan(cache.problem) if strategy == CURRENT else cache.plan(strategy)
     except EvenlagError as error:
-        return AuditRow(strategy, balance, "HEURISTIC", strategy, violation=str(error))
+        return AuditRow(strategy, balance, Status.HEURISTIC, strategy, violation=str(error))
     seconds = cache.seconds.get(strategy, 0.0)
     optimum = optima.get(balance)
-    if optimum is not None and optimum.status == "EMPTY":
-        return AuditRow(strategy, balance, "EMPTY", strategy, **_figures(plan, 0), seconds=seconds)
+    if optimum is not None and optimum.status == Status.EMPTY:
+        return AuditRow(strategy, balance, Status.EMPTY, strategy, **_figures(plan, 0), seconds=seconds)
     broken = plan_violation(plan)
     valid = broken is None
     if broken is None and optimum is not None:
         broken = cache.rule(balance).violation(plan.topic_counts)
     kept = broken is None and optimum is not None
     return AuditRow(
-        strategy, balance, "HEURISTIC", strategy, **_figures(plan, plan.spread),
+        strategy, balance, Status.HEURISTIC, strategy, **_figures(plan, plan.spread),
         bound=plain(optimum.bound) if optimum is not None else None,
         excess=plain(plan.spread - optimum.spread) if kept and optimum is not None else None,
         bound_excess=plain(plan.spread - optimum.bound) if kept and optimum is not None else None,

@@ -7,7 +7,7 @@ same; only the assignment differs. docs/replay.md states the model and what it l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -25,7 +25,8 @@ from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, horizon_micros, predicted_lag
 from evenlag.model.result import Result
-from evenlag.solve import solve
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
 
 EVENLAG = "evenlag"
 STRATEGIES = (*HEURISTICS, EVENLAG)
@@ -34,42 +35,45 @@ NET = 5  # with work limits the clock is a safety net: how many times the limit 
 START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReplayOptions:
-    """How to replay a group: the parameters of `replay` under their names."""
+    """How to replay a group; `replay` says what each parameter means.
+
+    Attributes
+    ----------
+    solving : SolveOptions
+        Of "evenlag"; its limits are those of one rebalance.
+
+    Raises
+    ------
+    InvalidProblemError
+        An option is no such thing; the message names it.
+    """
 
     strategies: Sequence[str] = STRATEGIES
     horizon: float | str = 0
     lag_limit: float | None = None
     rebalance_above: float | None = None
     capacity: float | None = None
-    balance: str = "both"
-    stickiness: float | str = DEFAULT_STICKINESS
-    time_limit: float = 1.0
-    gap: float = CLOSE
-    seed: int = 0
-    deterministic: bool = False
-    threads: int | None = None
+    solving: SolveOptions = field(default_factory=lambda: SolveOptions(time_limit=1.0, gap=CLOSE))
 
-    def check(self) -> None:
-        """Refuse an option that is no such thing.
+    @classmethod
+    def of(cls, **parameters: Any) -> ReplayOptions:
+        """Make them of the parameters of `replay` under their names."""
+        own = {name: parameters.pop(name) for name in cls.__dataclass_fields__ if name in parameters}
+        return cls(**own, solving=SolveOptions(**{"time_limit": 1.0, "gap": CLOSE} | parameters))
 
-        Raises
-        ------
-        InvalidProblemError
-            The message names the option.
-        """
+    def __post_init__(self) -> None:
         unknown = [name for name in self.strategies if name not in STRATEGIES]
         if unknown or not self.strategies or isinstance(self.strategies, str):
-            found = repr(unknown[0]) if unknown and not isinstance(self.strategies, str) else repr(self.strategies)
-            raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {found}")
+            wrong = unknown[0] if unknown and not isinstance(self.strategies, str) else self.strategies
+            raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {wrong!r}")
         horizon_micros(self.horizon)
         for name in ("lag_limit", "rebalance_above"):
             if getattr(self, name) is not None and not _number(getattr(self, name)) >= 0:
                 raise InvalidProblemError(f"{name} must be a number >= 0, not {getattr(self, name)!r}")
         if self.capacity is not None and not _number(self.capacity) > 0:
             raise InvalidProblemError(f"capacity must be messages per second > 0, not {self.capacity!r}")
-        self._solve(Problem.from_lags({"topic": [1]}, {"member": ["topic"]}))
 
     def assign(self, strategy: str, problem: Problem) -> tuple[Index, bool]:
         """Let a strategy assign a group, owners being those it had; also say whether only the clock stopped it."""
@@ -83,16 +87,14 @@ class ReplayOptions:
 
     def price(self, problem: Problem) -> Number:
         """Return what a move costs, in messages; 0 with "fewest-moves"."""
-        if self.stickiness == FEWEST_MOVES:
+        if self.solving.stickiness == FEWEST_MOVES:
             return 0
-        return move_price(self.stickiness, problem.mean_load)
+        return move_price(self.solving.stickiness, problem.mean_load)
 
     def _solve(self, problem: Problem) -> Result:
-        wall = NET * self.time_limit if self.deterministic else self.time_limit
-        return solve(
-            problem, balance=self.balance, stickiness=self.stickiness, time_limit=wall, gap=self.gap, seed=self.seed,
-            deterministic=self.deterministic, threads=self.threads, work=self.time_limit,
-        )  # fmt: skip
+        seconds = self.solving.time_limit
+        wall = NET * seconds if self.solving.deterministic else seconds
+        return search(problem, self.solving.within(wall, seconds))
 
 
 def replay(
@@ -143,18 +145,18 @@ def replay(
     InvalidProblemError
         A history that is none, or an option that is no such thing.
     """
-    options = ReplayOptions(
-        strategies, horizon, lag_limit, rebalance_above, capacity, balance, stickiness, time_limit, gap, seed,
-        deterministic, threads,
+    options = ReplayOptions.of(
+        strategies=strategies, horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above, capacity=capacity,
+        balance=balance, stickiness=stickiness, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic,
+        threads=threads,
     )  # fmt: skip
-    options.check()
     return run(history, options, progress)
 
 
 def run(
     history: Sequence[Snapshot], options: ReplayOptions, progress: Callable[[int, int], None] | None = None
 ) -> Replay:
-    """Replay with options that are checked already; see `replay`."""
+    """Replay with options that are there already; see `replay`."""
     course = list(intervals(history))
     _tells_what_came_in(course)
     given = options.capacity
@@ -183,7 +185,7 @@ def run(
         steps=steps,
         summary=_ranked(summary, options),
         recorded_lag=plain(_mean([(step.micros, sum(step.recorded.tolist())) for step in course])),
-        notes=_notes(course, stopped if options.deterministic else 0),
+        notes=_notes(course, stopped if options.solving.deterministic else 0),
     )
 
 
@@ -307,7 +309,7 @@ def _ranked(summary: list[ReplaySummary], options: ReplayOptions) -> list[Replay
     """Mark the best strategy."""
 
     def key(row: ReplaySummary) -> tuple[Any, ...]:
-        price = (row.moves, row.cost) if options.stickiness == FEWEST_MOVES else (row.cost, row.moves)
+        price = (row.moves, row.cost) if options.solving.stickiness == FEWEST_MOVES else (row.cost, row.moves)
         return row.seconds_above or 0, *price
 
     able = [row for row in summary if row.error is None and row.strategy != RECORDED]

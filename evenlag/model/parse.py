@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.arrays import NOBODY, Bools, Index, Ints, summable
+from evenlag.model.arrays import NOBODY, Bools, Index, Ints
+from evenlag.model.partitions import Partitions
 from evenlag.model.values import (
-    MAX_LAG,
     check_fields,
     check_name,
     kind,
     parse_cap,
     parse_entries,
     parse_generation,
-    parse_lag,
-    parse_partition_number,
     parse_weight,
 )
 
@@ -121,7 +119,7 @@ def parse(
         for name in mapping:
             if name not in members:
                 raise InvalidProblemError(f"{field}: {name!r} is not a member of the group")
-    partitions = _Partitions(lags)
+    partitions = Partitions(lags)
     dropped: Counter[str] = Counter()
     subscribed, empty_topics = _subscriptions(partitions, names, members, dropped)
     caps = np.array([parse_cap(name, max_partitions.get(name)) for name in names], dtype=np.int64)
@@ -149,7 +147,7 @@ def parse(
     )
 
 
-def _warnings(partitions: _Partitions, dropped: Counter[str]) -> tuple[str, ...]:
+def _warnings(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
     """Say what is not as one would expect, with counts."""
     said = [f"{count} {what}" for what, count in sorted(dropped.items()) if count]
     if empty := len(partitions.empty):
@@ -157,78 +155,8 @@ def _warnings(partitions: _Partitions, dropped: Counter[str]) -> tuple[str, ...]
     return tuple(said)
 
 
-class _Partitions:
-    """The partitions in canonical order.
-
-    Attributes
-    ----------
-    topics, empty : tuple of str
-        Topics with and without partitions, sorted.
-    topic_of, ids, lags
-        As in `Problem`.
-    """
-
-    def __init__(self, lags: Mapping[str, Any]) -> None:
-        names = sorted(check_name(topic, "a topic") for topic in lags)
-        columns = {topic: _topic_columns(topic, lags[topic]) for topic in names}
-        self.topics = tuple(topic for topic, (ids, _) in columns.items() if len(ids))
-        self.empty = tuple(topic for topic, (ids, _) in columns.items() if not len(ids))
-        sizes = [len(columns[topic][0]) for topic in self.topics]
-        none = np.empty(0, dtype=np.int64)  # there may be no topic at all
-        self.topic_of: Index = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        self.ids: NDArray[np.int64] = np.concatenate([none, *(columns[topic][0] for topic in self.topics)])
-        self.lags = summable(np.concatenate([none, *(columns[topic][1] for topic in self.topics)]))
-        self._numbers = {topic: t for t, topic in enumerate(self.topics)}
-        self._starts = np.searchsorted(self.topic_of, np.arange(len(sizes) + 1)).tolist()
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def find(self, topic: object, partition: object) -> int | None:
-        """Return the index of a partition, None where there is no such one."""
-        t = self._numbers.get(topic) if isinstance(topic, str) else None
-        if t is None or isinstance(partition, bool) or not isinstance(partition, int | np.integer):
-            return None
-        first, last = self._starts[t], self._starts[t + 1]
-        if not 0 <= partition <= self.ids[last - 1]:
-            return None
-        if first + partition < last and self.ids[first + partition] == partition:  # dense, as Kafka's are
-            return int(first + partition)
-        at = first + int(np.searchsorted(self.ids[first:last], partition))
-        return at if self.ids[at] == partition else None
-
-
-def _topic_columns(topic: str, lags: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a topic's partition numbers, ascending, and their lags."""
-    if isinstance(lags, Mapping):
-        keys: dict[int, Any] = {}
-        for key in lags:
-            number = parse_partition_number(topic, key)
-            if number in keys:
-                raise InvalidProblemError(f"topic {topic!r}: partition {number} is given twice")
-            keys[number] = key
-        numbers = np.array(sorted(keys), dtype=np.int64)
-        return numbers, _lag_column(topic, numbers, [lags[keys[number]] for number in numbers.tolist()])
-    listed = lags.ndim > 0 if isinstance(lags, np.ndarray) else isinstance(lags, Sequence)
-    if not listed or isinstance(lags, str | bytes):
-        raise InvalidProblemError(f"topic {topic!r}: lags must be a list or an object; got {kind(lags)}")
-    numbers = np.arange(len(lags), dtype=np.int64)
-    return numbers, _lag_column(topic, numbers, lags)
-
-
-def _lag_column(topic: str, numbers: NDArray[np.int64], lags: Any) -> NDArray[np.int64]:
-    """Return lags in messages; an array of whole numbers is taken as it is, anything else value by value."""
-    if isinstance(lags, np.ndarray):
-        sound = lags.dtype.kind in "iu" and lags.ndim == 1
-        if sound and len(lags) and lags.min() >= 0 and lags.max() <= MAX_LAG:
-            return lags.astype(np.int64)
-        lags = lags.tolist()
-    parsed = [parse_lag(topic, number, lag) for number, lag in zip(numbers.tolist(), lags, strict=True)]
-    return np.array(parsed, dtype=np.int64)
-
-
 def _subscriptions(
-    partitions: _Partitions, names: tuple[str, ...], members: Mapping[str, Iterable[str]], dropped: Counter[str]
+    partitions: Partitions, names: tuple[str, ...], members: Mapping[str, Iterable[str]], dropped: Counter[str]
 ) -> tuple[Bools, dict[str, tuple[str, ...]]]:
     """Return who subscribes to which topic (T, M), and the subscribers of each topic without partitions."""
     topics = (*partitions.topics, *partitions.empty)
@@ -251,7 +179,7 @@ def _subscriptions(
 
 def _pins(
     pins: Iterable[tuple[str, int, str]],
-    partitions: _Partitions,
+    partitions: Partitions,
     names: tuple[str, ...],
     subscribed: Bools,
     caps: NDArray[np.int64],
@@ -289,7 +217,7 @@ class _Claims:
 
     def __init__(
         self,
-        partitions: _Partitions,
+        partitions: Partitions,
         names: tuple[str, ...],
         subscribed: Bools,
         generations: tuple[int | None, ...],

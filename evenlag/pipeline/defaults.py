@@ -1,8 +1,5 @@
-"""What the calls of the pipeline take for granted, in one place; the solver's own defaults are those of the model."""
+"""What the calls of the pipeline take for granted; defaults of the solver are those of `SolveOptions`."""
 
-from evenlag.model.objective import DEFAULT_STICKINESS
-
-STICKINESS: float | str = DEFAULT_STICKINESS
 AUTO_OFFSET_RESET = "latest"
 """Kafka's own: a group that never committed reads what comes from now on."""
 

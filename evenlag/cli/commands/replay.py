@@ -55,8 +55,7 @@ def replay(
     plot: Path | None, out: Path | None, form: Form, overwrite: bool, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Run every strategy over the recorded history of a group: which one would have served it best?"""
-    replay_options = ReplayOptions(time_limit=group_time_limit, **parameters)
-    replay_options.check()
+    replay_options = ReplayOptions.of(time_limit=group_time_limit, **parameters)
     writing = _Writing(out, form, overwrite)
     with working("reading"):
         many = group is None and holds_many_groups(offsets)

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -13,14 +14,14 @@ from pyspark.sql import functions as sf
 from evenlag.errors import SourceError
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.results import audit_rows, plan_rows
-from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, STICKINESS
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
 from evenlag.pipeline.jobs.summary import summary
 from evenlag.pipeline.spark.progress import Progress
 from evenlag.pipeline.spark.sources import read_table
 from evenlag.pipeline.spark.storage import blamed, written_whole
-from evenlag.pipeline.tasks.solving import Options
+from evenlag.search.options import SolveKeywords, SolveOptions
 
 TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
@@ -82,21 +83,13 @@ def run(
     *,
     out: str | Path,
     overwrite: bool = False,
-    balance: str = "both",
-    stickiness: float | str = STICKINESS,
-    max_moves: int | None = None,
-    slack: int = 0,
-    objective: str = "spread",
-    method: str = "auto",
     time_limit: float | None = None,
     group_time_limit: float = GROUP_TIME_LIMIT,
-    gap: float = 0.0,
-    seed: int = 0,
-    deterministic: bool = False,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     horizon: float | str = 0,
     tasks: int | None = None,
     progress: Progress | None = None,
+    **solving: Unpack[SolveKeywords],
 ) -> RunReport:
     """Plan and audit every group of a fleet, and write the tables as Parquet: all of them or none.
 
@@ -110,8 +103,7 @@ def run(
         exist or be empty.
     overwrite : bool
         Replace what an earlier job wrote there.
-    balance, stickiness, max_moves, slack, objective, method, time_limit, group_time_limit, gap, seed, deterministic,
-    auto_offset_reset, horizon, tasks, progress
+    time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
         As in `plans`; a group's plan and audit share its time.
 
     Raises
@@ -122,7 +114,7 @@ def run(
         An option that is no such thing.
     """
     started = time.monotonic()
-    options = Options(balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic)
+    options = SolveOptions(**solving)
     solver = FleetSolver(options, "both", time_limit, group_time_limit, progress)
     offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
     members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")
@@ -141,7 +133,7 @@ def run(
             for name, table in tables.items():
                 table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
             written = {name: spark.read.parquet(f"{folder}/{name}") for name in TABLES}
-            for name, table in vars(summary(written["audit"], balance)).items():
+            for name, table in vars(summary(written["audit"], options.balance)).items():
                 table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
             return _report(fleet, solved, written, started)
         finally:

@@ -11,7 +11,6 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from evenlag.errors import InvalidProblemError
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import Fleet
 from evenlag.pipeline.spark.batches import filled_by_rows
@@ -19,8 +18,9 @@ from evenlag.pipeline.spark.progress import Progress, reporting
 from evenlag.pipeline.spark.session import task_cpus
 from evenlag.pipeline.tables.schemas import GROUPS
 from evenlag.pipeline.tasks.budget import RESERVE, Budget
-from evenlag.pipeline.tasks.solving import Options, Want
+from evenlag.pipeline.tasks.solving import Want
 from evenlag.pipeline.tasks.worker import Solver
+from evenlag.search.options import SolveOptions, check_seconds
 
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
@@ -32,7 +32,7 @@ class FleetSolver:
 
     Parameters
     ----------
-    options : Options
+    options : SolveOptions
     want : {"plan", "audit", "both"}
     time_limit : float or None
         Seconds for the whole call.
@@ -44,17 +44,21 @@ class FleetSolver:
     Raises
     ------
     InvalidProblemError
-        An option or a limit that is no such thing.
+        A limit that is none.
     """
 
     def __init__(
-        self, options: Options, want: Want, time_limit: float | None, group_time_limit: float, progress: Progress | None
+        self,
+        options: SolveOptions,
+        want: Want,
+        time_limit: float | None,
+        group_time_limit: float,
+        progress: Progress | None,
     ) -> None:
         self._started = time.time()
-        for name, limit in (("time_limit", time_limit), ("group_time_limit", group_time_limit)):
-            if limit is not None and not limit > 0:
-                raise InvalidProblemError(f"{name} must be a number of seconds > 0, not {limit!r}")
-        options.check()
+        if time_limit is not None:
+            check_seconds("time_limit", time_limit)
+        check_seconds("group_time_limit", group_time_limit)
         self._options, self._want, self._progress = options, want, progress
         self._limits = (time_limit, group_time_limit)
 

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from pyspark.sql import DataFrame
 
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.results import audit_rows, plan_rows
-from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, STICKINESS, TIME_LIMIT
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
 from evenlag.pipeline.spark.progress import Progress
-from evenlag.pipeline.tasks.solving import Options
+from evenlag.search.options import SolveKeywords, SolveOptions
 
 
 def plans(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
     *,
-    balance: str = "both",
-    stickiness: float | str = STICKINESS,
-    max_moves: int | None = None,
-    slack: int = 0,
-    objective: str = "spread",
-    method: str = "auto",
     time_limit: float | None = TIME_LIMIT,
     group_time_limit: float = GROUP_TIME_LIMIT,
-    gap: float = 0.0,
-    seed: int = 0,
-    deterministic: bool = False,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     horizon: float | str = 0,
     tasks: int | None = None,
     progress: Progress | None = None,
+    **solving: Unpack[SolveKeywords],
 ) -> DataFrame:
     """Plan every group of a fleet on the executors.
 
@@ -44,8 +38,6 @@ def plans(
         An offsets table (docs/formats.md), its columns text or typed; many groups, many snapshots.
     members_df : DataFrame, optional
         A members table. Without one the members are the owners seen.
-    balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic
-        As in `evenlag.solve`, for every group.
     time_limit : float or None
         Seconds for the whole call. Groups whose turn comes too late get the plan that takes the least effort.
     group_time_limit : float
@@ -60,6 +52,9 @@ def plans(
     progress : callable, optional
         Called from a thread of the driver with the groups done, their total and how many failed; `progress_bar`
         gives one.
+    **solving
+        balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic: as in `evenlag.solve`, for
+        every group.
 
     Returns
     -------
@@ -73,8 +68,7 @@ def plans(
     SourceError
         A table lacks a required column.
     """
-    options = Options(balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic)
-    solver = FleetSolver(options, "plan", time_limit, group_time_limit, progress)
+    solver = FleetSolver(SolveOptions(**solving), "plan", time_limit, group_time_limit, progress)
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
     return solver.run(fleet, lambda solved: _cached(fleet.dated(plan_rows(solved))))
 
@@ -105,7 +99,7 @@ def audit(
     InvalidProblemError, SourceError
         As `plans`.
     """
-    options = Options(gap=gap, seed=seed, deterministic=deterministic)
+    options = SolveOptions(gap=gap, seed=seed, deterministic=deterministic)
     solver = FleetSolver(options, "audit", time_limit, group_time_limit, progress)
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
     return solver.run(fleet, lambda solved: _cached(fleet.dated(audit_rows(solved))))

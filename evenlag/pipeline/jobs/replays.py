@@ -12,8 +12,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
+from evenlag.model.objective import DEFAULT_STICKINESS
 from evenlag.pipeline.columns.task_rows import task_rows
-from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, STICKINESS
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.spark.batches import filled_by_rows
 from evenlag.pipeline.spark.progress import Progress, reporting
@@ -75,7 +76,7 @@ def replay(
     rebalance_above: float | None = None,
     capacity: float | None = None,
     balance: str = "both",
-    stickiness: float | str = STICKINESS,
+    stickiness: float | str = DEFAULT_STICKINESS,
     group_time_limit: float = 1.0,
     gap: float = CLOSE,
     seed: int = 0,
@@ -106,12 +107,11 @@ def replay(
         A table lacks a required column.
     """
     context = offsets_df.sparkSession.sparkContext
-    options = ReplayOptions(
+    options = ReplayOptions.of(
         strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,
         capacity=capacity, balance=balance, stickiness=stickiness, time_limit=group_time_limit, gap=gap, seed=seed,
         deterministic=deterministic, threads=task_cpus(context),
     )  # fmt: skip
-    options.check()
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
     watched = progress is not None
     done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)

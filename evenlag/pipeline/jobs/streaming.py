@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.pipeline.columns.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
-from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, STICKINESS
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.batch import TABLES, run
 from evenlag.pipeline.jobs.commits import STATE, Commits
 from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
@@ -23,7 +23,7 @@ from evenlag.pipeline.spark.sources import json_table
 from evenlag.pipeline.spark.storage import Storage, blamed
 from evenlag.pipeline.tables.contract import LINE
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
-from evenlag.pipeline.tasks.solving import Options
+from evenlag.search.options import SolveKeywords, SolveOptions
 
 CHECKPOINT = "_checkpoint"
 LOOK = 1  # seconds from one look at an idle stream to the next
@@ -73,18 +73,10 @@ def stream(
     interval: float = 10.0,
     settle: float = 300.0,
     options: Mapping[str, str] | None = None,
-    balance: str = "both",
-    stickiness: float | str = STICKINESS,
-    max_moves: int | None = None,
-    slack: int = 0,
-    objective: str = "spread",
-    method: str = "auto",
     group_time_limit: float = GROUP_TIME_LIMIT,
-    gap: float = 0.0,
-    seed: int = 0,
-    deterministic: bool = False,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     progress: Callable[[Batch], None] | None = None,
+    **solving: Unpack[SolveKeywords],
 ) -> list[Batch]:
     """Plan and audit every group and snapshot that comes through a topic, each exactly once, when it is whole.
 
@@ -110,8 +102,7 @@ def stream(
         Seconds after which a snapshot without further rows is taken for whole (docs/pipeline.md).
     options : mapping of str to str, optional
         Of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
-    balance, stickiness, max_moves, slack, objective, method, group_time_limit, gap, seed, deterministic, \
-auto_offset_reset
+    group_time_limit, auto_offset_reset, **solving
         As in `plans`.
     progress : callable, optional
         Called after each commit.
@@ -128,13 +119,11 @@ auto_offset_reset
     InvalidProblemError
         An option that is no such thing.
     """
-    solving = Options(balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic)
-    solving.check()
+    SolveOptions(**solving)  # checks them before anything is begun
     for name, limit in (("interval", interval), ("settle", settle), ("group_time_limit", group_time_limit)):
         if not limit >= 0 or (name == "group_time_limit" and limit == 0):
             raise InvalidProblemError(f"{name} must be a number of seconds, not {limit!r}")
-    parameters = {name: getattr(solving, name) for name in vars(solving) if name != "threads"}
-    parameters |= {"group_time_limit": group_time_limit, "auto_offset_reset": auto_offset_reset}
+    parameters = {**solving, "group_time_limit": group_time_limit, "auto_offset_reset": auto_offset_reset}
     source = topic_options(topic, options)
     commits = Commits(spark, out, TABLES)
     notes = Storage(spark, checkpoint if checkpoint is not None else f"{commits.path}/{CHECKPOINT}")

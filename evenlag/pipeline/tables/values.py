@@ -60,6 +60,6 @@ def _names(text: str) -> Any:
         return [name.strip(" ") for name in text.split(";") if name.strip(" ")]
     try:
         names = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return names if all(isinstance(name, str) for name in names) else text

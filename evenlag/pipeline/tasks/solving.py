@@ -9,57 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenlag.compare.audit import OPTIMAL, Audit, AuditRow, audit
+from evenlag.compare.audit import OPTIMAL, AuditRow, audit_with
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY, Problem
-from evenlag.model.result import Result
-from evenlag.pipeline.defaults import STICKINESS
+from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result, Status
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
-from evenlag.solve import solve
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
 
-ERROR = "ERROR"
+ERROR = Status.ERROR
 NET = 5  # with work limits the clock is a safety net; a machine busy with other things must not cut them short
 
 LATE = "the time limit of the whole call was reached: done with the least effort"
 CLOCK = "the wall clock stopped the search before its work limit: another run may differ"
 
 Want = Literal["plan", "audit", "both"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to solve every group: the parameters of `evenlag.solve` under their names."""
-
-    balance: str = "both"
-    stickiness: float | str = STICKINESS
-    max_moves: int | None = None
-    slack: int = 0
-    objective: str = "spread"
-    method: str = "auto"
-    gap: float = 0.0
-    seed: int = 0
-    deterministic: bool = False
-    threads: int | None = 1
-
-    def solve(self, problem: Problem, time_limit: float, work: float | None = None) -> Result:
-        """Solve a problem within `time_limit` seconds; `work` as in `evenlag.solve`."""
-        return solve(problem, time_limit=time_limit, work=work, **vars(self))
-
-    def audit(self, problem: Problem, time_limit: float, work: float | None = None) -> Audit:
-        """Audit a problem within `time_limit` seconds; `work` as in `evenlag.solve`."""
-        shared = {name: getattr(self, name) for name in ("gap", "seed", "deterministic", "threads")}
-        return audit(problem, time_limit=time_limit, work=work, **shared)
-
-    def check(self) -> None:
-        """Solve the smallest problem, so that a wrong option is said once and not by every group.
-
-        Raises
-        ------
-        InvalidProblemError
-            The message names the option.
-        """
-        self.solve(Problem.from_lags({"topic": [1]}, {"member": ["topic"]}), 1.0)
 
 
 @dataclass(frozen=True)
@@ -79,7 +44,7 @@ class GroupResult:
     """What became of a group; see `schemas.GROUPS`. Where only an audit is wanted there is no plan."""
 
     rows: GroupRows
-    status: str
+    status: Status
     method: str | None
     seconds: float
     error: str | None
@@ -88,13 +53,15 @@ class GroupResult:
     audit: list[dict[str, Any]]
 
 
-def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: float, late: bool = False) -> GroupResult:
+def solve_group(
+    rows: GroupRows, options: SolveOptions, want: Want, *, time_limit: float, late: bool = False
+) -> GroupResult:
     """Plan a group, audit it, or both; what goes wrong becomes a row with status ERROR.
 
     Parameters
     ----------
     rows : GroupRows
-    options : Options
+    options : SolveOptions
     want : {"plan", "audit", "both"}
         Without a plan `status` is that of the audit's optimum under the balance asked for.
     time_limit : float
@@ -117,12 +84,12 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
         part = time_limit / 2 if want == "both" else time_limit
         wall = NET * time_limit if options.deterministic else part
         if want != "audit":
-            result = options.solve(problem, wall, part)
+            result = search(problem, options.within(wall, part))
             results.append(result)
             plan, status, method = result.plan, result.status, result.method
         if want != "plan":
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
-            against_optimum = options.audit(problem, left, part)
+            against_optimum = audit_with(problem, options.within(left, part))
             audited = [_audit_row(row) for row in against_optimum.rows]
             results += against_optimum.optima.values()
             if want == "audit":
@@ -147,7 +114,7 @@ def solve_group(rows: GroupRows, options: Options, want: Want, *, time_limit: fl
     )
 
 
-def failed(rows: GroupRows, options: Options, want: Want, error: str) -> GroupResult:
+def failed(rows: GroupRows, options: SolveOptions, want: Want, error: str) -> GroupResult:
     """Return what becomes of a group that could not be solved at all."""
     audited = [] if want == "plan" else [_error_row(options.balance, error, 0.0)]
     for row in audited:
@@ -182,8 +149,8 @@ def _audit_row(row: AuditRow) -> dict[str, Any]:
     return {**with_doubles(vars(row), AUDIT_FIELDS), "binding": ";".join(row.binding) or None}
 
 
-def _optimum_status(audited: list[dict[str, Any]], balance: str) -> str:
-    statuses = {row["balance"]: str(row["status"]) for row in audited if row["strategy"] == OPTIMAL}
+def _optimum_status(audited: list[dict[str, Any]], balance: str) -> Status:
+    statuses: dict[str, Status] = {row["balance"]: row["status"] for row in audited if row["strategy"] == OPTIMAL}
     return statuses.get(balance, ERROR)
 
 

@@ -18,7 +18,8 @@ from evenlag.pipeline.tasks.budget import Budget, least_effort, recoverable
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.pipeline.tasks.grouping import group_rows
 from evenlag.pipeline.tasks.isolation import ProcessDiedError, in_own_process
-from evenlag.pipeline.tasks.solving import GroupResult, Options, Want, failed, solve_group
+from evenlag.pipeline.tasks.solving import GroupResult, Want, failed, solve_group
+from evenlag.search.options import SolveOptions
 
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
@@ -40,7 +41,7 @@ class Solver:
     else anything.
     """
 
-    options: Options
+    options: SolveOptions
     budget: Budget
     want: Want
     schema: Any

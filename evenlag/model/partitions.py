@@ -1,0 +1,83 @@
+"""Lags by topic, as plain values, to the partitions of a problem in canonical order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.arrays import Index, summable
+from evenlag.model.values import MAX_LAG, check_name, kind, parse_lag, parse_partition_number
+
+
+class Partitions:
+    """The partitions in canonical order.
+
+    Attributes
+    ----------
+    topics, empty : tuple of str
+        Topics with and without partitions, sorted.
+    topic_of, ids, lags
+        As in `Problem`.
+    """
+
+    def __init__(self, lags: Mapping[str, Any]) -> None:
+        names = sorted(check_name(topic, "a topic") for topic in lags)
+        columns = {topic: _topic_columns(topic, lags[topic]) for topic in names}
+        self.topics = tuple(topic for topic, (ids, _) in columns.items() if len(ids))
+        self.empty = tuple(topic for topic, (ids, _) in columns.items() if not len(ids))
+        sizes = [len(columns[topic][0]) for topic in self.topics]
+        none = np.empty(0, dtype=np.int64)  # there may be no topic at all
+        self.topic_of: Index = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        self.ids: NDArray[np.int64] = np.concatenate([none, *(columns[topic][0] for topic in self.topics)])
+        self.lags = summable(np.concatenate([none, *(columns[topic][1] for topic in self.topics)]))
+        self._numbers = {topic: t for t, topic in enumerate(self.topics)}
+        self._starts = np.searchsorted(self.topic_of, np.arange(len(sizes) + 1)).tolist()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def find(self, topic: object, partition: object) -> int | None:
+        """Return the index of a partition, None where there is no such one."""
+        t = self._numbers.get(topic) if isinstance(topic, str) else None
+        if t is None or isinstance(partition, bool) or not isinstance(partition, int | np.integer):
+            return None
+        first, last = self._starts[t], self._starts[t + 1]
+        if not 0 <= partition <= self.ids[last - 1]:
+            return None
+        if first + partition < last and self.ids[first + partition] == partition:  # dense, as Kafka's are
+            return int(first + partition)
+        at = first + int(np.searchsorted(self.ids[first:last], partition))
+        return at if self.ids[at] == partition else None
+
+
+def _topic_columns(topic: str, lags: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a topic's partition numbers, ascending, and their lags."""
+    if isinstance(lags, Mapping):
+        keys: dict[int, Any] = {}
+        for key in lags:
+            number = parse_partition_number(topic, key)
+            if number in keys:
+                raise InvalidProblemError(f"topic {topic!r}: partition {number} is given twice")
+            keys[number] = key
+        numbers = np.array(sorted(keys), dtype=np.int64)
+        return numbers, _lag_column(topic, numbers, [lags[keys[number]] for number in numbers.tolist()])
+    listed = lags.ndim > 0 if isinstance(lags, np.ndarray) else isinstance(lags, Sequence)
+    if not listed or isinstance(lags, str | bytes):
+        raise InvalidProblemError(f"topic {topic!r}: lags must be a list or an object; got {kind(lags)}")
+    numbers = np.arange(len(lags), dtype=np.int64)
+    return numbers, _lag_column(topic, numbers, lags)
+
+
+def _lag_column(topic: str, numbers: NDArray[np.int64], lags: Any) -> NDArray[np.int64]:
+    """Return lags in messages; an array of whole numbers is taken as it is, anything else value by value."""
+    if isinstance(lags, np.ndarray):
+        sound = lags.dtype.kind in "iu" and lags.ndim == 1
+        if sound and len(lags) and lags.min() >= 0 and lags.max() <= MAX_LAG:
+            return lags.astype(np.int64)
+        lags = lags.tolist()
+    parsed = [parse_lag(topic, number, lag) for number, lag in zip(numbers.tolist(), lags, strict=True)]
+    return np.array(parsed, dtype=np.int64)
