@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from evenlag.errors import EvenlagError
@@ -21,9 +22,21 @@ from evenlag.search.solver import search
 OPTIMAL, CURRENT = "optimal", "current"
 
 
+def of_plan(figure: Callable[[Plan], Number | None]) -> Any:
+    """Make a column of the audit that every strategy has alike: a figure of its plan."""
+    return field(default=None, metadata={"of_plan": figure})
+
+
+def _counts(plan: Plan) -> list[int]:
+    counts: list[int] = plan.counts[plan.problem.active].tolist()
+    return counts
+
+
 @dataclass(frozen=True)
 class AuditRow:
     """One strategy under one balance; figures in messages and seconds, None where there is none.
+
+    The pipeline's table has these columns, in this order and of these types (`evenlag.pipeline.tables.schemas`).
 
     Attributes
     ----------
@@ -51,14 +64,14 @@ class AuditRow:
     objective: int | float | None = None
     bound: int | float | None = None
     gap: float | None = None
-    spread: int | float | None = None
+    spread: int | float | None = of_plan(lambda plan: plan.spread)
     excess: int | float | None = None
     bound_excess: int | float | None = None
-    makespan: int | float | None = None
-    moves: int | None = None
-    forced_moves: int | None = None
-    count_min: int | None = None
-    count_max: int | None = None
+    makespan: int | float | None = of_plan(lambda plan: plan.makespan)
+    moves: int | None = of_plan(lambda plan: plan.moves)
+    forced_moves: int | None = of_plan(lambda plan: plan.forced_moves)
+    count_min: int | None = of_plan(lambda plan: min(_counts(plan), default=None))
+    count_max: int | None = of_plan(lambda plan: max(_counts(plan), default=None))
     valid: bool = False
     violation: str | None = None
     binding: tuple[str, ...] = ()
@@ -162,14 +175,14 @@ def _strategy_row(cache: SolveCache, strategy: str, balance: str, optima: dict[s
     seconds = cache.seconds.get(strategy, 0.0)
     optimum = optima.get(balance)
     if optimum is not None and optimum.status == Status.EMPTY:
-        return AuditRow(strategy, balance, Status.EMPTY, strategy, **_figures(plan, 0), seconds=seconds)
+        return AuditRow(strategy, balance, Status.EMPTY, strategy, objective=0, **_figures(plan), seconds=seconds)
     broken = plan_violation(plan)
     valid = broken is None
     if broken is None and optimum is not None:
         broken = cache.rule(balance).violation(plan.topic_counts)
     kept = broken is None and optimum is not None
     return AuditRow(
-        strategy, balance, Status.HEURISTIC, strategy, **_figures(plan, plan.spread),
+        strategy, balance, Status.HEURISTIC, strategy, objective=plain(plan.spread), **_figures(plan),
         bound=plain(optimum.bound) if optimum is not None else None,
         excess=plain(plan.spread - optimum.spread) if kept and optimum is not None else None,
         bound_excess=plain(plan.spread - optimum.bound) if kept and optimum is not None else None,
@@ -179,20 +192,12 @@ def _strategy_row(cache: SolveCache, strategy: str, balance: str, optima: dict[s
 
 def _optimum_row(balance: str, result: Result) -> AuditRow:
     return AuditRow(
-        OPTIMAL, balance, result.status, result.method, **_figures(result.plan, result.objective),
+        OPTIMAL, balance, result.status, result.method, objective=plain(result.objective), **_figures(result.plan),
         bound=plain(result.bound), gap=result.gap, excess=0, bound_excess=plain(result.spread - result.bound),
         valid=True, binding=result.binding, seconds=result.seconds,
     )  # fmt: skip
 
 
-def _figures(plan: Plan, objective: Number) -> dict[str, Any]:
-    counts = plan.counts[plan.problem.active]
-    return {
-        "objective": plain(objective),
-        "spread": plain(plan.spread),
-        "makespan": plain(plan.makespan),
-        "moves": plan.moves,
-        "forced_moves": plan.forced_moves,
-        "count_min": int(counts.min()) if len(counts) else None,
-        "count_max": int(counts.max()) if len(counts) else None,
-    }
+def _figures(plan: Plan) -> dict[str, Any]:
+    columns = ((column.name, column.metadata.get("of_plan")) for column in fields(AuditRow))
+    return {name: plain(figure(plan)) for name, figure in columns if figure is not None}

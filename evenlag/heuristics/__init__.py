@@ -17,33 +17,23 @@ from evenlag.heuristics import (
     uniform,
     weighted_sticky,
 )
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 
-HEURISTICS: dict[str, Callable[[Problem], Plan]] = {
-    "range": ranges.assign,
-    "roundrobin": roundrobin.assign,
-    "lag-aware": lag_aware.assign,
-    "sticky": sticky.assign,
-    "cooperative-sticky": cooperative_sticky.assign,
-    "uniform": uniform.assign,
-    "constrained-sticky": constrained_sticky.assign,
-    "weighted-sticky": weighted_sticky.assign,
-    "fair": fair.assign,
-    "fairest-sticky": fairest_sticky.assign,
-    "swap-balance": swap_balance.assign,
+_PUBLISHED: dict[str, tuple[Callable[[Problem], Plan], Balance]] = {
+    "range": (ranges.assign, Balance.TOPIC),
+    "roundrobin": (roundrobin.assign, Balance.GROUP),
+    "lag-aware": (lag_aware.assign, Balance.TOPIC),
+    "sticky": (sticky.assign, Balance.GROUP),
+    "cooperative-sticky": (cooperative_sticky.assign, Balance.GROUP),
+    "uniform": (uniform.assign, Balance.GROUP),
+    "constrained-sticky": (constrained_sticky.assign, Balance.GROUP),
+    "weighted-sticky": (weighted_sticky.assign, Balance.TOPIC),
+    "fair": (fair.assign, Balance.GROUP),
+    "fairest-sticky": (fairest_sticky.assign, Balance.NONE),
+    "swap-balance": (swap_balance.assign, Balance.GROUP),
 }
 
-PROMISED_BALANCE: dict[str, str] = {
-    "range": "topic",
-    "roundrobin": "group",
-    "lag-aware": "topic",
-    "sticky": "group",
-    "cooperative-sticky": "group",
-    "uniform": "group",
-    "constrained-sticky": "group",
-    "weighted-sticky": "topic",
-    "fair": "group",
-    "fairest-sticky": "none",
-    "swap-balance": "group",
-}
+HEURISTICS: dict[str, Callable[[Problem], Plan]] = {name: assign for name, (assign, _) in _PUBLISHED.items()}
+PROMISED_BALANCE: dict[str, Balance] = {name: balance for name, (_, balance) in _PUBLISHED.items()}

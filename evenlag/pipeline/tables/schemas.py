@@ -6,18 +6,28 @@ it back in the type it came with.
 """
 
 from functools import cache
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from evenlag.compare.audit import AuditRow
 
 PLAN_FIELDS = (
     "topic STRING, partition INT, lag BIGINT, previous_consumer_id STRING, consumer_id STRING, move STRING"
 )  # fmt: skip
 
-AUDIT_FIELDS = (
-    "strategy STRING, balance STRING, status STRING, method STRING, objective DOUBLE, bound DOUBLE, gap DOUBLE, "
-    "spread DOUBLE, excess DOUBLE, bound_excess DOUBLE, makespan DOUBLE, moves BIGINT, forced_moves BIGINT, "
-    "count_min BIGINT, count_max BIGINT, valid BOOLEAN, violation STRING, binding STRING, rejected_rows BIGINT, "
-    "seconds DOUBLE, error STRING"
-)
+
+def _audit_fields() -> str:
+    """Columns of `AuditRow`, and the group's `rejected_rows`."""
+    kinds = {str: "STRING", tuple: "STRING", bool: "BOOLEAN", float: "DOUBLE", int: "BIGINT"}
+    names: list[str] = []
+    for name, hint in get_type_hints(AuditRow).items():
+        parts = get_args(hint) if get_origin(hint) is UnionType else (get_origin(hint) or hint,)
+        names += ["rejected_rows BIGINT"] if name == "seconds" else []
+        names.append(f"{name} {next(kinds[kind] for kind in kinds if any(issubclass(part, kind) for part in parts))}")
+    return ", ".join(names)
+
+
+AUDIT_FIELDS = _audit_fields()
 
 KEY = "snapshot_ts STRING, `group` STRING"
 """A row per group and snapshot."""
