@@ -1,4 +1,4 @@
-"""Strategies beside each other: the audit and the frontier, and how they are shown."""
+"""Strategies beside each other: for one group (audit), over budgets of moves (frontier), over its history (replay)."""
 
 from evenlag.compare.audit import Audit, AuditRow, audit
 from evenlag.compare.frontier import Frontier, FrontierPoint, frontier

@@ -57,23 +57,23 @@ class CountRule:
     ----------
     balance : Balance
     slack : int
-    topic_boxes : CountBounds or None
+    topic_bounds : CountBounds or None
         Shape (T, M): each topic count lies in its box, but for a total distance of `topic_distance`.
     topic_distance : int
-        0 unless pins or caps make the boxes unreachable.
-    member_boxes : CountBounds
+        0 unless pins or caps make the bounds unreachable.
+    member_bounds : CountBounds
         Shape (M,): each total count lies in its box, always.
     ranks : RankRule or None
-        The group rule where boxes alone do not state it (mixed subscriptions, weights, pins or caps).
+        The group rule where bounds alone do not state it (mixed subscriptions, weights, pins or caps).
     network : CountNetwork
         The counts that pins, caps and subscriptions leave possible.
     """
 
     balance: Balance
     slack: int
-    topic_boxes: CountBounds | None
+    topic_bounds: CountBounds | None
     topic_distance: int
-    member_boxes: CountBounds
+    member_bounds: CountBounds
     ranks: RankRule | None
     network: CountNetwork
 
@@ -87,16 +87,16 @@ class CountRule:
         """Whether any two partitions can be exchanged without a count of the rule noticing."""
         if not self.problem.equal_subscriptions:
             return False
-        return self.topic_boxes is None or (self._used_topics.size <= 1 and self.topic_distance == 0)
+        return self.topic_bounds is None or (self._used_topics.size <= 1 and self.topic_distance == 0)
 
     @cached_property
-    def total_boxes(self) -> CountBounds:
-        """`member_boxes`, narrowed by the topic's boxes where there is only one topic; shape (M,)."""
-        if self.topic_boxes is None or self._used_topics.size != 1 or self.topic_distance:
-            return self.member_boxes
+    def total_bounds(self) -> CountBounds:
+        """`member_bounds`, narrowed by those of the topic where there is only one topic; shape (M,)."""
+        if self.topic_bounds is None or self._used_topics.size != 1 or self.topic_distance:
+            return self.member_bounds
         only = self._used_topics[0]
-        lo = np.maximum(self.member_boxes.lo, self.topic_boxes.lo[only])
-        return CountBounds(lo, np.minimum(self.member_boxes.hi, self.topic_boxes.hi[only]))
+        lo = np.maximum(self.member_bounds.lo, self.topic_bounds.lo[only])
+        return CountBounds(lo, np.minimum(self.member_bounds.hi, self.topic_bounds.hi[only]))
 
     @cached_property
     def _used_topics(self) -> Cells:
@@ -106,19 +106,19 @@ class CountRule:
         """Say in one line how the counts break the rule, or None."""
         counts = topic_counts.sum(axis=0)
         names = self.problem.members
-        boxes = self.member_boxes
-        for m in np.flatnonzero((counts < boxes.lo) | (counts > boxes.hi)).tolist():
-            return f"{names[m]!r} has {counts[m]} partitions; {self.balance} balance allows {_span(boxes, m)}"
+        count_bounds = self.member_bounds
+        for m in np.flatnonzero((counts < count_bounds.lo) | (counts > count_bounds.hi)).tolist():
+            return f"{names[m]!r} has {counts[m]} partitions; {self.balance} balance allows {_span(count_bounds, m)}"
         if self.ranks is not None and (cost := self.ranks.cost(counts)) > self.ranks.total:
             return f"the counts are less even than they could be (rank sum {cost}, best {self.ranks.total})"
-        if self.topic_boxes is not None:
-            distance = self.topic_boxes.distance(topic_counts)
+        if self.topic_bounds is not None:
+            distance = self.topic_bounds.distance(topic_counts)
             if distance > self.topic_distance:
-                outside = (topic_counts < self.topic_boxes.lo) | (topic_counts > self.topic_boxes.hi)
+                outside = (topic_counts < self.topic_bounds.lo) | (topic_counts > self.topic_bounds.hi)
                 t, m = np.argwhere(outside)[0].tolist()
                 return (
                     f"{names[m]!r} has {topic_counts[t, m]} partitions of {self.problem.topics[t]!r}; "
-                    f"{self.balance} balance allows {_span(self.topic_boxes, (t, m))}"
+                    f"{self.balance} balance allows {_span(self.topic_bounds, (t, m))}"
                 )
         return None
 
@@ -141,8 +141,8 @@ class CountRule:
 
     def _counts(self, keep_owned: bool) -> Cells:
         if self.ranks is not None:
-            return _ranked_counts(self.network, self.topic_boxes, keep_owned=keep_owned)[0]
-        return self.network.counts(self.topic_boxes, self.member_boxes, keep_owned=keep_owned)
+            return _ranked_counts(self.network, self.topic_bounds, keep_owned=keep_owned)[0]
+        return self.network.counts(self.topic_bounds, self.member_bounds, keep_owned=keep_owned)
 
 
 def check_slack(slack: object) -> None:
@@ -165,14 +165,14 @@ def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) ->
     check_slack(slack)
     network = CountNetwork(problem)
     members = CountBounds(network.pinned.sum(axis=0), network.capacity)
-    topics = _topic_boxes(problem, network) if balance in (Balance.TOPIC, Balance.BOTH) else None
+    topics = _topic_bounds(problem, network) if balance in (Balance.TOPIC, Balance.BOTH) else None
     rule = CountRule(balance, slack, topics, 0, members, None, network)
     side_rules = bool((problem.caps != NO_CAP).any() or (problem.pins != NOBODY).any())
     even = problem.equal_subscriptions and problem.equal_weights and not side_rules
     if balance in (Balance.GROUP, Balance.BOTH) and even:
         active = problem.active
         q, r = divmod(int(network.sizes.sum()), max(int(active.sum()), 1))
-        rule = replace(rule, member_boxes=CountBounds(np.where(active, q, 0), np.where(active, q + (r > 0), 0)))
+        rule = replace(rule, member_bounds=CountBounds(np.where(active, q, 0), np.where(active, q + (r > 0), 0)))
     elif balance in (Balance.GROUP, Balance.BOTH):
         rule = _group_rule(rule)
     elif side_rules:
@@ -181,7 +181,7 @@ def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) ->
     return _with_slack(rule, exact=even or (balance == Balance.TOPIC and not side_rules)) if slack else rule
 
 
-def _topic_boxes(problem: Problem, network: CountNetwork) -> CountBounds:
+def _topic_bounds(problem: Problem, network: CountNetwork) -> CountBounds:
     """⌊q⌋ and ⌈q⌉ with q = P_t · w_m / Σ w over the topic's subscribers."""
     weights = np.where(problem.allowed, problem.relative_weights, 0)
     totals = np.maximum(weights.sum(axis=1, keepdims=True), 1)
@@ -192,8 +192,8 @@ def _topic_boxes(problem: Problem, network: CountNetwork) -> CountBounds:
 
 def _group_rule(rule: CountRule) -> CountRule:
     network = rule.network
-    counts, ranks = _ranked_counts(network, rule.topic_boxes)
-    distance = rule.topic_boxes.distance(counts) if rule.topic_boxes is not None else 0
+    counts, ranks = _ranked_counts(network, rule.topic_bounds)
+    distance = rule.topic_bounds.distance(counts) if rule.topic_bounds is not None else 0
     totals = counts.sum(axis=0)
     base = np.maximum(totals - 1, network.pinned.sum(axis=0))
     padded = np.pad(ranks, ((0, 0), (0, 2)), mode="edge")
@@ -204,12 +204,12 @@ def _group_rule(rule: CountRule) -> CountRule:
     return replace(
         rule,
         topic_distance=distance,
-        member_boxes=members,
+        member_bounds=members,
         ranks=replace(at_optimum, total=at_optimum.cost(totals)),
     )
 
 
-def _ranked_counts(network: CountNetwork, topic_boxes: CountBounds | None, **last: Any) -> tuple[Cells, Cells]:
+def _ranked_counts(network: CountNetwork, topic_bounds: CountBounds | None, **last: Any) -> tuple[Cells, Cells]:
     """Return the counts of least rank sum, and the ranks; only as many ranks as the counts come near."""
     most = max(int(network.capacity.max(initial=0)), 1)
     weights = network.problem.relative_weights
@@ -218,7 +218,7 @@ def _ranked_counts(network: CountNetwork, topic_boxes: CountBounds | None, **las
     while True:
         ranks = _marginal_ranks(network.problem, width)
         try:
-            counts = network.counts(topic_boxes, None, ranks, **last)
+            counts = network.counts(topic_bounds, None, ranks, **last)
         except InfeasibleError:
             if width == most:
                 raise
@@ -243,7 +243,7 @@ def _with_slack(rule: CountRule, exact: bool) -> CountRule:
     """Widen every count's box to [lo − s, hi + s]; lo and hi are its extremes over the optimal counts."""
     network = rule.network
     s, base, top = min(rule.slack, len(rule.problem.lags)), network.pinned.sum(axis=0), network.capacity
-    topics, members = rule.topic_boxes, rule.member_boxes
+    topics, members = rule.topic_bounds, rule.member_bounds
     if not exact:
         topics, members = _extremes(rule)
     if rule.balance == Balance.TOPIC:
@@ -253,31 +253,31 @@ def _with_slack(rule: CountRule, exact: bool) -> CountRule:
     if topics is not None:
         sizes = np.where(network.problem.allowed, network.sizes[:, None], 0)
         topics = CountBounds(np.maximum(topics.lo - s, network.pinned), np.minimum(topics.hi + s, sizes))
-    return replace(rule, topic_boxes=topics, topic_distance=0, member_boxes=members, ranks=None)
+    return replace(rule, topic_bounds=topics, topic_distance=0, member_bounds=members, ranks=None)
 
 
 def _extremes(rule: CountRule) -> tuple[CountBounds | None, CountBounds]:
     """Return the lowest and highest value of every count over the optimal counts."""
     network, ranks = rule.network, None
     if rule.ranks is not None:
-        _, ranks = _ranked_counts(network, rule.topic_boxes)
-    members = None if ranks is not None else rule.member_boxes
-    _, topics, totals = network.counts_and_ranges(rule.topic_boxes, members, ranks)
-    if rule.topic_boxes is not None and rule.topic_distance:
+        _, ranks = _ranked_counts(network, rule.topic_bounds)
+    members = None if ranks is not None else rule.member_bounds
+    _, topics, totals = network.counts_and_ranges(rule.topic_bounds, members, ranks)
+    if rule.topic_bounds is not None and rule.topic_distance:
         topics = _wide_extremes(rule, topics, ranks)
-    return None if rule.topic_boxes is None else topics, totals if ranks is not None else rule.member_boxes
+    return None if rule.topic_bounds is None else topics, totals if ranks is not None else rule.member_bounds
 
 
 def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> CountBounds:
-    """Where pins or caps force counts out of their boxes, a count that can move at all may move more than a step."""
-    members = None if ranks is not None else rule.member_boxes
+    """Where pins or caps force counts out of their bounds, a count that can move at all may move more than a step."""
+    members = None if ranks is not None else rule.member_bounds
     lo, hi = near.lo.copy(), near.hi.copy()
     for t, m in np.argwhere(near.lo < near.hi).tolist():
         for found, sign in ((lo, 1), (hi, -1)):
-            found[t, m] = rule.network.counts(rule.topic_boxes, members, ranks, tilt=(t, m, sign))[t, m]
+            found[t, m] = rule.network.counts(rule.topic_bounds, members, ranks, tilt=(t, m, sign))[t, m]
     return CountBounds(lo, hi)
 
 
-def _span(boxes: CountBounds, at: int | tuple[int, int]) -> str:
-    lo, hi = int(boxes.lo[at]), int(boxes.hi[at])
+def _span(count_bounds: CountBounds, at: int | tuple[int, int]) -> str:
+    lo, hi = int(count_bounds.lo[at]), int(count_bounds.hi[at])
     return str(lo) if lo == hi else f"{lo} to {hi}"

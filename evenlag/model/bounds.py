@@ -77,8 +77,8 @@ def load_bounds(rule: CountRule) -> LoadBounds:
         _per_subscription(bounds, problem, active)
     if problem.equal_weights:
         lags = np.sort(problem.lags[problem.assignable])[::-1]
-        boxes = rule.total_boxes
-        fewest, most = int(boxes.lo[active].min()), int(boxes.hi[active].max())
+        count_bounds = rule.total_bounds
+        fewest, most = int(count_bounds.lo[active].min()), int(count_bounds.hi[active].max())
         _oversized(bounds, lags, len(active), fewest, most)
         _pigeonholes(bounds, lags, len(active), fewest, most)
         if most == fewest + 1:
@@ -87,7 +87,7 @@ def load_bounds(rule: CountRule) -> LoadBounds:
         if most <= 2:
             _pairs(bounds, lags, len(active))
         if (
-            rule.topic_boxes is not None
+            rule.topic_bounds is not None
             and not rule.interchangeable
             and problem.equal_subscriptions
             and not rule.topic_distance
@@ -117,9 +117,9 @@ def _per_member(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) 
         lags = np.sort(problem.lags[problem.topic_slice(t)])[::-1]
         sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
         room = np.where(problem.allowed[t], len(lags), 0)
-        if rule.topic_boxes is not None:
-            room = np.minimum(room, rule.topic_boxes.hi[t] + rule.topic_distance)
-        largest += sums[np.minimum(room, rule.member_boxes.hi)]
+        if rule.topic_bounds is not None:
+            room = np.minimum(room, rule.topic_bounds.hi[t] + rule.topic_distance)
+        largest += sums[np.minimum(room, rule.member_bounds.hi)]
     factors, unit = problem.load_factors, problem.load_unit
     bounds.raise_max(int((pinned * factors)[active].max()) * unit)
     bounds.lower_min(int((largest * factors)[active].min()) * unit)
@@ -234,9 +234,9 @@ def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.
     Besides the j biggest, some j members hold at least so many of each topic, and in total at least so many.
     """
     problem = rule.problem
-    assert rule.topic_boxes is not None
+    assert rule.topic_bounds is not None
     used = np.flatnonzero(problem.allowed[:, active].any(axis=1) & (problem.topic_sizes > 0))
-    lo, hi = rule.topic_boxes.lo[used][:, active].min(axis=1), rule.topic_boxes.hi[used][:, active].max(axis=1)
+    lo, hi = rule.topic_bounds.lo[used][:, active].min(axis=1), rule.topic_bounds.hi[used][:, active].max(axis=1)
     here = np.flatnonzero(np.isin(problem.topic_of, used))
     topic = np.searchsorted(used, problem.topic_of[here])
     lags = problem.lags[here]

@@ -2,7 +2,7 @@
 
 Within a topic partitions are interchangeable as far as counts go, so the counts n[t, m] that an assignment can
 have are exactly the integral flows of this small network. Costs come in three levels, each more important than
-all of the next: distance from the boxes, Σ of ranks (the group rule), and a fine level (moves, or one tilted
+all of the next: distance from their bounds, Σ of ranks (the group rule), and a fine level (moves, or one tilted
 count). The levels share one integer: a simple cycle uses at most two arcs into the sink and 2·min(T, M) arcs
 between topics and members, so the weights below keep them apart.
 """
@@ -33,7 +33,7 @@ class CountBounds:
     hi: Cells
 
     def distance(self, counts: Cells) -> int:
-        """Return how far the counts lie outside the boxes in total."""
+        """Return how far the counts lie outside their bounds in total."""
         return int(np.maximum(self.lo - counts, 0).sum() + np.maximum(counts - self.hi, 0).sum())
 
 
@@ -99,8 +99,8 @@ class CountNetwork:
 
     def counts(
         self,
-        topic_boxes: CountBounds | None = None,
-        member_boxes: CountBounds | None = None,
+        topic_bounds: CountBounds | None = None,
+        member_bounds: CountBounds | None = None,
         ranks: Cells | None = None,
         keep_owned: bool = False,
         tilt: tuple[int | None, int, int] | None = None,
@@ -109,7 +109,7 @@ class CountNetwork:
 
         Parameters
         ----------
-        topic_boxes, member_boxes : CountBounds, optional
+        topic_bounds, member_bounds : CountBounds, optional
             Shapes (T, M) and (M,): the total distance outside is made least, first of all.
         ranks : int64 array (M, K), optional
             Cost of each member's 1st, 2nd, … partition, rising: its total is made least next. No member may
@@ -124,16 +124,16 @@ class CountNetwork:
         InfeasibleError
             The members cannot take all partitions.
         """
-        return self._counts(self._solved(topic_boxes, member_boxes, ranks, keep_owned, tilt))
+        return self._counts(self._solved(topic_bounds, member_bounds, ranks, keep_owned, tilt))
 
     def counts_and_ranges(
-        self, topic_boxes: CountBounds | None, member_boxes: CountBounds | None, ranks: Cells | None
+        self, topic_bounds: CountBounds | None, member_bounds: CountBounds | None, ranks: Cells | None
     ) -> tuple[Cells, CountBounds, CountBounds]:
         """Return best counts as `counts` does, and what other best counts differ by at most one step from them.
 
         A count can rise by one at no cost if and only if its arc lies on a cycle of cost 0 in the residual network,
         that is, if its ends are strongly connected by arcs of reduced cost 0; likewise fall. One step is all there
-        is where boxes hold (their counts have two values) and for totals (a strictly convex cost).
+        is where bounds hold (their counts have two values) and for totals (a strictly convex cost).
 
         Returns
         -------
@@ -141,7 +141,7 @@ class CountNetwork:
         topics, members : CountBounds
             The lowest and highest values within one step; shapes (T, M) and (M,).
         """
-        arcs = self._solved(topic_boxes, member_boxes, ranks, False, None)
+        arcs = self._solved(topic_bounds, member_bounds, ranks, False, None)
         counts = self._counts(arcs)
         component = arcs.zero_cost_components()
         free = component[arcs.tail] == component[arcs.head]
@@ -160,8 +160,8 @@ class CountNetwork:
 
     def _solved(
         self,
-        topic_boxes: CountBounds | None,
-        member_boxes: CountBounds | None,
+        topic_bounds: CountBounds | None,
+        member_bounds: CountBounds | None,
         ranks: Cells | None,
         keep_owned: bool,
         tilt: tuple[int | None, int, int] | None,
@@ -171,8 +171,8 @@ class CountNetwork:
         box_weight = rank_weight * (int(ranks.max() - ranks.min()) + 3 if ranks is not None and ranks.size else 1)
         arcs: list[NDArray[np.int64]] = []  # rows: cell, tail, head, capacity, cost
         sink = len(self.sizes) + len(self.capacity)
-        self._topic_arcs(arcs, topic_boxes, keep_owned, tilt, box_weight)
-        self._member_arcs(arcs, member_boxes, ranks, tilt, box_weight, rank_weight, sink)
+        self._topic_arcs(arcs, topic_bounds, keep_owned, tilt, box_weight)
+        self._member_arcs(arcs, member_bounds, ranks, tilt, box_weight, rank_weight, sink)
         cell, tail, head, capacity, cost = np.concatenate(arcs, axis=1)
         network = min_cost_flow.SimpleMinCostFlow()
         network.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost)
@@ -194,7 +194,7 @@ class CountNetwork:
     def _topic_arcs(
         self,
         arcs: list[Any],
-        boxes: CountBounds | None,
+        count_bounds: CountBounds | None,
         keep_owned: bool,
         tilt: tuple[int | None, int, int] | None,
         box_weight: int,
@@ -202,7 +202,7 @@ class CountNetwork:
         t, m = self.topics, self.members
         base, top = self.pinned[t, m], self.sizes[t]
         kept = base + (self.owned[t, m] if keep_owned else 0)
-        lo, hi = (boxes.lo[t, m], boxes.hi[t, m]) if boxes is not None else (base, top)
+        lo, hi = (count_bounds.lo[t, m], count_bounds.hi[t, m]) if count_bounds is not None else (base, top)
         tilted = np.zeros_like(base)
         if tilt is not None and tilt[0] is not None:
             tilted[(t == tilt[0]) & (m == tilt[1])] = tilt[2]
@@ -217,7 +217,7 @@ class CountNetwork:
     def _member_arcs(
         self,
         arcs: list[Any],
-        boxes: CountBounds | None,
+        count_bounds: CountBounds | None,
         ranks: Cells | None,
         tilt: tuple[int | None, int, int] | None,
         box_weight: int,
@@ -235,7 +235,7 @@ class CountNetwork:
             cost = ranks[m, k] * rank_weight + tilted[m]
             arcs.append(np.array([np.full_like(m, -1), nodes[m], np.full_like(m, sink), np.ones_like(m), cost]))
             return
-        lo, hi = (boxes.lo, boxes.hi) if boxes is not None else (base, top)
+        lo, hi = (count_bounds.lo, count_bounds.hi) if count_bounds is not None else (base, top)
         stops = np.sort(np.clip([base, lo, hi, top], base, top), axis=0)
         for start, stop in pairwise(stops):
             outside = (start >= hi).astype(np.int64) - (start < lo)

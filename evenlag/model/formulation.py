@@ -212,7 +212,7 @@ def _count_rows(
     rank_costs: list[int] = []
     for m in np.flatnonzero(problem.active).tolist():
         columns, base = of_member.get(m, none), fixed_counts[m]
-        lo, hi = int(rule.member_boxes.lo[m]) - base, int(rule.member_boxes.hi[m]) - base
+        lo, hi = int(rule.member_bounds.lo[m]) - base, int(rule.member_bounds.hi[m]) - base
         if lo > 0 or hi < len(columns):
             rows.add(columns, 1, lo, hi)
         if rule.ranks is not None:
@@ -225,7 +225,7 @@ def _count_rows(
             rows.add(np.append(columns, [first, first + 1]), coefficients, above, above)
     if rule.ranks is not None:
         rows.add(np.array(rank_columns), np.array(rank_costs), None, rule.ranks.total)
-    if rule.topic_boxes is None:
+    if rule.topic_bounds is None:
         return helpers
     cells = problem.topic_of[x_partition].astype(np.int64) * len(problem.members) + x_member
     of_cell = dict(zip(*_grouped(cells), strict=True))
@@ -236,7 +236,7 @@ def _count_rows(
     for t, m in zip(rule.network.topics.tolist(), rule.network.members.tolist(), strict=True):
         cell = t * len(problem.members) + m
         columns, base = of_cell.get(cell, none), int(base_of_cell[cell])
-        lo, hi = int(rule.topic_boxes.lo[t, m]) - base, int(rule.topic_boxes.hi[t, m]) - base
+        lo, hi = int(rule.topic_bounds.lo[t, m]) - base, int(rule.topic_bounds.hi[t, m]) - base
         if rule.topic_distance == 0:
             if lo > 0 or hi < len(columns):
                 rows.add(columns, 1, lo, hi)

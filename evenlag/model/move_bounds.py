@@ -205,8 +205,8 @@ class MoveBound:
 
 def _count_range(rule: CountRule) -> tuple[Column, Column]:
     """How many partitions each member may hold."""
-    lo, hi = rule.total_boxes.lo.copy(), rule.total_boxes.hi.copy()
-    if rule.topic_boxes is not None and not rule.topic_distance:
-        lo = np.maximum(lo, rule.topic_boxes.lo.sum(axis=0))
-        hi = np.minimum(hi, rule.topic_boxes.hi.sum(axis=0))
+    lo, hi = rule.total_bounds.lo.copy(), rule.total_bounds.hi.copy()
+    if rule.topic_bounds is not None and not rule.topic_distance:
+        lo = np.maximum(lo, rule.topic_bounds.lo.sum(axis=0))
+        hi = np.minimum(hi, rule.topic_bounds.hi.sum(axis=0))
     return lo, hi

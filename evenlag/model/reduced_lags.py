@@ -25,7 +25,7 @@ def reduced_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
     """
     lags = rule.problem.lags
     items = rule.problem.assignable
-    fewest = int(rule.total_boxes.lo[rule.problem.active].min())
+    fewest = int(rule.total_bounds.lo[rule.problem.active].min())
     if low <= 0 or fewest < 1 or not rule.problem.equal_weights:
         return lags
     floors = np.unique(np.append(lags[items], 0))

@@ -18,7 +18,7 @@ class Status(Name):
     OPTIMAL = "OPTIMAL"  # the bound meets the objective
     FEASIBLE = "FEASIBLE"  # stopped before that; bound and gap say how far it may be
     HEURISTIC = "HEURISTIC"  # a published heuristic's plan, which claims nothing
-    EMPTY = "EMPTY"  # no member can take anything, or there is nothing to take
+    EMPTY = "EMPTY"  # no member can take anything, or there are no partitions
     ERROR = "ERROR"  # in tables of many groups: this one failed
 
 
@@ -50,7 +50,7 @@ class Result:
     plan : Plan
     status : Status
         OPTIMAL (the bound meets the objective), FEASIBLE (stopped before), HEURISTIC (a published heuristic was
-        asked for by name), EMPTY (no member can take anything).
+        asked for by name), EMPTY (nobody can take anything, or there are no partitions).
     stopped_by : StoppedBy or None
         "proof", "gap", "time" or "work"; None where nothing was searched.
     method : str

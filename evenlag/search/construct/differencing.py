@@ -37,7 +37,7 @@ def difference(rule: CountRule) -> Plan:
     """Return a fresh plan with even counts, within the rule; `applies` says for which problems."""
     problem = rule.problem
     items = np.flatnonzero(problem.assignable)
-    classes = problem.topic_of[items] if rule.topic_boxes is not None else np.zeros(len(items), dtype=np.int32)
+    classes = problem.topic_of[items] if rule.topic_bounds is not None else np.zeros(len(items), dtype=np.int32)
     order = np.argsort(-problem.lags[items], kind="stable")
     order = order[np.argsort(classes[order], kind="stable")]
     items, classes = items[order], classes[order]

@@ -27,7 +27,7 @@ def greedy(rule: CountRule) -> Plan:
         rule = count_rule(problem, "both")
     counts = rule.some_counts()
     member_of = problem.pins.copy()
-    if problem.equal_subscriptions and rule.topic_boxes is None:
+    if problem.equal_subscriptions and rule.topic_bounds is None:
         room = _room(problem, member_of, counts).sum(axis=0)
         _fill_in_rounds(problem, member_of, np.flatnonzero(problem.assignable), room, _scaled(problem, member_of))
     else:

@@ -51,8 +51,8 @@ class Candidates:
         self.reduced = reduced_lags(rule, self.min_load_ub)[self.items]
         self.raised = int(np.maximum(self.reduced - self.lags, 0).sum())
         first = self.members[0]
-        self.fewest = max(int(rule.total_boxes.lo[first]), 1)  # no plan is better for a member that holds nothing
-        self.most = int(rule.total_boxes.hi[first])
+        self.fewest = max(int(rule.total_bounds.lo[first]), 1)  # no plan is better for a member that holds nothing
+        self.most = int(rule.total_bounds.hi[first])
 
     def loads_within(self, spread: int) -> tuple[int, int]:
         """Return the least and the greatest load in plans of at most this spread."""

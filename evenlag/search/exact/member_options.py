@@ -26,7 +26,7 @@ Shape = tuple[int, int, int]  # how many own partitions to give, of nobody's to 
 HELD = 0  # the place in a shape of what is given; of it the first ones leave
 
 # What may be listed at size 1, so that one member takes some tenths of a second.
-MOST_SUBSETS = 700_000  # of one pool and number
+MOST_SUBSETS = 700_000  # of one kind and number
 MOST_LOOKED_UP = 2_000_000  # combinations of one shape
 MOST_HITS = 1_000_000  # exchanges of one shape, before those that can do without are left out
 AT_ONCE = 1 << 18  # combinations looked up in one step of the clock
@@ -34,7 +34,7 @@ AT_ONCE = 1 << 18  # combinations looked up in one step of the clock
 
 @dataclass(frozen=True)
 class Subsets:
-    """Subsets of one pool and number, by rising sum.
+    """Subsets of one kind and number, by rising sum.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class MemberOptions:
         self.any_alike = bool(near.sum() > len(items))
         self.held, self.orphans = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
         self.foreign = np.flatnonzero((owner != member) & (owner != NOBODY))
-        self.lo, self.hi = int(rule.total_boxes.lo[member]), int(rule.total_boxes.hi[member])
+        self.lo, self.hi = int(rule.total_bounds.lo[member]), int(rule.total_bounds.hi[member])
         self.load = int(self.lags[self.held].sum())
         self.words = -(-len(items) // WORD)
         self.alike = np.array([bits_of(np.flatnonzero(row)[None, :], self.words)[:, 0] for row in near])
@@ -109,7 +109,7 @@ class MemberOptions:
         TooManyError
             There is too much to list, or `stop` ended it.
         """
-        given, found, taken = (self._subsets(pool, size, stop) for pool, size in enumerate(shape))
+        given, found, taken = (self._subsets(kind, size, stop) for kind, size in enumerate(shape))
         if len(given.sums) * len(found.sums) > self.size * MOST_LOOKED_UP:
             raise TooManyError
         base = (self.load - given.sums[:, None] + found.sums[None, :]).ravel()
@@ -136,27 +136,27 @@ class MemberOptions:
             raise TooManyError
         return runs(hits, begin)
 
-    def _subsets(self, pool: int, size: int, stop: Callable[[], bool]) -> Subsets:
+    def _subsets(self, kind: int, size: int, stop: Callable[[], bool]) -> Subsets:
         """Return the subsets of one number; of those that are alike only one.
 
         Partitions of one owner with one lag may change places: the first ones leave, and each member takes
         consecutive ones.
         """
-        if (pool, size) not in self._known:
-            of = (self.held, self.orphans, self.foreign)[pool]
+        if (kind, size) not in self._known:
+            of = (self.held, self.orphans, self.foreign)[kind]
             if comb(len(of), size) > self.size * MOST_SUBSETS or stop():
                 raise TooManyError
             chosen = subsets(len(of), size)
             if self.twins:
                 of = of[np.argsort(self.kinds[of], kind="stable")]
-                chosen = chosen[_canonical(self.kinds[of], chosen, from_first=pool == HELD)]
+                chosen = chosen[_canonical(self.kinds[of], chosen, from_first=kind == HELD)]
             rows = of[chosen]
             sums = self.lags[rows].sum(axis=1).astype(np.int64)
             order = np.argsort(sums, kind="stable")
             rows = rows[order]
             alike = np.bitwise_or.reduce(self.alike[rows], axis=1).T
-            self._known[pool, size] = Subsets(bits_of(rows, self.words), alike, sums[order])
-        return self._known[pool, size]
+            self._known[kind, size] = Subsets(bits_of(rows, self.words), alike, sums[order])
+        return self._known[kind, size]
 
 
 def _canonical(alike: Whole, chosen: Whole, *, from_first: bool) -> NDArray[np.bool_]:

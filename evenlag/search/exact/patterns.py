@@ -122,7 +122,7 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
 
 def exact_cover_is_a_plan(rule: CountRule) -> bool:
     """Whether any exact cover by patterns of allowed sizes is a plan: partitions interchangeable, members alike."""
-    problem, totals, active = rule.problem, rule.total_boxes, rule.problem.active
+    problem, totals, active = rule.problem, rule.total_bounds, rule.problem.active
     if not rule.interchangeable or not problem.equal_weights or problem.lags.dtype == object or not active.any():
         return False
     same = np.ptp(totals.lo[active]) == 0 == np.ptp(totals.hi[active])

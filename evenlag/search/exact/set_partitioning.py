@@ -47,7 +47,7 @@ def applies(rule: CountRule) -> bool:
     few = problem.active.sum() <= problem.assignable.sum() <= MOST_PARTITIONS
     if not few or not exact_cover_is_a_plan(rule):
         return False
-    return int(rule.total_boxes.hi[problem.active].max()) <= MOST_HELD
+    return int(rule.total_bounds.hi[problem.active].max()) <= MOST_HELD
 
 
 def best_partitioning(

@@ -114,16 +114,16 @@ class _LocalSearch:
 
         It falls if what is carried over lies between 0 and the difference of the loads.
         """
-        boxes, topics = self.rule.topic_boxes, self.problem.topic_of
+        count_bounds, topics = self.rule.topic_bounds, self.problem.topic_of
         theirs = np.concatenate([self.held[m] for m in order]) if order else np.zeros(0, dtype=np.int64)
         for heavy in reversed(order):
             ours, holder = self.held[heavy], self.member_of[theirs]
             give, gap = self.lags[ours][:, None], self.loads[heavy] - self.loads[holder]
             change = give - self.lags[theirs]
             fits = (change >= 0) & (change <= gap) if self.owned else (change > 0) & (change < gap)
-            if boxes is not None and not self.rule.interchangeable:
+            if count_bounds is not None and not self.rule.interchangeable:
                 loose = [
-                    self.topic_counts[topics[items], member] > boxes.lo[topics[items], member]
+                    self.topic_counts[topics[items], member] > count_bounds.lo[topics[items], member]
                     for items, member in ((ours, heavy), (theirs, holder))
                 ]
                 fits &= np.equal.outer(topics[ours], topics[theirs]) | np.logical_and.outer(*loose)
@@ -131,8 +131,8 @@ class _LocalSearch:
                 fits[:] = gap >= 0
             found = np.zeros(len(self.held), dtype=bool)
             found[holder[fits.any(axis=0)]] = True
-            if self.counts[heavy] > self.rule.member_boxes.lo[heavy]:
-                found |= (self.counts < self.rule.member_boxes.hi) & (self.loads <= self.loads[heavy])
+            if self.counts[heavy] > self.rule.member_bounds.lo[heavy]:
+                found |= (self.counts < self.rule.member_bounds.hi) & (self.loads <= self.loads[heavy])
             found[heavy] = False
             yield from ((light, heavy) for light in order if found[light])
 
@@ -210,7 +210,7 @@ class _LocalSearch:
         allowed[-1, -1] = False
         allowed[:-1, -1] &= self._shift_fits(a, b)
         allowed[-1, :-1] &= self._shift_fits(b, a)
-        if self.rule.topic_boxes is not None:
+        if self.rule.topic_bounds is not None:
             off_give, off_take = self._distance_change(t, a, b), self._distance_change(u, b, a)
             off_give[-1] = off_take[-1] = 0
             same = np.equal.outer(t, u)
@@ -219,17 +219,17 @@ class _LocalSearch:
         return allowed
 
     def _shift_fits(self, source: int, target: int) -> bool:
-        boxes, ranks = self.rule.member_boxes, self.rule.ranks
-        if self.counts[source] - 1 < boxes.lo[source] or self.counts[target] + 1 > boxes.hi[target]:
+        count_bounds, ranks = self.rule.member_bounds, self.rule.ranks
+        if self.counts[source] - 1 < count_bounds.lo[source] or self.counts[target] + 1 > count_bounds.hi[target]:
             return False
         return ranks is None or bool(ranks.allows(self.counts, source, target))
 
     def _distance_change(self, topics: Column, source: int, target: int) -> Column:
-        boxes = self.rule.topic_boxes
-        assert boxes is not None
+        count_bounds = self.rule.topic_bounds
+        assert count_bounds is not None
 
         def off(counts: Column, member: int) -> Column:
-            lo, hi = boxes.lo[topics, member], boxes.hi[topics, member]
+            lo, hi = count_bounds.lo[topics, member], count_bounds.hi[topics, member]
             outside: Column = np.maximum(lo - counts, 0) + np.maximum(counts - hi, 0)
             return outside
 
@@ -238,8 +238,8 @@ class _LocalSearch:
         return change + off(at_target + 1, target) - off(at_target, target)
 
     def _distance_left(self) -> int:
-        boxes, allowed = self.rule.topic_boxes, self.rule.topic_distance
-        return allowed - boxes.distance(self.topic_counts) if boxes is not None and allowed else 0
+        count_bounds, allowed = self.rule.topic_bounds, self.rule.topic_distance
+        return allowed - count_bounds.distance(self.topic_counts) if count_bounds is not None and allowed else 0
 
 
 def _outer_first(order: list[int]) -> Iterator[tuple[int, int]]:

@@ -222,14 +222,14 @@ class _Relocation:
         gives, takes = state.shift_allowed_with(me, holder)
         fits &= ~none_of_theirs | gives
         fits &= ~nothing[:, None] | takes
-        boxes = state.rule.topic_boxes
-        if boxes is not None and state.topic_counts is not None:
+        count_bounds = state.rule.topic_bounds
+        if count_bounds is not None and state.topic_counts is not None:
             counts = state.topic_counts
-            leave = (counts[topics, me] > boxes.lo[topics, me])[:, None] & (
-                counts[topics][:, holder] < boxes.hi[topics][:, holder]
+            leave = (counts[topics, me] > count_bounds.lo[topics, me])[:, None] & (
+                counts[topics][:, holder] < count_bounds.hi[topics][:, holder]
             )
-            enter = (counts[their_topics, holder] > boxes.lo[their_topics, holder]) & (
-                counts[their_topics, me] < boxes.hi[their_topics, me]
+            enter = (counts[their_topics, holder] > count_bounds.lo[their_topics, holder]) & (
+                counts[their_topics, me] < count_bounds.hi[their_topics, me]
             )
             leave |= nothing[:, None]
             enter |= none_of_theirs

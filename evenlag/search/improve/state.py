@@ -98,7 +98,7 @@ class SearchState:
         self.member_of = member_of.copy()
         self.scaled = plan.loads.astype(self.dtype) * self.factors
         self.counts = plan.counts.copy()
-        by_topic = not self.interchangeable and self.rule.topic_boxes is not None
+        by_topic = not self.interchangeable and self.rule.topic_bounds is not None
         self.topic_counts = plan.topic_counts.copy() if by_topic else None
         self.held = by_member(member_of, len(self.problem.members), self.free)
         self.oversized = np.array([self._holds_oversized(m) for m in range(len(self.held))], dtype=bool)
@@ -139,17 +139,17 @@ class SearchState:
 
     def shifts_allowed(self, source: int, target: int) -> int:
         """How many shifts the total counts allow; at most one where the group rule weighs them."""
-        boxes, ranks = self.rule.total_boxes, self.rule.ranks
-        most = min(self.counts[source] - boxes.lo[source], boxes.hi[target] - self.counts[target])
+        count_bounds, ranks = self.rule.total_bounds, self.rule.ranks
+        most = min(self.counts[source] - count_bounds.lo[source], count_bounds.hi[target] - self.counts[target])
         if most <= 0:
             return 0
         return int(most) if ranks is None else int(ranks.allows(self.counts, source, target))
 
     def shift_allowed_with(self, m: int, others: Column) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether the total counts allow to shift one partition from `m` to each of `others`, and from them to `m`."""
-        boxes, ranks, counts = self.rule.total_boxes, self.rule.ranks, self.counts
-        gives = (counts[m] > boxes.lo[m]) & (counts[others] < boxes.hi[others])
-        takes = (counts[m] < boxes.hi[m]) & (counts[others] > boxes.lo[others])
+        count_bounds, ranks, counts = self.rule.total_bounds, self.rule.ranks, self.counts
+        gives = (counts[m] > count_bounds.lo[m]) & (counts[others] < count_bounds.hi[others])
+        takes = (counts[m] < count_bounds.hi[m]) & (counts[others] > count_bounds.lo[others])
         if ranks is not None:
             gives &= ranks.allows(counts, m, others)
             takes &= ranks.allows(counts, others, m)
