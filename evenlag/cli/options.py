@@ -112,7 +112,8 @@ def reading(command: Command) -> Command:
 # ---- what is solved --------------------------------------------------------------------------------------------------
 
 balance = click.option(
-    "--balance", type=click.Choice([rule.value for rule in Balance]), default="both", show_default=True
+    "--balance", type=click.Choice([rule.value for rule in Balance]), default=Balance.BOTH.value, show_default=True,
+    help="Counts that must be even: of each topic, of the whole group, or both.",
 )  # fmt: skip
 stickiness = click.option(
     "--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
@@ -124,8 +125,9 @@ modelling = together(
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
     click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
                  help="Partitions by which a count may leave its range."),
-    click.option("--objective", type=click.Choice([kind.value for kind in ObjectiveKind]), default="spread",
-                 show_default=True),
+    click.option("--objective", type=click.Choice([kind.value for kind in ObjectiveKind]),
+                 default=ObjectiveKind.SPREAD.value, show_default=True,
+                 help="The largest load less the smallest, or the largest alone."),
 )  # fmt: skip
 
 
@@ -145,7 +147,7 @@ def gap(default: float | None, what: str = "Stop within this fraction of the mea
 
 
 repeating = together(
-    click.option("--seed", type=int, default=0, show_default=True),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn at random."),
     click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock."),
 )
 
