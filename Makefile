@@ -1,8 +1,6 @@
 # Every target sets up what it needs; `make help` lists them.
 PYTHON ?= python3
 BIN := .venv/bin
-# Processes side by side; those tests that share Spark or the broker run in one of them (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 .PHONY: help demo test check lint format types bench docs lock clean
 .DEFAULT_GOAL := help
@@ -14,10 +12,10 @@ demo: .venv/.ready ## plan and audit a recorded cluster on local Spark: tables, 
 	$(BIN)/evenlag demo
 
 test: .venv/.ready lint ## run every test: unit, property, conformance, Spark, a real broker, the README
-	$(PYTEST)
+	@sh scripts/test.sh
 
 check: .venv/.ready lint ## check style and types and run the quick tests: no Spark, no broker, no long properties
-	$(PYTEST) -m "not slow and not spark and not broker"
+	$(BIN)/python -m pytest -m "not slow and not spark and not broker" --numprocesses auto --maxprocesses 4
 
 lint: .venv/.ready types ## check style and types
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ settings.load_profile("untimed")
 
 os.environ.pop("COLUMNS", None)  # of the terminal, which must not change what the command prints
 
-SHARED = {"spark", "broker"}  # fixtures that take long to start
+SHARED = {"spark", "broker"}  # fixtures that take long to start, and the marks of tests that need them
 
 
 @pytest.fixture(scope="session")
@@ -28,12 +28,10 @@ def broker() -> "Iterator[Broker]":
         yield running
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Processes side by side start Spark and the broker once: one process runs all tests that share them."""
-    for item in items:
-        if SHARED & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("spark and broker"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what uses them, so that `make test` runs all of it in one process and starts each of them once."""
+    for name in SHARED & set(getattr(item, "fixturenames", ())):
+        item.add_marker(name)
 
 
 def pytest_configure(config: pytest.Config) -> None:

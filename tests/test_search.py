@@ -678,11 +678,8 @@ def tiny_loads(seed: int) -> list[tuple[int, Fraction, Fraction]]:
 
 
 def tiny_groups(count: int) -> list[Any]:
-    """Seeds of tiny groups; the tests of one run in one process, since they share its plans."""
-    return [
-        pytest.param(seed, marks=[pytest.mark.slow, pytest.mark.xdist_group(f"tiny group {seed}")])
-        for seed in seeds(count)
-    ]
+    """Seeds of tiny groups; tests of one seed share its plans."""
+    return [pytest.param(seed, marks=pytest.mark.slow) for seed in seeds(count)]
 
 
 @pytest.mark.parametrize("seed", tiny_groups(120))

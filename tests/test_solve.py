@@ -25,11 +25,8 @@ Case = tuple[evenlag.Problem, dict[str, Any], Goal, Optimum | Infeasible]
 
 
 def small_groups(count: int) -> list[Any]:
-    """Seeds of small groups; the tests of one run in one process, since they share its optimum and its result."""
-    return [
-        pytest.param(seed, marks=[pytest.mark.slow, pytest.mark.xdist_group(f"small group {seed}")])
-        for seed in seeds(count)
-    ]
+    """Seeds of small groups; tests of one seed share its optimum and its result."""
+    return [pytest.param(seed, marks=pytest.mark.slow) for seed in seeds(count)]
 
 
 def drawn(random: Random) -> Iterator[Case]:
