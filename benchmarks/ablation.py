@@ -14,7 +14,7 @@ from unittest.mock import patch
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from evenlag import Problem
 from evenlag.errors import InfeasibleError
-from evenlag.search.improve import best_pair, equalize, lns, three_way
+from evenlag.search.improve import best_pair, equalize, three_way
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import AUTO
@@ -81,9 +81,11 @@ def parts() -> list[Part]:
             continue
         title = f"{name}, place {seen[name]}" if sum(name == other.stage.name for other in AUTO) > 1 else name
         found.append(Part(title, partial(without, number), ran=lambda took, name=name: name in took))
-    for name, module in (("best pair", best_pair), ("three-way", three_way), ("lns", lns)):
+    for name, module in (("best pair", best_pair), ("three-way", three_way)):
         patched = partial(patch.object, module, "applies", lambda *_, **__: False)
         found.append(Part(f"equalize: {name}", lambda: AUTO, patched, ran=lambda took: "equalize" in took))
+    patched = partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None)
+    found.append(Part("equalize: destroy and repair", lambda: AUTO, patched, ran=lambda took: "equalize" in took))
     patched = partial(patch.object, equalize, "exchange_worst", lambda *_: None)
     found.append(Part("equalize: exchanges", lambda: AUTO, patched, ran=lambda took: "equalize" in took))
     return found

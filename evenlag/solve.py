@@ -51,7 +51,7 @@ def solve(
     seed : int
     deterministic : bool
         Work limits in place of the wall clock, which stays as a safety net: same input and seed, same result but
-        for `seconds`, as long as `stopped_by` is not "time".
+        for `seconds`, as long as `stopped_by` is not "time" and no warning speaks of the wall clock.
     threads : int, optional
         For the MIP; default all processors, at most 8.
     start : Plan, optional

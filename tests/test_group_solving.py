@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from evenlag.errors import SourceError
 from evenlag.model.problem import NOBODY
 from evenlag.pipeline.spark.java import java_home
+from evenlag.pipeline.tables.schemas import AUDIT_FIELDS
 from evenlag.pipeline.tasks import budget as budgets
 from evenlag.pipeline.tasks import solving, worker
 from evenlag.pipeline.tasks.budget import Budget, recoverable
@@ -285,8 +286,10 @@ def test_importing_the_package_needs_no_spark() -> None:
 
 def test_figures_beyond_what_a_double_can_tell_apart_are_no_failure() -> None:
     pa = pytest.importorskip("pyarrow")
-    lags = np.array([2**60 + 1, 2**61, 5], dtype=np.int64)
-    rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(3, dtype=np.int64), np.arange(3), lags, ["a", "b", None])
+    lags = np.full(5, 2**62 - 1, dtype=np.int64)
+    owners = ["a", "b", None, None, None]
+    rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)
     audited = solve_group(rows, SolveOptions(), "audit", time_limit=0.5).audit
-    column = pa.array([row["spread"] for row in audited], pa.float64())  # as the table has it
-    assert max(column.to_pylist()) > 2**60
+    kinds = {"STRING": pa.string(), "DOUBLE": pa.float64(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}
+    for name, kind in (column.split() for column in AUDIT_FIELDS.split(", ")):  # as the table has them
+        assert len(pa.array([row[name] for row in audited], kinds[kind])) == len(audited)

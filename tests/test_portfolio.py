@@ -1,14 +1,15 @@
 """The machinery of the search: what a stage may do, what the incumbent takes, what ends a search, the page of steps."""
 
+import copy
 import re
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError, InvalidProblemError
@@ -18,14 +19,14 @@ from evenlag.model.plan import Plan, current_plan
 from evenlag.model.result import Status, StoppedBy
 from evenlag.search.exact import mip
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
-from evenlag.search.options import METHODS, SolveOptions
+from evenlag.search.options import METHODS, SolveKeywords, SolveOptions, solving_options
 from evenlag.search.portfolio import AUTO, PORTFOLIOS
 from evenlag.search.solver import search, task_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
+from tests.pages import table
 from tests.problems import problems
 
-DOCS = Path(__file__).parent.parent / "docs"
 LAGS = [90, 70, 50, 40, 30, 20, 10, 5]
 
 
@@ -107,11 +108,36 @@ def test_a_question_changes_nothing(problem: Problem) -> None:
     except InfeasibleError:
         assume(False)
     best = run_steps(asked, begin(Incumbent(asked)))
-    before = {name: value for name, value in vars(best).items() if name != "notes"}
+    before = {name: copy.copy(value) if isinstance(value, list | dict) else value for name, value in vars(best).items()}
     for _ in range(2):
         for question in ("settled", "stopped_by", "proven", "gap", "wanted", "enough", "moves_worth", "value", "plan"):
             getattr(best, question)
-    assert {name: value for name, value in vars(best).items() if name != "notes"} == before
+    assert vars(best) == before
+
+
+@settings(max_examples=60)
+@given(problems(), st.sampled_from([0, "0.1%", "fewest-moves"]), st.sampled_from(["spread", "makespan"]))
+def test_what_stages_yield_is_sound(problem: Problem, stickiness: Any, objective: str) -> None:
+    assume(problem.active.any())
+    try:
+        asked = task(problem, work=0.05, deterministic=True, stickiness=stickiness, objective=objective)
+    except InfeasibleError:
+        assume(False)
+    yielded: list[tuple[str, Finding]] = []
+
+    class Watching(Incumbent):
+        def take(self, finding: Finding, by: str) -> None:
+            yielded.append((by, finding))
+            super().take(finding, by)
+
+    best = run_steps(asked, begin(Watching(asked)))
+    for by, finding in yielded:
+        if isinstance(finding, Candidate):
+            assert finding.plan.problem is problem, by
+        elif isinstance(finding, Bound) and finding.objective is not None:
+            assert finding.objective <= best.value, by
+    assert not any("discarded" in note for note in best.notes)
+    assert {by for by, _ in yielded} <= {"current"} | {step.stage.name for step in AUTO}
 
 
 # ---- steps -------------------------------------------------------------------------------------------------------
@@ -182,7 +208,8 @@ WRONG: dict[str, list[Any]] = {
     "method": ["best", None, ""],
     "time_limit": [0, -1, "10", None, True, float("nan")],
     "gap": [-0.1, "0", None, True, float("nan")],
-    "seed": [1.5, "1", None, True],
+    "seed": [1.5, "1", None, True, -1, 2**31],
+    "deterministic": ["no", None, 1],
     "threads": [0, -1, 1.5, "2", True],
     "work": [0, -1, "1", True],
 }
@@ -194,6 +221,29 @@ def test_a_wrong_option_is_refused_by_name(name: str, value: Any) -> None:
         SolveOptions(**{name: value})
     with pytest.raises(InvalidProblemError, match=name):
         solve(group(), **{name: value})
+
+
+@pytest.mark.parametrize("value", [np.int64(3), 2**31 - 1, 0])
+def test_any_whole_number_is_a_seed(value: Any) -> None:
+    assert solve(group(), seed=value, time_limit=1.0).status == "OPTIMAL"
+
+
+@pytest.mark.parametrize("parameters", [{"time_limit": 10**400}, {"gap": 10**400}, {"work": float("inf")}])
+def test_no_limit_is_too_large(parameters: dict[str, Any]) -> None:
+    assert solve(group(), deterministic="work" in parameters, **parameters).status in ("OPTIMAL", "FEASIBLE")
+
+
+def test_a_start_of_another_problem_is_refused() -> None:
+    yesterday = solve(group(LAGS[::-1]), time_limit=1.0)
+    with pytest.raises(InvalidProblemError, match="same problem"):
+        solve(group(), start=yesterday.plan)
+
+
+def test_keywords_that_are_handed_on_are_options() -> None:
+    assert set(SolveKeywords.__annotations__) < set(SolveOptions.__dataclass_fields__)
+    with pytest.raises(TypeError, match=r"plans\(\) got an unexpected keyword argument 'threads'"):
+        solving_options("plans", {"threads": 4})  # type: ignore[typeddict-unknown-key]
+    assert solving_options("plans", {"slack": 1}) == SolveOptions(slack=1)
 
 
 def test_options_do_not_change() -> None:
@@ -219,15 +269,6 @@ def test_names_are_strings() -> None:
 # ---- the page and the docs ---------------------------------------------------------------------------------------
 
 
-def table(page: str, heading: str) -> list[list[str]]:
-    """Rows of the first table after a heading, without its head."""
-    lines = (DOCS / page).read_text().split(heading, 1)[1].splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    ends = next((n for n, line in enumerate(lines) if line.startswith("## ")), len(lines))
-    count = sum(line.startswith("|") for line in lines[:ends])
-    return rows[2:count]
-
-
 def test_the_table_of_the_docs_is_the_page() -> None:
     rows = table("solver.md", "## The steps")
     assert [row[0] for row in rows] == [f"{step.stage.name}" for step in AUTO]
@@ -240,13 +281,14 @@ def test_the_table_of_the_docs_is_the_page() -> None:
 
 def documented_methods() -> set[str]:
     rows = table("glossary.md", "## Values of `method`")
-    return {name for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+    others = {name for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+    strategies = {row[0].strip("`") for row in table("heuristics.md", "# Published strategies")}
+    return others | strategies | {row[0] for row in table("solver.md", "## The steps")}
 
 
-def test_every_method_is_in_the_glossary() -> None:
+def test_every_method_is_in_the_docs() -> None:
     stages = {step.stage.name for steps in PORTFOLIOS.values() for step in steps}
-    silent = {"baselines", "bounds", "loads alone", "construct"}  # what they find goes by other names
-    assert documented_methods() == {*stages, *HEURISTICS, *BACKENDS, "current", "start", "none"} - silent
+    assert documented_methods() == {*stages, *HEURISTICS, "greedy", "current", "start", "none"}
     assert set(METHODS) == {"auto", *BACKENDS, *HEURISTICS}
 
 

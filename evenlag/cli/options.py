@@ -15,6 +15,7 @@ from evenlag.cli.terminal import working
 from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, ObjectiveKind
 from evenlag.model.problem import Problem
+from evenlag.search.options import MOST_SEED
 
 Command = Callable[..., Any]
 
@@ -147,7 +148,13 @@ def gap(default: float | None, what: str = "Stop within this fraction of the mea
 
 
 repeating = together(
-    click.option("--seed", type=int, default=0, show_default=True, help="Of all that is drawn at random."),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, MOST_SEED),
+        default=0,
+        show_default=True,
+        help="Of all that is drawn at random.",
+    ),
     click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock."),
 )
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
-from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
-from evenlag.model.result import Result, Status
+from evenlag.model.result import Binding, Result, Status
 from evenlag.search.cache import SolveCache
-from evenlag.search.options import AUTO, SolveOptions
+from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
@@ -42,7 +41,7 @@ class AuditRow:
     ----------
     strategy : str
         A published heuristic, "current" (today's assignment) or "optimal".
-    balance : str
+    balance : Balance
         What the strategy promises; its optimum is the one under the same balance.
     status : Status
     excess : number or None
@@ -53,12 +52,12 @@ class AuditRow:
         Whether every partition goes to one subscriber, pins and caps respected.
     violation : str or None
         How the plan breaks the problem's rules or the balance promised.
-    binding : tuple of str
+    binding : tuple of Binding
         See `Result.binding`; for the optimum only.
     """
 
     strategy: str
-    balance: str
+    balance: Balance
     status: Status
     method: str | None = None
     objective: int | float | None = None
@@ -74,7 +73,7 @@ class AuditRow:
     count_max: int | None = of_plan(lambda plan: max(_counts(plan), default=None))
     valid: bool = False
     violation: str | None = None
-    binding: tuple[str, ...] = ()
+    binding: tuple[Binding, ...] = ()
     seconds: float = 0.0
     error: str | None = None
 
@@ -140,12 +139,14 @@ def audit_with(problem: Problem, options: SolveOptions) -> Audit:
             optima[balance] = twin
             continue
         try:
-            free = replace(options, balance=balance, stickiness=0, method=AUTO, time_limit=share, work=work)
-            free = replace(free, max_moves=None, slack=0, objective=ObjectiveKind.SPREAD)
+            free = SolveOptions(
+                balance=balance, stickiness=0, time_limit=share, work=work, gap=options.gap, seed=options.seed,
+                deterministic=options.deterministic, threads=options.threads,
+            )  # fmt: skip
             optima[balance] = search(problem, free, start=_narrower(optima), cache=cache, tie_break=False)
         except EvenlagError as error:
             errors[balance] = str(error)
-    rows = [_strategy_row(cache, CURRENT, "none", optima)] if (problem.owner != NOBODY).any() else []
+    rows = [_strategy_row(cache, CURRENT, Balance.NONE, optima)] if (problem.owner != NOBODY).any() else []
     rows += [_strategy_row(cache, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
     for balance in Balance:
         if balance in optima:
@@ -167,7 +168,7 @@ def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Res
     return optima.get("both") if balance in ("topic", "group") and plain_topic and not side_rules else None
 
 
-def _strategy_row(cache: SolveCache, strategy: str, balance: str, optima: dict[str, Result]) -> AuditRow:
+def _strategy_row(cache: SolveCache, strategy: str, balance: Balance, optima: dict[str, Result]) -> AuditRow:
     try:
         plan = current_plan(cache.problem) if strategy == CURRENT else cache.plan(strategy)
     except EvenlagError as error:
@@ -190,7 +191,7 @@ def _strategy_row(cache: SolveCache, strategy: str, balance: str, optima: dict[s
     )  # fmt: skip
 
 
-def _optimum_row(balance: str, result: Result) -> AuditRow:
+def _optimum_row(balance: Balance, result: Result) -> AuditRow:
     return AuditRow(
         OPTIMAL, balance, result.status, result.method, objective=plain(result.objective), **_figures(result.plan),
         bound=plain(result.bound), gap=result.gap, excess=0, bound_excess=plain(result.spread - result.bound),

@@ -28,7 +28,7 @@ class StoppedBy(Name):
     PROOF = "proof"  # the bound meets the objective
     GAP = "gap"  # it came as near as was asked for
     TIME = "time"  # the wall clock
-    WORK = "work"  # a work limit, or nothing was left to try
+    WORK = "work"  # a work limit, or all stages did what they could within their shares of the time
 
 
 class Binding(Name):
@@ -142,8 +142,8 @@ class Result:
         sticky = self.stickiness
         return {
             "group": self.plan.problem.group,
-            "status": self.status,
-            "stopped_by": self.stopped_by,
+            "status": str(self.status),
+            "stopped_by": None if self.stopped_by is None else str(self.stopped_by),
             "method": self.method,
             "fallback": self.fallback,
             "objective": plain(self.objective),
@@ -159,8 +159,8 @@ class Result:
             "loads": self.loads,
             "seconds": self.seconds,
             "stickiness": sticky if isinstance(sticky, str) else plain(sticky),
-            "balance": self.balance,
-            "binding": list(self.binding),
+            "balance": str(self.balance),
+            "binding": [str(rule) for rule in self.binding],
             "violation": self.violation,
             "warnings": list(self.warnings),
             "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},

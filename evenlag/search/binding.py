@@ -48,14 +48,13 @@ def _binds(task: Task, best: Incumbent, name: Binding, rule: CountRule, goal: Ob
     """Whether the bound is lower in a problem freed of one rule."""
     cache = task.cache if rule.problem is task.problem else SolveCache(rule.problem)
     clock = task.clock.part(SHARE / len(Binding))
-    freed_task = Task(
-        rule, goal, clock, cache, task.steps, Target(cutoff=best.bound), task.seed, task.threads
-    )  # fmt: skip
+    target = Target(cutoff=best.bound)
+    freed_task = Task(rule, goal, clock, cache, task.steps, target, task.seed, task.threads, tie_break=False)
     freed = run_steps(freed_task, Incumbent(freed_task), BOUND)
     freed_bound = freed.bound
     if freed_bound < best.bound and not task.target.gap and clock.left() > 0:
         freed = run_steps(freed_task, begin(freed))
-        if clock.deterministic and not freed.settled and freed.stopped_by == StoppedBy.TIME:
+        if clock.deterministic and freed.stopped_by == StoppedBy.TIME:
             best.take(Note(f"the wall clock, not the work limit, ended the question whether {name} binds"), "binding")
     below = freed.found and freed.value < best.bound
     return below or (freed.bound < best.bound and freed_bound < plain_bound)

@@ -1,4 +1,4 @@
-"""What several calls on one problem share, each worked out once: count rules, load windows, published plans."""
+"""What several calls on one problem share, each worked out once: count rules, load bounds, published plans."""
 
 from __future__ import annotations
 

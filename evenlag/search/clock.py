@@ -25,7 +25,9 @@ class Clock:
     _started: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.limit = min(self.limit, LONGEST)
+        self.limit = float(min(self.limit, LONGEST))
+        if self.budget is not None:
+            self.budget = float(min(self.budget, LONGEST))
 
     def part(self, share: float) -> Clock:
         """Return the clock of a side question that may take this share of the limit."""

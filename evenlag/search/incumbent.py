@@ -119,7 +119,7 @@ class Incumbent:
         What comes of today's assignment gives way to others only for a lower objective, so that solving again moves
         nothing.
         """
-        if self._plan is not None and not self._better(found):
+        if found.plan.problem is not self.task.problem or (self._plan is not None and not self._better(found)):
             return
         if violation(found.plan, self.task.rule, self.task.goal) is not None:
             return
@@ -200,7 +200,7 @@ class Incumbent:
         target, problem = self.task.target, self.task.problem
         if target.cutoff is not None:
             return target.cutoff - problem.load_unit
-        return self.bound + Fraction(min(target.gap, 1e9)) * max(Fraction(1), problem.mean_load)
+        return self.bound + Fraction(target.gap) * max(Fraction(1), problem.mean_load)
 
     @property
     def wanted(self) -> tuple[Number, Number]:

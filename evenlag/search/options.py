@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
@@ -16,6 +17,8 @@ from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, ObjectiveK
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
 AUTO_BACKEND = "cp-sat"  # of the portfolio
+MOST_GAP = 1e9  # of the mean load; more means no more
+MOST_SEED = 2**31 - 1  # the solvers' own limit
 MOST_THREADS = 8  # of the MIP, where nothing is said
 
 
@@ -70,8 +73,10 @@ class SolveOptions:
             check_seconds("work", self.work)
         if not (_is_number(self.gap) and self.gap >= 0):
             raise InvalidProblemError(f"gap must be a fraction of the mean load >= 0, not {self.gap!r}")
-        if not _is_whole(self.seed):
-            raise InvalidProblemError(f"seed must be a whole number, not {self.seed!r}")
+        if not (_is_whole(self.seed) and 0 <= self.seed <= MOST_SEED):
+            raise InvalidProblemError(f"seed must be a whole number from 0 to {MOST_SEED:,}, not {self.seed!r}")
+        if not isinstance(self.deterministic, bool):
+            raise InvalidProblemError(f"deterministic must be True or False, not {self.deterministic!r}")
         if self.threads is not None and not (_is_whole(self.threads) and self.threads >= 1):
             raise InvalidProblemError(f"threads must be a whole number >= 1, not {self.threads!r}")
 
@@ -85,15 +90,31 @@ class SolveOptions:
         return replace(self, time_limit=time_limit, work=work)
 
 
-def check_seconds(name: str, seconds: Any) -> None:
-    """Raise InvalidProblemError unless a parameter is a number of seconds above 0."""
-    if not (_is_number(seconds) and seconds > 0):
-        raise InvalidProblemError(f"{name} must be a number of seconds > 0, not {seconds!r}")
+def solving_options(call: str, keywords: SolveKeywords) -> SolveOptions:
+    """Return the options of a call that hands `SolveKeywords` on.
+
+    Raises
+    ------
+    TypeError
+        There is no such keyword.
+    InvalidProblemError
+        A parameter is no such thing.
+    """
+    unknown = sorted(set(keywords) - set(SolveKeywords.__annotations__))
+    if unknown:
+        raise TypeError(f"{call}() got an unexpected keyword argument {unknown[0]!r}")
+    return SolveOptions(**keywords)
+
+
+def check_seconds(name: str, seconds: Any, *, zero: bool = False) -> None:
+    """Raise InvalidProblemError unless a parameter is a number of seconds above 0, or 0 where that is allowed."""
+    if not (_is_number(seconds) and (seconds > 0 or (zero and seconds == 0))):
+        raise InvalidProblemError(f"{name} must be a number of seconds {'>=' if zero else '>'} 0, not {seconds!r}")
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -56,6 +56,11 @@ def moves_are_free(task: Task, best: Incumbent) -> bool:
     return task.spread_alone and worth_starting_from(task, best)
 
 
+def loads_are_open(_task: Task, best: Incumbent) -> bool:
+    """The best spread without moves has not been found apart."""
+    return LoadsAlone.name not in best.seconds
+
+
 def more_than_spread(task: Task, _best: Incumbent) -> bool:
     """Moves count, or the objective is the makespan."""
     return not task.spread_alone
@@ -113,11 +118,11 @@ AUTO = (
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),
     Step(Equalize(fresh=False), 0.2, when=moves_are_free),
-    Step(Equalize(), equalize_share),
+    Step(Equalize(), equalize_share, when=loads_are_open),
     Step(SetPartitioning(), 0.3),
     Step(Mip(AUTO_BACKEND, said=False), mip_share),
     Step(MoveDP(), 0.8),
-    Step(Relocation(again=True), 0.8, when=more_than_spread),
+    Step(Relocation(again=True, last_share=0.9), 0.8, when=more_than_spread),
     Step(LocalSearch(), 0.9, when=more_than_spread),
     Step(Restarts(), 0.95),
     Step(LocalSearch(), local_search_share, when=unfinished, though_settled=True),

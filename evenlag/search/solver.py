@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.errors import InvalidPlanError
+from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.check import plan_violation, violation
 from evenlag.model.objective import FEWEST_MOVES, resolve_objective
@@ -15,7 +15,7 @@ from evenlag.search.binding import find_binding
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Incumbent, begin, relative_gap
-from evenlag.search.options import SolveOptions
+from evenlag.search.options import MOST_GAP, SolveOptions
 from evenlag.search.portfolio import AUTO, BOUND, PORTFOLIOS
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
@@ -51,6 +51,10 @@ def search(
     InfeasibleError, InvalidPlanError
         As `evenlag.solve`.
     """
+    if start is not None and start.problem is not problem:
+        raise InvalidProblemError(
+            "start must be a plan of the same problem; Plan(problem, start.member_of) makes it one, if it fits"
+        )
     task = task_of(problem, options, cache=cache, tie_break=tie_break, steps=steps)
     if not problem.active.any():
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
@@ -75,11 +79,11 @@ def task_of(
     steps: tuple[Step, ...] | None = None,
 ) -> Task:
     """Return the question that options put to the portfolio, its clock running; parameters are those of `search`."""
-    clock = Clock(float(options.time_limit), options.deterministic, options.work)
+    clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
     rule = cache.rule(options.balance, options.slack)
     goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves)
-    target, threads = Target(float(options.gap)), options.mip_threads
+    target, threads = Target(float(min(options.gap, MOST_GAP))), options.mip_threads
     return Task(rule, goal, clock, cache, steps or AUTO, target, options.seed, threads, tie_break)
 
 

@@ -27,7 +27,8 @@ class Stage(Protocol):
     def run(self, task: Task, best: Incumbent, share: float, /) -> Iterator[Finding]:
         """Yield plans, bounds and notes as they are found, within a share of the time (or work) that is left.
 
-        `best` is brought up to date before the next one is asked for, and is only to be read.
+        `best` is brought up to date before the next one is asked for, and is only to be read. A plan that comes of
+        `best.plan` passes its `from_current` on.
         """
 
 

@@ -21,7 +21,7 @@ from evenlag.pipeline.jobs.summary import summary
 from evenlag.pipeline.spark.progress import Progress
 from evenlag.pipeline.spark.sources import read_table
 from evenlag.pipeline.spark.storage import blamed, written_whole
-from evenlag.search.options import SolveKeywords, SolveOptions
+from evenlag.search.options import SolveKeywords, solving_options
 
 TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
@@ -114,7 +114,7 @@ def run(
         An option that is no such thing.
     """
     started = time.monotonic()
-    options = SolveOptions(**solving)
+    options = solving_options("run", solving)
     solver = FleetSolver(options, "both", time_limit, group_time_limit, progress)
     offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
     members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")

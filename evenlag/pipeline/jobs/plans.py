@@ -12,7 +12,7 @@ from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
 from evenlag.pipeline.spark.progress import Progress
-from evenlag.search.options import SolveKeywords, SolveOptions
+from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
 
 
 def plans(
@@ -68,7 +68,7 @@ def plans(
     SourceError
         A table lacks a required column.
     """
-    solver = FleetSolver(SolveOptions(**solving), "plan", time_limit, group_time_limit, progress)
+    solver = FleetSolver(solving_options("plans", solving), "plan", time_limit, group_time_limit, progress)
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
     return solver.run(fleet, lambda solved: _cached(fleet.dated(plan_rows(solved))))
 

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.errors import SourceError
 from evenlag.pipeline.columns.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.batch import TABLES, run
@@ -23,7 +23,7 @@ from evenlag.pipeline.spark.sources import json_table
 from evenlag.pipeline.spark.storage import Storage, blamed
 from evenlag.pipeline.tables.contract import LINE
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
-from evenlag.search.options import SolveKeywords, SolveOptions
+from evenlag.search.options import SolveKeywords, check_seconds, solving_options
 
 CHECKPOINT = "_checkpoint"
 LOOK = 1  # seconds from one look at an idle stream to the next
@@ -119,10 +119,10 @@ def stream(
     InvalidProblemError
         An option that is no such thing.
     """
-    SolveOptions(**solving)  # checks them before anything is begun
-    for name, limit in (("interval", interval), ("settle", settle), ("group_time_limit", group_time_limit)):
-        if not limit >= 0 or (name == "group_time_limit" and limit == 0):
-            raise InvalidProblemError(f"{name} must be a number of seconds, not {limit!r}")
+    solving_options("stream", solving)  # checks them before anything is begun
+    check_seconds("group_time_limit", group_time_limit)
+    check_seconds("interval", interval, zero=True)
+    check_seconds("settle", settle, zero=True)
     parameters = {**solving, "group_time_limit": group_time_limit, "auto_offset_reset": auto_offset_reset}
     source = topic_options(topic, options)
     commits = Commits(spark, out, TABLES)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenlag.compare.audit import OPTIMAL, AuditRow, audit_with
+from evenlag.model.balance import Balance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
@@ -155,5 +156,5 @@ def _optimum_status(audited: list[dict[str, Any]], balance: str) -> Status:
 
 
 def _error_row(balance: str, error: str, seconds: float) -> dict[str, Any]:
-    row = AuditRow(OPTIMAL, balance, ERROR, error=error, seconds=seconds)
+    row = AuditRow(OPTIMAL, Balance(balance), ERROR, error=error, seconds=seconds)
     return _audit_row(row)

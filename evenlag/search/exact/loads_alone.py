@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evenlag.model.objective import Objective
 from evenlag.search.exact import set_partitioning
 from evenlag.search.exact.bounding import bound_with_moves
-from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, begin
+from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.stage import run_steps
 from evenlag.search.task import Task
 
@@ -31,6 +31,8 @@ class LoadsAlone:
         )  # fmt: skip
         freed = run_steps(side, begin(Incumbent(side)))
         yield Candidate(freed.plan, freed.method)
+        if freed.clocked:
+            yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
         if freed.bound > best.base_bound:
             yield Bound(base=freed.bound)
             yield bound_with_moves(task, best, 0.1)

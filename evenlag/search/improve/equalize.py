@@ -18,7 +18,6 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.construct import differencing
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import relabel
-from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.improve import best_pair, lns, three_way
 from evenlag.search.improve.best_pair import best_pair_search
 from evenlag.search.improve.lns import NeighbourhoodSearch
@@ -112,10 +111,10 @@ class Equalize:
     name: str = "equalize"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where plans may move more than half of what is owned, and `LoadsAlone` has not done it."""
+        """Where plans may move more than half of what is owned."""
         most = best.moves_worth
         few = most is not None and most < int((task.problem.owner != NOBODY).sum()) // 2
-        return not few and not LoadsAlone().applies(task, best)
+        return not few
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer one plan."""
