@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -14,6 +14,7 @@ from unittest.mock import patch
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from evenlag import Problem
 from evenlag.errors import InfeasibleError
+from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.improve import best_pair, equalize, three_way
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
@@ -67,8 +68,13 @@ class Part:
 
 
 def without(*numbers: int) -> tuple[Step, ...]:
-    """Return the portfolio without the steps of these numbers."""
-    return tuple(step for number, step in enumerate(AUTO) if number not in numbers)
+    """Return the portfolio without the steps of these numbers, also where it is run with moves free."""
+    loads_alone = LoadsAlone(lambda: steps)
+    steps = tuple(
+        replace(step, stage=loads_alone) if isinstance(step.stage, LoadsAlone) else step
+        for number, step in enumerate(AUTO) if number not in numbers
+    )  # fmt: skip
+    return steps
 
 
 def parts() -> list[Part]:
@@ -97,8 +103,8 @@ def outcome(problem: Problem, parameters: dict[str, Any], seconds: float, part: 
     with ExitStack() as stack:
         if part is not None:
             stack.enter_context(part.patched())
-        task = task_of(problem, options, steps=AUTO if part is None else part.steps())
-        best = run_steps(task, begin(Incumbent(task)))
+        task = task_of(problem, options)
+        best = run_steps(task, begin(Incumbent(task)), AUTO if part is None else part.steps())
     return best.gap, best.proven, dict(best.seconds)
 
 

@@ -107,7 +107,7 @@ def test_a_question_changes_nothing(problem: Problem) -> None:
         asked = task(problem, time_limit=0.2)
     except InfeasibleError:
         assume(False)
-    best = run_steps(asked, begin(Incumbent(asked)))
+    best = run_steps(asked, begin(Incumbent(asked)), AUTO)
     before = {name: copy.copy(value) if isinstance(value, list | dict) else value for name, value in vars(best).items()}
     for _ in range(2):
         for question in ("settled", "stopped_by", "proven", "gap", "wanted", "enough", "moves_worth", "value", "plan"):
@@ -130,7 +130,7 @@ def test_what_stages_yield_is_sound(problem: Problem, stickiness: Any, objective
             yielded.append((by, finding))
             super().take(finding, by)
 
-    best = run_steps(asked, begin(Watching(asked)))
+    best = run_steps(asked, begin(Watching(asked)), AUTO)
     for by, finding in yielded:
         if isinstance(finding, Candidate):
             assert finding.plan.problem is problem, by

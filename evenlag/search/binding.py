@@ -12,15 +12,15 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.exact.bounding import Bounds
 from evenlag.search.incumbent import Incumbent, Note, begin
 from evenlag.search.portfolio import BOUND
-from evenlag.search.stage import run_steps
+from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
 
 SHARE = 0.1  # of the time limit, at most
 SLIGHTLY = 0.03  # of the limit, and seconds, that it may be exceeded by
 
 
-def find_binding(task: Task, best: Incumbent) -> tuple[Binding, ...]:
-    """Name the rules whose removal lowers the bound.
+def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[Binding, ...]:
+    """Name the rules whose removal lowers the bound; `steps` look for a plan below it.
 
     A plan of the freed problem below our bound shows that it does, a bound of it no lower that it does not; where
     neither is found in time, or a gap will do, the bounds that need no solver are compared.
@@ -34,26 +34,34 @@ def find_binding(task: Task, best: Incumbent) -> tuple[Binding, ...]:
         if task.clock.spent + 2 * best.seconds.get(Bounds.name, 0.0) > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY:
             best.take(Note("no time was left to find out all that binds"), "binding")
             break
-        if (step := next(freed_of, None)) is None:
+        if (relaxation := next(freed_of, None)) is None:
             break
-        name, rule, goal = step
+        name, rule, goal = relaxation
         if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
             continue  # freed of this rule there is no plan within the budget at all
-        if _binds(task, best, *step, plain_bound):
+        if _binds(task, best, steps, *relaxation, plain_bound):
             binding.append(name)
     return tuple(binding)
 
 
-def _binds(task: Task, best: Incumbent, name: Binding, rule: CountRule, goal: Objective, plain_bound: Number) -> bool:
+def _binds(
+    task: Task,
+    best: Incumbent,
+    steps: tuple[Step, ...],
+    name: Binding,
+    rule: CountRule,
+    goal: Objective,
+    plain_bound: Number,
+) -> bool:
     """Whether the bound is lower in a problem freed of one rule."""
     cache = task.cache if rule.problem is task.problem else SolveCache(rule.problem)
     clock = task.clock.part(SHARE / len(Binding))
     target = Target(cutoff=best.bound)
-    freed_task = Task(rule, goal, clock, cache, task.steps, target, task.seed, task.threads, tie_break=False)
+    freed_task = Task(rule, goal, clock, cache, target, task.seed, task.threads, tie_break=False)
     freed = run_steps(freed_task, Incumbent(freed_task), BOUND)
     freed_bound = freed.bound
     if freed_bound < best.bound and not task.target.gap and clock.left() > 0:
-        freed = run_steps(freed_task, begin(freed))
+        freed = run_steps(freed_task, begin(freed), steps)
         if clock.deterministic and freed.stopped_by == StoppedBy.TIME:
             best.take(Note(f"the wall clock, not the work limit, ended the question whether {name} binds"), "binding")
     below = freed.found and freed.value < best.bound

@@ -110,11 +110,11 @@ START = (
     *BOUND,
 )
 
-AUTO = (
+AUTO: tuple[Step, ...] = (
     *START,
     Step(LocalSearch(), local_search_share, when=worth_starting_from, though_settled=True),
     Step(Relocation(), relocation_share, when=worth_relocating),
-    Step(LoadsAlone(), 0.3),
+    Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),
     Step(Equalize(fresh=False), 0.2, when=moves_are_free),

@@ -55,15 +55,15 @@ def search(
         raise InvalidProblemError(
             "start must be a plan of the same problem; Plan(problem, start.member_of) makes it one, if it fits"
         )
-    task = task_of(problem, options, cache=cache, tie_break=tie_break, steps=steps)
+    task = task_of(problem, options, cache=cache, tie_break=tie_break)
     if not problem.active.any():
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options.method)
-    best = run_steps(task, begin(Incumbent(task), start), steps or PORTFOLIOS[options.method])
+    best = run_steps(task, begin(Incumbent(task), start), PORTFOLIOS[options.method] if steps is None else steps)
     stopped_by = best.stopped_by
-    binding = find_binding(task, best)
+    binding = find_binding(task, best, AUTO if steps is None else steps)
     status = Status.OPTIMAL if best.proven else Status.FEASIBLE
     return _result(
         best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding
@@ -76,7 +76,6 @@ def task_of(
     *,
     cache: SolveCache | None = None,
     tie_break: bool = True,
-    steps: tuple[Step, ...] | None = None,
 ) -> Task:
     """Return the question that options put to the portfolio, its clock running; parameters are those of `search`."""
     clock = Clock(options.time_limit, options.deterministic, options.work)
@@ -84,7 +83,7 @@ def task_of(
     rule = cache.rule(options.balance, options.slack)
     goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves)
     target, threads = Target(float(min(options.gap, MOST_GAP))), options.mip_threads
-    return Task(rule, goal, clock, cache, steps or AUTO, target, options.seed, threads, tie_break)
+    return Task(rule, goal, clock, cache, target, options.seed, threads, tie_break)
 
 
 def _by_heuristic(task: Task, name: str) -> Result:

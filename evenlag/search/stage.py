@@ -58,9 +58,9 @@ class Step:
     though_settled: bool = False
 
 
-def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...] | None = None) -> Incumbent:
-    """Run steps (default: the task's portfolio) until the time is up; once the task is settled few are left to run."""
-    for step in task.steps if steps is None else steps:
+def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> Incumbent:
+    """Run steps until the time is up; once the task is settled few are left to run."""
+    for step in steps:
         if best.found and task.clock.passed():
             break
         if best.settled and not step.though_settled:

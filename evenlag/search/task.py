@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
@@ -14,9 +13,6 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
-
-if TYPE_CHECKING:
-    from evenlag.search.stage import Step
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,6 @@ class Task:
     goal : Objective
     clock : Clock
     cache : SolveCache
-    steps : tuple of Step
-        The portfolio, for side questions too.
     target : Target
     seed, threads : int
     tie_break : bool
@@ -57,7 +51,6 @@ class Task:
     goal: Objective
     clock: Clock
     cache: SolveCache
-    steps: tuple[Step, ...]
     target: Target = field(default_factory=Target)
     seed: int = 0
     threads: int = 1

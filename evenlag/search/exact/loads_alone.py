@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from evenlag.model.objective import Objective
 from evenlag.search.exact import set_partitioning
 from evenlag.search.exact.bounding import bound_with_moves
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
-from evenlag.search.stage import run_steps
+from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 
 
 @dataclass(frozen=True)
 class LoadsAlone:
-    """The best spread that there is whatever is moved: less is not to be had by any moves."""
+    """The best spread that there is whatever is moved: less is not to be had by any moves.
 
+    Attributes
+    ----------
+    steps : callable
+        Gives the portfolio that looks for it.
+    """
+
+    steps: Callable[[], tuple[Step, ...]]
     name: str = "loads alone"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
@@ -26,10 +33,10 @@ class LoadsAlone:
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Run the whole portfolio with moves free; what it proves bounds plans with moves too."""
         side = Task(
-            task.rule, Objective(task.goal.kind), task.clock.part(share), task.cache, task.steps,
+            task.rule, Objective(task.goal.kind), task.clock.part(share), task.cache,
             seed=task.seed, threads=task.threads, tie_break=False,
         )  # fmt: skip
-        freed = run_steps(side, begin(Incumbent(side)))
+        freed = run_steps(side, begin(Incumbent(side)), self.steps())
         yield Candidate(freed.plan, freed.method)
         if freed.clocked:
             yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
