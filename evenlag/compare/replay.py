@@ -25,13 +25,12 @@ from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, horizon_micros, predicted_lag
 from evenlag.model.result import Result
-from evenlag.search.options import SolveOptions
+from evenlag.search.options import NET, SolveOptions
 from evenlag.search.solver import search
 
 EVENLAG = "evenlag"
 STRATEGIES = (*HEURISTICS, EVENLAG)
 CLOSE = 1e-4  # of the mean load: closer is not worth the time of every rebalance
-NET = 5  # with work limits the clock is a safety net: how many times the limit it allows
 START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
 
 

@@ -24,7 +24,8 @@ class Limits:
     seconds : float
         Wall clock for building, solving and reading the result.
     work : float or None
-        Work limit of the deterministic profile, in the backend's own units per second of time limit; None: no limit.
+        Work limit of the deterministic profile, in seconds of CP-SAT's deterministic time; other backends take so many
+        nodes for each. None: no limit.
     threads : int
     seed : int
     """

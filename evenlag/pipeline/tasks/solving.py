@@ -16,11 +16,10 @@ from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
-from evenlag.search.options import SolveOptions
+from evenlag.search.options import NET, SolveOptions
 from evenlag.search.solver import search
 
 ERROR = Status.ERROR
-NET = 5  # with work limits the clock is a safety net; a machine busy with other things must not cut them short
 
 LATE = "the time limit of the whole call was reached: done with the least effort"
 CLOCK = "the wall clock stopped the search before its work limit: another run may differ"
