@@ -16,16 +16,19 @@ from evenlag import Problem
 from evenlag.errors import InfeasibleError
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.improve import best_pair, equalize, three_way
+from evenlag.search.improve.equalize import Equalize
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import AUTO
 from evenlag.search.solver import task_of
 from evenlag.search.stage import Step, run_steps
+from evenlag.search.task import Task
 
 SEEDS = 3
 SECONDS = {"grid": 0.5, "budgets": 0.5, "topics": 0.5, "mixed": 2.0}
 NOTICEABLE = 1e-6  # of the mean load: gaps that differ by less, or by less than a twentieth, are called equal
 GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
+Runs = tuple[tuple[float, bool], tuple[float, bool], tuple[float, bool]]  # gap and proof: with all, again, without it
 BUDGETS: tuple[dict[str, Any], ...] = ({"max_moves": 10}, {"stickiness": "0.1%"}, {"stickiness": "1%"})
 
 
@@ -57,14 +60,14 @@ class Part:
         The portfolio without it.
     patched : callable
         Gives a context in which the functions of a stage do without it.
-    ran : callable
-        Whether it can have mattered, of what stages took; else the group is not solved again without it.
+    had_turn : callable
+        Whether it can have mattered, given the numbers of the steps that ran; else the group is not solved without it.
     """
 
     name: str
     steps: Callable[[], tuple[Step, ...]]
     patched: Callable[[], AbstractContextManager[Any]] = nullcontext
-    ran: Callable[[dict[str, float]], bool] = bool
+    had_turn: Callable[[set[int]], bool] = bool
 
 
 def without(*numbers: int) -> tuple[Step, ...]:
@@ -86,58 +89,83 @@ def parts() -> list[Part]:
         if name in ("construct", "baselines", "greedy", "bounds"):
             continue
         title = f"{name}, place {seen[name]}" if sum(name == other.stage.name for other in AUTO) > 1 else name
-        found.append(Part(title, partial(without, number), ran=lambda took, name=name: name in took))
+        found.append(Part(title, partial(without, number), had_turn=lambda ran, number=number: number in ran))
     for name, module in (("best pair", best_pair), ("three-way", three_way)):
         patched = partial(patch.object, module, "applies", lambda *_, **__: False)
-        found.append(Part(f"equalize: {name}", lambda: AUTO, patched, ran=lambda took: "equalize" in took))
+        found.append(Part(f"equalize: {name}", lambda: AUTO, patched, equalized))
     patched = partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None)
-    found.append(Part("equalize: destroy and repair", lambda: AUTO, patched, ran=lambda took: "equalize" in took))
+    found.append(Part("equalize: destroy and repair", lambda: AUTO, patched, equalized))
     patched = partial(patch.object, equalize, "exchange_worst", lambda *_: None)
-    found.append(Part("equalize: exchanges", lambda: AUTO, patched, ran=lambda took: "equalize" in took))
+    found.append(Part("equalize: exchanges", lambda: AUTO, patched, equalized))
     return found
 
 
-def outcome(problem: Problem, parameters: dict[str, Any], seconds: float, part: Part | None) -> Any:
-    """Return gap, whether it is proven, and what each stage took."""
+def equalized(ran: set[int]) -> bool:
+    """Whether any step equalized."""
+    return any(AUTO[number].stage.name == Equalize.name for number in ran)
+
+
+def watched(ran: set[int]) -> tuple[Step, ...]:
+    """Return the portfolio, its steps noting in `ran` that they had a turn."""
+
+    def noting(number: int, step: Step) -> Step:
+        def when(task: Task, best: Incumbent) -> bool:
+            now = step.when(task, best)
+            ran.update([number] if now else [])
+            return now
+
+        return replace(step, when=when)
+
+    return tuple(noting(number, step) for number, step in enumerate(AUTO))
+
+
+def outcome(
+    problem: Problem, parameters: dict[str, Any], seconds: float, part: Part | None, ran: set[int] | None = None
+) -> tuple[float, bool]:
+    """Return the gap, and whether the plan is proven."""
     options = SolveOptions(**parameters, time_limit=seconds, threads=1)
     with ExitStack() as stack:
         if part is not None:
             stack.enter_context(part.patched())
         task = task_of(problem, options)
-        best = run_steps(task, begin(Incumbent(task)), AUTO if part is None else part.steps())
-    return best.gap, best.proven, dict(best.seconds)
+        best = run_steps(
+            task, begin(Incumbent(task)), watched(set() if ran is None else ran) if part is None else part.steps()
+        )
+    return best.gap, best.proven
 
 
-def compared(case: tuple[str, int, int]) -> list[tuple[str, float, float, bool, bool]]:
-    """Solve one group with everything, then without each part that had a turn, then with everything again.
-
-    Of the two times with everything the worse gap counts, so that chance does not speak for a part.
-    """
+def compared(case: tuple[str, int, int]) -> list[tuple[str, Runs]]:
+    """Solve one group with everything, then without each part that had a turn, then with everything again."""
     table, seed, number = case
     problem, parameters = list(cases(table, seed))[number]
-    seconds = SECONDS[table]
-    solved = partial(outcome, problem, parameters, seconds)
+    ran: set[int] = set()
     try:
-        gap, proven, took = solved(None)
+        first = outcome(problem, parameters, SECONDS[table], None, ran)
     except InfeasibleError:  # the counts alone take more moves than this budget
         return []
-    rows = [(part.name, *solved(part)[:2]) for part in parts() if part.ran(took)]
-    again, proven_again, _ = solved(None)
-    gap, proven = max(gap, again), proven and proven_again
-    return [(name, gap, other, proven, other_proven) for name, other, other_proven in rows]
+    without_it = [
+        (part.name, outcome(problem, parameters, SECONDS[table], part)) for part in parts() if part.had_turn(ran)
+    ]
+    again = outcome(problem, parameters, SECONDS[table], None)
+    return [(name, (first, again, other)) for name, other in without_it]
 
 
-def cell(rows: list[tuple[float, float, bool, bool]]) -> str:
-    """Say what a part is worth in one table: groups in which it had a turn, proofs lost, groups worse and better."""
+def cell(rows: list[Runs]) -> str:
+    """Say what a part is worth in one table.
+
+    Worse, or better, is what is so beside both times with everything: all else may be chance.
+    """
     if not rows:
         return "–"
-    lost = sum(proven - other_proven for _, _, proven, other_proven in rows)
-    worse, better = (
-        sum(b - a > max(NOTICEABLE, 0.05 * max(a, b)) for a, b in pairs)
-        for pairs in ([(row[0], row[1]) for row in rows], [(row[1], row[0]) for row in rows])
-    )
-    change = sum(other - gap for gap, other, _, _ in rows) / len(rows)
-    return f"{len(rows)}: {-lost:+d}, {worse}/{better}, {change:+.0e}"
+
+    def more(a: float, b: float) -> bool:
+        return a - b > max(NOTICEABLE, 0.05 * max(a, b))
+
+    gaps = [(min(one[0], two[0]), max(one[0], two[0]), other[0]) for one, two, other in rows]
+    worse, better = sum(more(other, high) for _, high, other in gaps), sum(more(low, other) for low, _, other in gaps)
+    proofs = sum(other[1] - (one[1] + two[1]) / 2 for one, two, other in rows)
+    change = sum(other[0] - (one[0] + two[0]) / 2 for one, two, other in rows) / len(rows)
+    return f"{len(rows)}: {proofs:+g}, {worse}/{better}, {change:+.0e}"
 
 
 def ablation(seed: int) -> Iterator[str]:
@@ -146,7 +174,8 @@ def ablation(seed: int) -> Iterator[str]:
     limits = ", ".join(f"{table} {seconds:g} s" for table, seconds in SECONDS.items())
     yield (
         f"Limits: {limits}; one thread each. A cell says in how many groups the part had a turn; without it: more or "
-        "fewer proofs, groups with a worse / a better gap, and the mean change of the gap, a share of the mean load.\n"
+        "fewer proofs, groups with a worse / a better gap than both times with everything, and the mean change of the "
+        "gap, a share of the mean load. Shares of other steps stay what they are.\n"
     )
     yield "| without | " + " | ".join(SECONDS) + " |"
     yield "|---" * (1 + len(SECONDS)) + "|"
@@ -157,7 +186,7 @@ def ablation(seed: int) -> Iterator[str]:
     ]  # fmt: skip
     with ProcessPoolExecutor(2) as pool:
         for (table, _, _), rows in zip(work, pool.map(compared, work), strict=True):
-            for name, *row in rows:
-                results[name][table].append(tuple(row))
+            for name, runs in rows:
+                results[name][table].append(runs)
     for name, by_table in results.items():
         yield f"| {name} | " + " | ".join(cell(by_table[table]) for table in SECONDS) + " |"
