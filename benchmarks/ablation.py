@@ -82,7 +82,8 @@ def without(*numbers: int) -> tuple[Step, ...]:
 
 def parts() -> list[Part]:
     """List what can be left out: every step of the portfolio but those of its start, and the ways to equalize."""
-    found, seen = [], defaultdict(int)
+    found: list[Part] = []
+    seen: defaultdict[str, int] = defaultdict(int)
     for number, step in enumerate(AUTO):
         name = step.stage.name
         seen[name] += 1
