@@ -122,7 +122,7 @@ AUTO: tuple[Step, ...] = (
     Step(SetPartitioning(), 0.3),
     Step(Mip(AUTO_BACKEND, said=False), mip_share),
     Step(MoveDP(), 0.8),
-    Step(Relocation(again=True, last_share=0.9), 0.8, when=more_than_spread),
+    Step(Relocation(again=True), 0.8, when=more_than_spread),
     Step(LocalSearch(), 0.9, when=more_than_spread),
     Step(Restarts(), 0.95),
     Step(LocalSearch(), local_search_share, when=unfinished, though_settled=True),
