@@ -10,7 +10,7 @@ from evenlag.model.backends import BACKENDS
 from evenlag.model.formulation import boolean_count
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
 from evenlag.search.exact import mip
-from evenlag.search.exact.bounding import Bounds
+from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
 from evenlag.search.exact.move_dp import MoveDP
@@ -101,7 +101,7 @@ def mip_share(task: Task, best: Incumbent) -> float:
 
 # ---- the page
 
-BOUND = (Step(Bounds(), 0.1, though_settled=True),)
+BOUND = (Step(Bounds(), MOVES_SHARE, though_settled=True),)
 
 START = (
     Step(Construct(), when=cutoff_asked),

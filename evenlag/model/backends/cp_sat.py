@@ -36,13 +36,7 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     if hint is not None:
         for column, value in zip(columns, hint.tolist(), strict=False):
             model.add_hint(column, value)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = limits.threads
-    solver.parameters.random_seed = limits.seed
-    if limits.work is not None:
-        solver.parameters.num_workers = 1
-        solver.parameters.max_deterministic_time = limits.work
-    solver.parameters.max_time_in_seconds = limits.solver_seconds(started)
+    solver = solver_within(limits, started)
     booleans = columns[: mip.booleans]
     status = solver.solve(model, _Reporter(booleans, report))
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
@@ -52,6 +46,17 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     if status == cp_model.MODEL_INVALID:
         return Outcome(stopped="failed", failure="CP-SAT refuses the model as invalid")
     return Outcome(values, round_up(solver.best_objective_bound), stopped_by(solver, status, limits))
+
+
+def solver_within(limits: Limits, started: float) -> cp_model.CpSolver:
+    """Return a solver that keeps these limits; `started` (monotonic) is when the call began that they are of."""
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = limits.threads if limits.work is None else 1
+    solver.parameters.random_seed = limits.seed
+    if limits.work is not None:
+        solver.parameters.max_deterministic_time = limits.work
+    solver.parameters.max_time_in_seconds = limits.solver_seconds(started)
+    return solver
 
 
 def stopped_by(solver: cp_model.CpSolver, status: Any, limits: Limits) -> Ended:

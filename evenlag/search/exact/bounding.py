@@ -11,6 +11,8 @@ from evenlag.model.plan import whole
 from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.task import Task
 
+MOVES_SHARE = 0.1  # of the time left, to bound the objective by the moves that a spread takes
+
 
 @dataclass(frozen=True)
 class Bounds:

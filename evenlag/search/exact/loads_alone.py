@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evenlag.model.objective import Objective
 from evenlag.search.exact import set_partitioning
-from evenlag.search.exact.bounding import bound_with_moves
+from evenlag.search.exact.bounding import MOVES_SHARE, bound_with_moves
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
@@ -42,4 +42,4 @@ class LoadsAlone:
             yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
         if freed.bound > best.base_bound:
             yield Bound(base=freed.bound)
-            yield bound_with_moves(task, best, 0.1)
+            yield bound_with_moves(task, best, MOVES_SHARE)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
-from evenlag.model.backends.cp_sat import round_up, stopped_by
+from evenlag.model.backends.cp_sat import round_up, solver_within, stopped_by
 from evenlag.model.backends.outcome import Limits
 from evenlag.search.exact.candidates import Candidates, Whole
 from evenlag.search.exact.patterns import with_holders
@@ -38,7 +38,7 @@ def choose_patterns(
     if not all(held_by):
         return Proof(None, spread, "proof")
     model, chosen = _formulated(candidates, rows, held_by, bound, spread)
-    solver = _solver(limits, started)
+    solver = solver_within(limits, started)
     status = solver.solve(model)
     stopped = stopped_by(solver, status, limits)
     if status == cp_model.INFEASIBLE:
@@ -72,13 +72,3 @@ def _formulated(
     model.add(high - low >= bound)
     model.minimize(high - low)
     return model, chosen
-
-
-def _solver(limits: Limits, started: float) -> cp_model.CpSolver:
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = limits.threads if limits.work is None else 1
-    solver.parameters.random_seed = limits.seed
-    if limits.work is not None:
-        solver.parameters.max_deterministic_time = limits.work
-    solver.parameters.max_time_in_seconds = limits.solver_seconds(started)
-    return solver
