@@ -43,8 +43,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def spark() -> "Iterator[SparkSession]":
     """A local Spark for all tests of the session."""
     from evenlag.pipeline import local_session
+    from tests.few_rows import FEW_ROWS
 
-    session = local_session(cores=2)
+    session = local_session(cores=2, settings=FEW_ROWS)
     yield session
     session.stop()
 

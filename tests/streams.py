@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from tests.few_rows import few_rows
 from tests.fleet import fleet
 from tests.traffic import QUIET, create_topics
 
@@ -65,7 +66,13 @@ def running(topic: str, out: Path, *words: str) -> Iterator["subprocess.Popen[st
     """`evenlag stream` in a process group of its own; at the end it is killed with its Java and all they started."""
     command = [sys.executable, "-m", "evenlag", "stream", topic, "--out", str(out), "--interval", "1", "--json", *words]
     process = subprocess.Popen(
-        command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out.parent
+        command,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=out.parent,
+        env=os.environ | few_rows(out.parent),
     )
     try:
         yield process

@@ -255,12 +255,12 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     snapshot, out = Path(__file__).parent.parent / "examples" / "snapshot", tmp_path / "out"
     offsets, members = snapshot / "offsets.csv", snapshot / "members.csv"
     words = ["audit", "--offsets", offsets, "--members", members, "--out", out, "--group-time-limit", 0.2]
-    done = evenlag_alone(*words, "--json")
+    done = evenlag(*words, "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     summary = report["summary"]
@@ -269,8 +269,8 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert sum(summary["statuses"].values()) == len({row["group"] for row in report["groups"]}) == 8
     assert set(HEURISTICS) < set(report["strategies"])
     assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects", "summary"]
-    refused(evenlag_alone(*words), str(out))
-    assert evenlag_alone(*words, "--threads", 2).returncode == 2
+    refused(evenlag(*words), str(out))
+    assert evenlag(*words, "--threads", 2).returncode == 2
 
 
 @pytest.mark.slow

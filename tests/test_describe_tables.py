@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +10,7 @@ import pytest
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
+from tests.command import evenlag
 from tests.fleet import fleet
 from tests.frames import assert_same_rows
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 COLUMNS = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
-QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.2}
+QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
 
 
 def printed(offsets: list[dict[str, Any]]) -> str:
@@ -79,11 +78,11 @@ def test_a_folder_of_texts_has_a_time_for_each(spark: "SparkSession", tmp_path: 
         pipeline.run(spark, folder, out=tmp_path / "out", **QUICK)
 
 
+@pytest.mark.usefixtures("spark")
 def test_the_command_audits_a_text(tmp_path: Path) -> None:
     offsets, _ = fleet(2)
     (tmp_path / "groups.txt").write_text(printed(offsets))
-    words = ("audit", "--offsets", "groups.txt", "--out", "out", "--group-time-limit", "0.2", "--json")
-    command = [sys.executable, "-m", "evenlag", *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    words = ("--offsets", tmp_path / "groups.txt", "--out", tmp_path / "out", "--group-time-limit", 0.2, "--json")
+    done = evenlag("audit", *words)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["plans"] == 24

@@ -31,6 +31,7 @@ from evenlag.pipeline.tables.schemas import GROUPS
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.worker import Solver
 from evenlag.search.options import SolveOptions
+from tests.few_rows import few_rows
 from tests.fleet import (
     BROKEN,
     MEMBER_NAMES,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.2}
+QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
 
 
 def tables(spark: "SparkSession", groups: int, **options: Any) -> tuple["DataFrame", "DataFrame"]:
@@ -308,7 +309,7 @@ def test_twice_the_same_but_for_seconds(spark: "SparkSession", tmp_path: Path) -
     paths = write_csv(tmp_path / "o.csv", broken, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
     shuffled = write_csv(tmp_path / "shuffled.csv", broken[::-1], OFFSET_NAMES)
     for name, offsets_path in (("one", paths[0]), ("two", shuffled)):
-        options = {"deterministic": True, "group_time_limit": 4.0}
+        options = {"deterministic": True, "group_time_limit": 1.0}
         pipeline.run(spark, offsets_path, paths[1], out=tmp_path / name, **options)
     for name in ("plans", "audit", "rejects"):
         one, two = (spark.read.parquet(f"{tmp_path}/{each}/{name}").drop("seconds") for each in ("one", "two"))
@@ -447,7 +448,9 @@ def test_a_full_disk_leaves_the_folder_as_it_was(spark: "SparkSession", tmp_path
         f"diff -r '{tmp_path}/small' '{disk}/out' && echo SAME"
     )
     command = [sys.executable, "-c", code, *map(str, (*paths, disk / "out"))]
-    done = subprocess.run(["unshare", "-rm", "sh", "-c", steps, "sh", *command], capture_output=True, text=True)
+    quick = os.environ | few_rows(tmp_path)
+    alone = ["unshare", "-rm", "sh", "-c", steps, "sh", *command]
+    done = subprocess.run(alone, capture_output=True, text=True, env=quick)
     said, *after = done.stdout.splitlines()
     assert said.startswith(f"SAID the job that writes {disk}/out: ")
     assert "No space left on device" in said
@@ -516,7 +519,7 @@ def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSess
 
 
 def test_a_job_that_is_killed_and_started_again(spark: "SparkSession", tmp_path: Path) -> None:
-    offsets, members = fleet(6)
+    offsets, members = fleet(4)
     paths = write_csv(tmp_path / "o.csv", offsets, OFFSET_NAMES), write_csv(tmp_path / "m.csv", members, MEMBER_NAMES)
     options = {"deterministic": True, "group_time_limit": 0.5, "gap": 1e-4}
     code = (
@@ -526,9 +529,9 @@ def test_a_job_that_is_killed_and_started_again(spark: "SparkSession", tmp_path:
     )
     out = tmp_path / "killed" / "out"
     out.parent.mkdir()
-    job = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, (*paths, out))], start_new_session=True, stderr=subprocess.DEVNULL
-    )
+    command = [sys.executable, "-c", code, *map(str, (*paths, out))]
+    quick = os.environ | few_rows(tmp_path)
+    job = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=quick)
     try:
         while job.poll() is None and not list(out.parent.glob("out.*.part/solved")):
             time.sleep(0.05)

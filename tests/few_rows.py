@@ -1,0 +1,18 @@
+"""Spark's settings for tests: what compiling is worth on a fleet, it costs on a few rows."""
+
+from pathlib import Path
+
+from evenlag.pipeline.spark.settings import launch_settings
+
+FEW_ROWS = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+def few_rows(folder: Path) -> dict[str, str]:
+    """Variables with which a Spark of another process takes these settings, beside those that evenlag starts it with."""
+    told = launch_settings({}) | FEW_ROWS
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in told.items()))
+    return {"SPARK_CONF_DIR": str(folder)}
