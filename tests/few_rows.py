@@ -12,7 +12,7 @@ FEW_ROWS = {
 
 
 def few_rows(folder: Path) -> dict[str, str]:
-    """Variables with which a Spark of another process takes these settings, beside those that evenlag starts it with."""
+    """Variables by which a Spark of another process takes these settings, beside those that evenlag gives it."""
     told = launch_settings({}) | FEW_ROWS
     (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in told.items()))
     return {"SPARK_CONF_DIR": str(folder)}

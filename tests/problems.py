@@ -139,12 +139,12 @@ def random_parameters(random: Random, *, budget: bool = True) -> dict[str, Any]:
 
 def problems(**size: Any) -> st.SearchStrategy[evenlag.Problem]:
     """Hypothesis strategy for `random_problem`."""
-    return st.randoms(use_true_random=False).map(lambda random: random_problem(random, **size))
+    return st.randoms(use_true_random=True).map(lambda random: random_problem(random, **size))
 
 
 def documents(**size: Any) -> st.SearchStrategy[dict[str, Any]]:
     """Hypothesis strategy for `random_document`."""
-    return st.randoms(use_true_random=False).map(lambda random: random_document(random, **size))
+    return st.randoms(use_true_random=True).map(lambda random: random_document(random, **size))
 
 
 def solved_again(problem: evenlag.Problem, assignment: dict[str, list[Partition]]) -> evenlag.Problem:

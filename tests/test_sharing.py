@@ -37,7 +37,7 @@ PROBLEMS = st.builds(
 
 
 @settings(max_examples=50)
-@given(PROBLEMS, st.randoms(use_true_random=False))
+@given(PROBLEMS, st.randoms(use_true_random=True))
 def test_names_change_so_that_no_other_change_moves_less(problem: Problem, random: object) -> None:
     members = len(problem.members)
     drawn = [random.randrange(members) for _ in problem.lags]  # type: ignore[attr-defined]
