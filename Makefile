@@ -22,7 +22,7 @@ lint: .venv/.ready types ## check style and types
 	$(BIN)/ruff format --check .
 
 types: .venv/.ready ## check types alone
-	$(BIN)/mypy -p evenlag
+	$(BIN)/mypy -p evenlag -p benchmarks
 
 format: .venv/.ready ## format the code
 	$(BIN)/ruff check --fix .

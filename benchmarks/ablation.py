@@ -26,27 +26,33 @@ from evenlag.search.task import Task
 
 SEEDS = 3
 SECONDS = {"grid": 0.5, "budgets": 0.5, "topics": 0.5, "mixed": 2.0}
+MORE_SECONDS = {"few partitions": 0.5, "owners": 0.5, "budgets": 2.0}
 NOTICEABLE = 1e-6  # of the mean load: gaps that differ by less, or by less than a twentieth, are called equal
 GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
+FEW = ((24, 8), (40, 16), (48, 15), (60, 20))
 Runs = tuple[tuple[float, bool], tuple[float, bool], tuple[float, bool]]  # gap and proof: with all, again, without it
 BUDGETS: tuple[dict[str, Any], ...] = ({"max_moves": 10}, {"stickiness": "0.1%"}, {"stickiness": "1%"})
 
 
-def cases(table: str, seed: int) -> Iterator[tuple[Problem, dict[str, Any]]]:
-    """Give the groups of a table with the parameters to solve them with."""
+def cases(table: str, seed: int) -> Iterator[tuple[Callable[[], Problem], dict[str, Any]]]:
+    """Give what makes the groups of a table, with the parameters to solve them with."""
     free = {"balance": "group", "stickiness": 0}
     for kind in LAGS:
         if table == "grid":
-            yield from ((one_topic(kind, p, c, seed), free) for p, c in GRID)
+            yield from ((partial(one_topic, kind, p, c, seed), free) for p, c in GRID)
+        elif table == "few partitions":
+            yield from ((partial(one_topic, kind, p, c, seed), free) for p, c in FEW)
         elif table == "budgets":
             for size, event in (((24, 8), "leave"), ((50, 5), "join"), ((60, 10), "drift"), ((200, 20), "leave")):
-                problem = after(event, kind, *size, seed)
-                yield from ((problem, free | more) for more in BUDGETS)
+                yield from ((partial(after, event, kind, *size, seed), free | more) for more in BUDGETS)
+        elif table == "owners":
+            for size, event in (((60, 10), "leave"), ((200, 20), "join"), ((1000, 100), "drift")):
+                yield partial(after, event, kind, *size, seed), free
         elif table == "topics":
-            yield from ((many_topics(kind, 50, 20, seed), free | {"balance": b}) for b in ("topic", "both"))
+            yield from ((partial(many_topics, kind, 50, 20, seed), free | {"balance": b}) for b in ("topic", "both"))
         else:
-            yield mixed(kind, 400, 40, 10, 0.5, seed), free
-            yield mixed(kind, 2000, 200, 20, 0.3, seed), free
+            yield partial(mixed, kind, 400, 40, 10, 0.5, seed), free
+            yield partial(mixed, kind, 2000, 200, 20, 0.3, seed), free
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def parts() -> list[Part]:
         if name in ("construct", "baselines", "greedy", "bounds"):
             continue
         title = f"{name}, place {seen[name]}" if sum(name == other.stage.name for other in AUTO) > 1 else name
-        found.append(Part(title, partial(without, number), had_turn=lambda ran, number=number: number in ran))
+        found.append(Part(title, partial(without, number), had_turn=partial(ran_in, number)))
     for name, module in (("best pair", best_pair), ("three-way", three_way)):
         patched = partial(patch.object, module, "applies", lambda *_, **__: False)
         found.append(Part(f"equalize: {name}", lambda: AUTO, patched, equalized))
@@ -99,6 +105,11 @@ def parts() -> list[Part]:
     patched = partial(patch.object, equalize, "exchange_worst", lambda *_: None)
     found.append(Part("equalize: exchanges", lambda: AUTO, patched, equalized))
     return found
+
+
+def ran_in(number: int, ran: set[int]) -> bool:
+    """Whether a step had a turn."""
+    return number in ran
 
 
 def equalized(ran: set[int]) -> bool:
@@ -135,19 +146,18 @@ def outcome(
     return best.gap, best.proven
 
 
-def compared(case: tuple[str, int, int]) -> list[tuple[str, Runs]]:
+def compared(case: tuple[str, float, int, int]) -> list[tuple[str, Runs]]:
     """Solve one group with everything, then without each part that had a turn, then with everything again."""
-    table, seed, number = case
-    problem, parameters = list(cases(table, seed))[number]
+    table, seconds, seed, number = case
+    build, parameters = list(cases(table, seed))[number]
+    problem = build()
     ran: set[int] = set()
     try:
-        first = outcome(problem, parameters, SECONDS[table], None, ran)
+        first = outcome(problem, parameters, seconds, None, ran)
     except InfeasibleError:  # the counts alone take more moves than this budget
         return []
-    without_it = [
-        (part.name, outcome(problem, parameters, SECONDS[table], part)) for part in parts() if part.had_turn(ran)
-    ]
-    again = outcome(problem, parameters, SECONDS[table], None)
+    without_it = [(part.name, outcome(problem, parameters, seconds, part)) for part in parts() if part.had_turn(ran)]
+    again = outcome(problem, parameters, seconds, None)
     return [(name, (first, again, other)) for name, other in without_it]
 
 
@@ -172,22 +182,35 @@ def cell(rows: list[Runs]) -> str:
 def ablation(seed: int) -> Iterator[str]:
     """Leave out one part of the search after the other."""
     yield f"## What each part of the search is worth: at equal time, {SEEDS} seeds\n"
-    limits = ", ".join(f"{table} {seconds:g} s" for table, seconds in SECONDS.items())
+    yield from table_of(SECONDS, seed)
+
+
+def ablation_few(seed: int) -> Iterator[str]:
+    """The same in small groups, in groups with owners whose moves are free, and with more time where moves matter."""
+    yield f"## What each part is worth in groups of few partitions, and where partitions have owners, {SEEDS} seeds\n"
+    yield from table_of(MORE_SECONDS, seed)
+
+
+def table_of(seconds: dict[str, float], seed: int) -> Iterator[str]:
+    """Write a row for each part and a column for each kind of groups."""
+    limits = ", ".join(f"{table} {limit:g} s" for table, limit in seconds.items())
     yield (
         f"Limits: {limits}; one thread each. A cell says in how many groups the part had a turn; without it: more or "
         "fewer proofs, groups with a worse / a better gap than both times with everything, and the mean change of the "
         "gap, a share of the mean load. Shares of other steps stay what they are.\n"
     )
-    yield "| without | " + " | ".join(SECONDS) + " |"
-    yield "|---" * (1 + len(SECONDS)) + "|"
+    yield "| without | " + " | ".join(seconds) + " |"
+    yield "|---" * (1 + len(seconds)) + "|"
     results: dict[str, dict[str, list[Any]]] = {part.name: defaultdict(list) for part in parts()}
     work = [
-        (table, one, number)
-        for table in SECONDS for one in range(seed, seed + SEEDS) for number in range(len(list(cases(table, one))))
-    ]  # fmt: skip
+        (table, limit, one, number)
+        for table, limit in seconds.items()
+        for one in range(seed, seed + SEEDS)
+        for number in range(len(list(cases(table, one))))
+    ]
     with ProcessPoolExecutor(2) as pool:
-        for (table, _, _), rows in zip(work, pool.map(compared, work), strict=True):
+        for (table, *_), rows in zip(work, pool.map(compared, work), strict=True):
             for name, runs in rows:
                 results[name][table].append(runs)
     for name, by_table in results.items():
-        yield f"| {name} | " + " | ".join(cell(by_table[table]) for table in SECONDS) + " |"
+        yield f"| {name} | " + " | ".join(cell(by_table[table]) for table in seconds) + " |"

@@ -18,7 +18,8 @@ def lags(kind: str, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
         return np.rint(1000 * (1 + rng.pareto(1.2, count))).astype(np.int64)
     drawn = rng.permutation(1e7 / np.arange(1, count + 1) ** 1.1 * rng.uniform(0.5, 1.5, count))
     drawn[rng.random(count) < 0.3] = 0
-    return np.rint(drawn).astype(np.int64)
+    whole: NDArray[np.int64] = np.rint(drawn).astype(np.int64)
+    return whole
 
 
 def _group(drawn: NDArray[np.int64], sizes: NDArray[np.int64], members: int, name: str) -> Problem:

@@ -4,14 +4,16 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 import numberpartitioning
 
-from benchmarks.ablation import ablation
+from benchmarks.ablation import ablation, ablation_few
 from benchmarks.assignors import assignors
 from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
+from benchmarks.jobs import jobs
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
 from benchmarks.transport import transport
@@ -24,7 +26,7 @@ MOST_BOOLEANS = 50_000  # of a model that is written down by hand: beyond this b
 MIP_SECONDS = 10.0
 
 
-def share(problem: Problem, messages: float | None) -> str:
+def share(problem: Problem, messages: float | Fraction | None) -> str:
     """Messages as a share of the mean load."""
     return "–" if messages is None else f"{float(messages) / max(float(problem.mean_load), 1.0):.1e}"
 
@@ -188,8 +190,10 @@ TABLES = (
     budgets,
     without_counts,
     ablation,
+    ablation_few,
     assignors,
     packing,
     fleet,
+    jobs,
     transport,
 )

@@ -42,9 +42,9 @@ def mostly_owned(random: Random, count: int, members: int, kind: str, **more: An
     names = [f"c{m}" for m in range(members)]
     owned: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     holders = random.sample(names, random.randint(1, members))  # the others have just joined
-    orphans = random.choice([0, 0.2, 0.5])
+    unowned = random.choice([0, 0.2, 0.5])
     for p in range(count):
-        if random.random() >= orphans:
+        if random.random() >= unowned:
             owned[random.choice(holders)].append(("t", p))
     return alike(drawn, names, owned=owned, **more)
 

@@ -52,13 +52,13 @@ class MoveBound:
         self, rule: CountRule, bounds: LoadBounds, fewest: int, *, spread: bool = True, least: Number = 0
     ) -> None:
         problem = rule.problem
-        self.rule, self.fewest, self.spread_counts = rule, fewest, spread
+        self.rule, self.fewest, self.spread_matters = rule, fewest, spread
         self.unit = problem.load_unit
         self.min_load_ub = int(bounds.min_load_ub / self.unit // 1)
         self.max_load_lb = -int(-bounds.max_load_lb / self.unit // 1)
         self.least = max(-int(-least / self.unit // 1), self.max_load_lb - (self.min_load_ub if spread else 0), 0)
         owned = (problem.owner != NOBODY) & problem.assignable
-        self.orphans = int((problem.assignable & ~owned).sum())
+        self.unowned = int((problem.assignable & ~owned).sum())
         lags = problem.lags[problem.assignable]
         self._small = np.concatenate([[0], np.cumsum(np.sort(lags)[: MOST_STEPS + 1])])
         self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
@@ -113,15 +113,15 @@ class MoveBound:
 
         departures = self.least_departures + above("down")
         arrivals = self.least_arrivals + above("down_takes")
-        if self.spread_counts:
+        if self.spread_matters:
             departures = departures + np.searchsorted(table["up_gives"], low, side="left")
             arrivals = arrivals + np.searchsorted(table["up"], low, side="left")
-        moves: Column = np.maximum(np.maximum(departures, arrivals - self.orphans), self.fewest)
+        moves: Column = np.maximum(np.maximum(departures, arrivals - self.unowned), self.fewest)
         return moves
 
     def moves(self, width: int) -> int:
         """Return the fewest moves that any window of this width (in load · factor) may take."""
-        if not self.spread_counts:
+        if not self.spread_matters:
             return int(self._moves(np.zeros(1, dtype=np.int64), np.array([width]))[0])
         least, greatest = self.max_load_lb - width, self.min_load_ub
         if least > greatest:

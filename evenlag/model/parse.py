@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NOBODY, Bools, Index, Ints
-from evenlag.model.partitions import Partitions
+from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.values import (
     check_fields,
     check_name,
@@ -38,7 +38,7 @@ _TIED = "owned entries dropped: two members of one generation claim the partitio
 class Arguments(TypedDict):
     """What `Problem.from_lags` takes, by the same names."""
 
-    lags: Mapping[str, Sequence[int] | Mapping[int, int]]
+    lags: LagsByTopic
     members: Mapping[str, Iterable[str]]
     group: str
     owned: Mapping[str, Iterable[tuple[str, int]]]
@@ -104,7 +104,7 @@ def _given(entry: Mapping[str, Any], field: str, default: Any) -> Any:
 
 def parse(
     group: str,
-    lags: Mapping[str, Sequence[int] | Mapping[int, int]],
+    lags: LagsByTopic,
     members: Mapping[str, Iterable[str]],
     owned: Mapping[str, Iterable[tuple[str, int]]],
     weights: Mapping[str, float],

@@ -12,6 +12,8 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import Index, summable
 from evenlag.model.values import MAX_LAG, check_name, kind, parse_lag, parse_partition_number
 
+LagsByTopic = Mapping[str, Sequence[int] | NDArray[np.int64] | Mapping[int, int]]
+
 
 class Partitions:
     """The partitions in canonical order.
@@ -24,7 +26,7 @@ class Partitions:
         As in `Problem`.
     """
 
-    def __init__(self, lags: Mapping[str, Any]) -> None:
+    def __init__(self, lags: LagsByTopic) -> None:
         names = sorted(check_name(topic, "a topic") for topic in lags)
         columns = {topic: _topic_columns(topic, lags[topic]) for topic in names}
         self.topics = tuple(topic for topic, (ids, _) in columns.items() if len(ids))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, summable
 from evenlag.model.parse import parse, parse_document
+from evenlag.model.partitions import LagsByTopic
 
 __all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "summable"]
 
@@ -87,7 +88,7 @@ class Problem:
     @classmethod
     def from_lags(
         cls,
-        lags: Mapping[str, Sequence[int] | Mapping[int, int]],
+        lags: LagsByTopic,
         members: Mapping[str, Iterable[str]],
         *,
         group: str = "group",
@@ -102,8 +103,8 @@ class Problem:
         Parameters
         ----------
         lags : mapping of topic to lags
-            A sequence (partition 0, 1, …) or a mapping of partition to lag, in messages; either may be empty, and
-            there may be no topics at all.
+            A sequence or an array (partition 0, 1, …) or a mapping of partition to lag, in messages; each may be
+            empty, and there may be no topics at all.
         members : mapping of member to the topics it subscribes to
         group : str
             Consumer group id.

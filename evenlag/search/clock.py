@@ -66,7 +66,7 @@ class Clock:
 
         return stop
 
-    def worth(self) -> float:
+    def allowance(self) -> float:
         """Return the seconds left, or with work limits the seconds that they stand for."""
         return self._budget if self.deterministic else self.left()
 

@@ -207,7 +207,7 @@ class Incumbent:
         """Loads beyond which no plan need be bettered: the lowest and the highest, in messages per weight."""
         task, unit = self.task, self.task.problem.load_unit
         low, high = (
-            floor((task.bounds.min_load_ub if task.spread_counts else 0) / unit),
+            floor((task.bounds.min_load_ub if task.spread_matters else 0) / unit),
             ceil(task.bounds.max_load_lb / unit),
         )
         if task.spread_alone:

@@ -42,7 +42,7 @@ def undecided(task: Task, best: Incumbent) -> bool:
 
 def worth_starting_from(task: Task, _best: Incumbent) -> bool:
     """Today's assignment is there, and a fresh plan will hardly do at once."""
-    return task.has_owners and not task.near_will_do
+    return task.has_owners and not task.fresh_plan_suffices
 
 
 def worth_relocating(task: Task, best: Incumbent) -> bool:
@@ -81,7 +81,7 @@ def local_search_share(_task: Task, best: Incumbent) -> float:
 
 def relocation_share(task: Task, _best: Incumbent) -> float:
     """Little where the MIP goes on from there."""
-    return 0.3 / 3 if task.moves_count and mip.fits(task.problem) else 0.3
+    return 0.3 / 3 if task.moves_matter and mip.fits(task.problem) else 0.3
 
 
 def equalize_share(task: Task, best: Incumbent) -> float:

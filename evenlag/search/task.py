@@ -72,22 +72,22 @@ class Task:
         return bool((self.problem.owner != NOBODY).any())
 
     @property
-    def moves_count(self) -> bool:
+    def moves_matter(self) -> bool:
         """Whether moves have a price or a budget."""
         return self.has_owners and bool(self.goal.stickiness or self.goal.max_moves is not None)
 
     @property
-    def spread_counts(self) -> bool:
+    def spread_matters(self) -> bool:
         """Whether the smallest load counts too, not only the largest."""
         return self.goal.kind == ObjectiveKind.SPREAD
 
     @property
     def spread_alone(self) -> bool:
         """Whether nothing but the spread counts: nothing to move, or moves cost nothing."""
-        return not self.moves_count and self.spread_counts
+        return not self.moves_matter and self.spread_matters
 
     @property
-    def near_will_do(self) -> bool:
+    def fresh_plan_suffices(self) -> bool:
         """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
         return self.spread_alone and (self.target.gap > 0 or self.target.cutoff is not None)
 

@@ -22,7 +22,7 @@ class Construct:
     name: str = "construct"
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
-        """For all."""
+        """For every group."""
         return True
 
     def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ class Baselines:
     name: str = "baselines"
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
-        """For all."""
+        """For every group."""
         return True
 
     def run(self, task: Task, best: Incumbent, _share: float) -> Iterator[Finding]:

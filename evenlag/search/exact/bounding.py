@@ -21,7 +21,7 @@ class Bounds:
     name: str = "bounds"
 
     def applies(self, _task: Task, best: Incumbent) -> bool:
-        """Once."""
+        """For every group, once."""
         return self.name not in best.seconds
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
@@ -32,12 +32,12 @@ class Bounds:
             moves, _ = task.rule.fewest_moves()
         objective = lower_bound(task.bounds, task.goal, moves)
         yield Bound(objective, task.bounds.least(task.goal.kind), moves)
-        if task.moves_count and (task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started)):
+        if task.moves_matter and (task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started)):
             yield bound_with_moves(task, best, share)
 
 
 def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
     """Bound the objective by the moves that a spread takes."""
-    moves = MoveBound(task.rule, task.bounds, best.moves_bound, spread=task.spread_counts, least=best.base_bound)
+    moves = MoveBound(task.rule, task.bounds, best.moves_bound, spread=task.spread_matters, least=best.base_bound)
     objective = moves.objective(task.goal.stickiness, task.goal.max_moves, task.clock.stop(share))
     return Bound(whole(objective))

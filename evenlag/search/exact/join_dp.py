@@ -40,7 +40,7 @@ class JoinDP:
     def __init__(self, options: TargetOptions, stop: Callable[[], bool], size: float) -> None:
         self.options, self.members, self.target = options, options.members, options.target
         self.stop, self.size = stop, size
-        self.orphans = bits_of(self.members[0].orphans[None, :], self.members[0].words)[:, 0]
+        self.unowned = bits_of(self.members[0].unowned[None, :], self.members[0].words)[:, 0]
 
     def best(self) -> Found | None:
         """Return objective and members of the best plan asked for, or None if there is none.
@@ -94,7 +94,7 @@ class JoinDP:
         moves = self._least_moves(plans, rest, left, got)
         fits = np.ones(len(plans), dtype=bool)
         if rest:
-            count = sum(len(self.members[i].held) for i in rest) + left - got + self.target.orphans
+            count = sum(len(self.members[i].held) for i in rest) + left - got + self.target.unowned
             fits = count >= sum(self.members[i].lo for i in rest)
             fits &= count <= sum(self.members[i].hi for i in rest)
         within = self.target.cost(low, high, moves) <= self.target.objective
@@ -107,9 +107,9 @@ class JoinDP:
         for i in rest:
             called_for = sizes_of(plans.open & self.members[i].inside[:, None])
             moves += np.maximum(self.options.gives[i], called_for)
-        orphans = self.target.orphans - sizes_of(plans.open & self.orphans[:, None])
-        takes = np.maximum(sum(self.options.takes[i] for i in rest), left + orphans)
-        least: Whole = np.maximum(moves, plans.gives - left + got + takes - self.target.orphans)
+        unowned = self.target.unowned - sizes_of(plans.open & self.unowned[:, None])
+        takes = np.maximum(sum(self.options.takes[i] for i in rest), left + unowned)
+        least: Whole = np.maximum(moves, plans.gives - left + got + takes - self.target.unowned)
         return least
 
     @staticmethod
@@ -147,7 +147,7 @@ class JoinDP:
 
         What is taken from the other set of members is counted there.
         """
-        elsewhere = ~(one.inside | two.inside | self.orphans)
+        elsewhere = ~(one.inside | two.inside | self.unowned)
         of_one, of_two = one.by_moves(elsewhere), two.by_moves(elsewhere)
         for moves, all_mine in of_one:
             for more, all_theirs in of_two:
@@ -182,8 +182,8 @@ class JoinDP:
     # ---- plans -------------------------------------------------------------------------------------------------
 
     def _matched(self, one: PartialPlans, two: PartialPlans) -> Found | None:
-        """Return the best plan of two sets that make up the whole: both leave the same open, but for orphans."""
-        i, j = equal_pairs(one.open, two.open ^ self.orphans[:, None])
+        """Return the best plan of two sets that are the whole: they leave the same open, but for what nobody owns."""
+        i, j = equal_pairs(one.open, two.open ^ self.unowned[:, None])
         low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
         moves = one.gives[i] + two.gives[j]
         too_much = self.target.objective + 1
@@ -195,7 +195,7 @@ class JoinDP:
         assert self.options.unlisted is not None
         inside = self.members[self.options.unlisted].inside[:, None]
         left = self.target.reduced_total - plans.load
-        left = left + self.options.beyond(plans.open ^ inside ^ self.orphans[:, None])
+        left = left + self.options.beyond(plans.open ^ inside ^ self.unowned[:, None])
         moves = plans.gives + sizes_of(plans.open & inside)
         cost = self.target.cost(np.minimum(plans.low, left), np.maximum(plans.high, left), moves)
         return self._best_of(cost, [(plans, np.arange(len(plans)))])

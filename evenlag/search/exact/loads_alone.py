@@ -28,7 +28,7 @@ class LoadsAlone:
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Where moves count, and the group is small enough to prove the best spread without them."""
-        return task.moves_count and task.spread_counts and set_partitioning.applies(task.rule)
+        return task.moves_matter and task.spread_matters and set_partitioning.applies(task.rule)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Run the whole portfolio with moves free; what it proves bounds plans with moves too."""

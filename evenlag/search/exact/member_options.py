@@ -78,7 +78,7 @@ class MemberOptions:
         self.kinds: Whole = (owner.astype(np.int64) + 1) * len(items) + numbers
         near = 2 * np.abs(lags[:, None] - lags[None, :]) <= price
         self.any_alike = bool(near.sum() > len(items))
-        self.held, self.orphans = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
+        self.held, self.unowned = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
         self.foreign = np.flatnonzero((owner != member) & (owner != NOBODY))
         self.lo, self.hi = int(rule.total_bounds.lo[member]), int(rule.total_bounds.hi[member])
         self.load = int(self.lags[self.held].sum())
@@ -93,10 +93,10 @@ class MemberOptions:
         for give in range(gives, min(len(self.held), most) + 1):
             kept = len(self.held) - give
             for take in range(max(self.lo - kept, takes), self.hi - kept + 1):
-                for orphans in range(min(take, len(self.orphans)) + 1):
-                    others = take - orphans
+                for unowned in range(min(take, len(self.unowned)) + 1):
+                    others = take - unowned
                     if others <= len(self.foreign) and give + others <= most:
-                        yield give, orphans, others
+                        yield give, unowned, others
 
     def exchanges(self, shape: Shape, low: int, high: int, stop: Callable[[], bool]) -> tuple[Bits, Whole]:
         """Return all exchanges of this shape after which reduced lags sum up to [low, high], and these sums.
@@ -114,12 +114,12 @@ class MemberOptions:
             raise TooManyError
         base = (self.load - given.sums[:, None] + found.sums[None, :]).ravel()
         left, right = self._looked_up(base, taken.sums, low, high, stop)
-        give, orphans = np.divmod(left, len(found.sums))
+        give, unowned = np.divmod(left, len(found.sums))
         if self.any_alike:
-            alike = given.alike[:, give] & (found.bits[:, orphans] | taken.bits[:, right])
+            alike = given.alike[:, give] & (found.bits[:, unowned] | taken.bits[:, right])
             kept = ~alike.any(axis=0)
-            left, right, give, orphans = left[kept], right[kept], give[kept], orphans[kept]
-        return given.bits[:, give] | found.bits[:, orphans] | taken.bits[:, right], base[left] + taken.sums[right]
+            left, right, give, unowned = left[kept], right[kept], give[kept], unowned[kept]
+        return given.bits[:, give] | found.bits[:, unowned] | taken.bits[:, right], base[left] + taken.sums[right]
 
     def _looked_up(
         self, base: Whole, ascending: Whole, low: int, high: int, stop: Callable[[], bool]
@@ -143,7 +143,7 @@ class MemberOptions:
         consecutive ones.
         """
         if (kind, size) not in self._known:
-            of = (self.held, self.orphans, self.foreign)[kind]
+            of = (self.held, self.unowned, self.foreign)[kind]
             if comb(len(of), size) > self.size * MOST_SUBSETS or stop():
                 raise TooManyError
             chosen = subsets(len(of), size)

@@ -54,7 +54,7 @@ class Mip:
             yield Note(f"{self.backend}: not tried, its model would have {boolean_count(task.problem):,} booleans")
             return
         clock = task.clock
-        if clock.worth() < self.least_seconds:
+        if clock.allowance() < self.least_seconds:
             return
         mip = formulate(task.problem, task.rule, task.goal)
         hint = mip.encode(best.plan.member_of)

@@ -141,7 +141,7 @@ class MoveDP:
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the best plan there is, or prove how good one can be."""
-        seconds = share * task.clock.worth()
+        seconds = share * task.clock.allowance()
         if seconds < self.least_seconds:
             return
         stop, size = task.clock.stop(share), min(seconds / self.full_seconds, 1.0)

@@ -29,7 +29,7 @@ class PlanTarget:
     objective, price : int
     most_moves : int
         Negative if the loads alone are past the objective.
-    orphans : int
+    unowned : int
         Partitions without an owner.
     members : int
         How many are active.
@@ -42,7 +42,7 @@ class PlanTarget:
     objective: int
     price: int
     most_moves: int
-    orphans: int
+    unowned: int
     members: int
     reduced_total: int
     raised: int
@@ -88,7 +88,7 @@ def plan_target(
         most = -1
     elif price:
         most = min(most, left // price)
-    orphans, members = int(problem.assignable.sum()) - owned, int(problem.active.sum())
+    unowned, members = int(problem.assignable.sum()) - owned, int(problem.active.sum())
     raised = int(np.maximum(reduced - problem.lags[problem.assignable], 0).sum())
     total, price = int(reduced.sum()), min(price, objective + 1)
-    return PlanTarget(min_load_ub, max_load_lb, objective, price, most, orphans, members, total, raised)
+    return PlanTarget(min_load_ub, max_load_lb, objective, price, most, unowned, members, total, raised)

@@ -131,7 +131,7 @@ class SetPartitioning:
         """Offer a better plan, or prove that there is none."""
         clock = task.clock
         limits = Limits(self.solver_share * clock.left(), clock.work(), task.threads, task.seed)
-        size = self.size * min(clock.worth() / self.full_seconds, 1.0)
+        size = self.size * min(clock.allowance() / self.full_seconds, 1.0)
         proof = best_partitioning(
             task.rule, task.bounds, int(best.value), limits if self.by_solver else None, clock.stop(share), size
         )

@@ -106,9 +106,9 @@ class TargetOptions:
 
     def _least_moves(self, i: int, shape: Shape) -> int:
         """How many moves a plan has at least in which this member does that."""
-        give, orphans, others = shape
+        give, unowned, others = shape
         gives, takes = sum(self.gives) - self.gives[i], sum(self.takes) - self.takes[i]
-        return max(give + max(others, gives), orphans + others + takes - self.target.orphans)
+        return max(give + max(others, gives), unowned + others + takes - self.target.unowned)
 
     def _block(self, i: int, shape: Shape) -> tuple[Bits, Whole]:
         """Return the exchanges of a shape whose load suits the moves that they imply, listed the first time."""

@@ -255,7 +255,7 @@ class LocalSearch:
     name: str = "local search"
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
-        """For all."""
+        """For every group."""
         return True
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:

@@ -54,7 +54,7 @@ class Relocation:
             return range(self.most, 2 * self.most)
         if not mip.fits(task.problem):
             return range(self.most)
-        return range(self.few if task.moves_count else 2 * len(self.greeds))
+        return range(self.few if task.moves_matter else 2 * len(self.greeds))
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the best plan of each relocation, and what local search makes of it."""
