@@ -29,7 +29,7 @@ def broker() -> "Iterator[Broker]":
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what uses them, so that `make test` runs all of it in one process and starts each of them once."""
+    """Mark what uses them, so that `make test` can run it in processes that start each of them once."""
     for name in SHARED & set(getattr(item, "fixturenames", ())):
         item.add_marker(name)
 
