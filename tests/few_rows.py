@@ -1,4 +1,7 @@
-"""Spark's settings for tests: what compiling is worth on a fleet, it costs on a few rows."""
+"""Spark's settings for tests: what compiling is worth on a fleet, it costs on a few rows.
+
+The command under spark-submit (test_session.py) runs as Spark does by itself, and compiles.
+"""
 
 from pathlib import Path
 

@@ -10,17 +10,17 @@ import pytest
 
 from evenlag.errors import SourceError
 from evenlag.pipeline.spark.settings import ATTEMPTS, launch_settings, session_settings
-from tests.few_rows import FEW_ROWS
 from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
 
 ROOT = Path(__file__).parent.parent
 CLUSTER = "spark://host:7077"
 
-SMALL = FEW_ROWS | {
+SMALL = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.driver.host": "127.0.0.1",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.executor.memory": "512m",
+    "spark.sql.shuffle.partitions": "2",
 }
 
 pytestmark = pytest.mark.spark
