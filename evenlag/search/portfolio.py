@@ -9,7 +9,7 @@ from __future__ import annotations
 from evenlag.model.backends import BACKENDS
 from evenlag.model.formulation import boolean_count
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
-from evenlag.search.exact import mip
+from evenlag.search.exact import mip, move_dp
 from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
@@ -61,6 +61,16 @@ def loads_are_open(_task: Task, best: Incumbent) -> bool:
     return LoadsAlone.name not in best.seconds
 
 
+def not_for_moves_alone(task: Task, _best: Incumbent) -> bool:
+    """Anything but moves for a price or a budget among members alike, where what comes next finds more in that time."""
+    return task.goal.fewest or not (task.moves_matter and move_dp.plain(task.rule, task.goal))
+
+
+def program_is_open(_task: Task, best: Incumbent) -> bool:
+    """The MIP has not had its turn."""
+    return AUTO_BACKEND not in best.seconds
+
+
 def more_than_spread(task: Task, _best: Incumbent) -> bool:
     """Moves count, or the objective is the makespan."""
     return not task.spread_alone
@@ -80,7 +90,7 @@ def local_search_share(_task: Task, best: Incumbent) -> float:
 
 
 def relocation_share(task: Task, _best: Incumbent) -> float:
-    """Little where the MIP goes on from there."""
+    """Little where moves matter in a group small enough for the stages that prove."""
     return 0.3 / 3 if task.moves_matter and mip.fits(task.problem) else 0.3
 
 
@@ -91,7 +101,7 @@ def equalize_share(task: Task, best: Incumbent) -> float:
 
 
 def mip_share(task: Task, best: Incumbent) -> float:
-    """Most of the time where moves count or the program is small; large even groups are better equalized."""
+    """Most of the time where moves matter or the program is small; large even groups are better equalized."""
     if not task.spread_alone:
         return 0.7 if task.has_owners else 1.0
     if boolean_count(task.problem) <= SMALL_MIP:
@@ -120,8 +130,9 @@ AUTO: tuple[Step, ...] = (
     Step(Equalize(fresh=False), 0.2, when=moves_are_free),
     Step(Equalize(), equalize_share, when=loads_are_open),
     Step(SetPartitioning(), 0.3),
-    Step(Mip(AUTO_BACKEND, said=False), mip_share),
+    Step(Mip(AUTO_BACKEND, said=False), mip_share, when=not_for_moves_alone),
     Step(MoveDP(), 0.8),
+    Step(Mip(AUTO_BACKEND, said=False), 0.3, when=program_is_open),
     Step(Relocation(again=True), 0.8, when=more_than_spread),
     Step(LocalSearch(), 0.9, when=more_than_spread),
     Step(Restarts(), 0.95),

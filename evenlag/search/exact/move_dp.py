@@ -46,13 +46,18 @@ GROWTH = 4.0
 LEAST_GROWTH = 1.2
 
 
-def applies(rule: CountRule, goal: Objective) -> bool:
+def plain(rule: CountRule, goal: Objective) -> bool:
     """Whether plans differ by loads, counts and moves alone, in whole messages."""
     problem = rule.problem
-    plain = rule.interchangeable and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
-    few = problem.active.sum() > 1 and len(problem.lags) <= MOST_PARTITIONS
+    alike = rule.interchangeable and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
     owned = (problem.owner != NOBODY).any() and not (problem.pins != NOBODY).any()
-    return bool(plain and few and owned) and isinstance(goal.stickiness, int)
+    return bool(alike and owned) and isinstance(goal.stickiness, int)
+
+
+def applies(rule: CountRule, goal: Objective) -> bool:
+    """Whether plans are plain, and all that members may give and take can be listed."""
+    few = rule.problem.active.sum() > 1 and len(rule.problem.lags) <= MOST_PARTITIONS
+    return bool(few) and plain(rule, goal)
 
 
 def best_plan_with_moves(
