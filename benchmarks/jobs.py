@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from benchmarks.fleet import CORES
 from evenlag import pipeline
 
-JOBS = 8
+JOBS = 6
 GROUPS, PARTITIONS, MEMBERS = 6, 24, 4
 LESS_CODE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=48m"
 SESSIONS: dict[str, dict[str, str]] = {
