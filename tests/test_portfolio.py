@@ -3,7 +3,7 @@
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError, dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -267,6 +267,26 @@ def test_names_are_strings() -> None:
 
 
 # ---- the page and the docs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("owned", "options", "turns"),
+    [
+        (False, {"stickiness": 0}, 0),  # large and even: equalizing does better
+        (True, {"stickiness": 0}, 0),
+        (True, {"stickiness": "1%"}, 1),
+        (True, {"max_moves": 3}, 1),
+        (True, {"stickiness": "fewest-moves"}, 1),
+    ],
+)
+def test_the_mip_has_one_turn_at_most(owned: bool, options: dict[str, Any], turns: int) -> None:
+    problem = group([n * n * 7919 % 10_007 for n in range(120)], members=8)
+    if owned:
+        problem = problem.at(problem.lags, even_plan(problem).member_of)
+    asked, backend = task(problem, **options), Scripted(name="cp-sat")
+    steps = tuple(replace(step, stage=backend) for step in AUTO if isinstance(step.stage, mip.Mip))
+    run_steps(asked, begin(Incumbent(asked), even_plan(problem)), steps)
+    assert len(backend.runs) == turns
 
 
 def test_the_table_of_the_docs_is_the_page() -> None:

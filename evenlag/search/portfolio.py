@@ -61,14 +61,14 @@ def loads_are_open(_task: Task, best: Incumbent) -> bool:
     return LoadsAlone.name not in best.seconds
 
 
-def not_for_moves_alone(task: Task, _best: Incumbent) -> bool:
-    """Anything but moves for a price or a budget among members alike, where what comes next finds more in that time."""
-    return task.goal.fewest or not (task.moves_matter and move_dp.plain(task.rule, task.goal))
+def priced_moves_alone(task: Task, _best: Incumbent) -> bool:
+    """Moves among members alike have a price or a budget: there other stages find more than a MIP in the same time."""
+    return task.moves_matter and not task.goal.fewest and move_dp.loads_and_moves_alone(task.rule, task.goal)
 
 
-def program_is_open(_task: Task, best: Incumbent) -> bool:
-    """The MIP has not had its turn."""
-    return AUTO_BACKEND not in best.seconds
+def more_than_priced_moves(task: Task, best: Incumbent) -> bool:
+    """Anything else."""
+    return not priced_moves_alone(task, best)
 
 
 def more_than_spread(task: Task, _best: Incumbent) -> bool:
@@ -130,9 +130,9 @@ AUTO: tuple[Step, ...] = (
     Step(Equalize(fresh=False), 0.2, when=moves_are_free),
     Step(Equalize(), equalize_share, when=loads_are_open),
     Step(SetPartitioning(), 0.3),
-    Step(Mip(AUTO_BACKEND, said=False), mip_share, when=not_for_moves_alone),
+    Step(Mip(AUTO_BACKEND, said=False), mip_share, when=more_than_priced_moves),
     Step(MoveDP(), 0.8),
-    Step(Mip(AUTO_BACKEND, said=False), 0.3, when=program_is_open),
+    Step(Mip(AUTO_BACKEND, said=False), 0.3, when=priced_moves_alone),
     Step(Relocation(again=True), 0.8, when=more_than_spread),
     Step(LocalSearch(), 0.9, when=more_than_spread),
     Step(Restarts(), 0.95),

@@ -46,7 +46,7 @@ GROWTH = 4.0
 LEAST_GROWTH = 1.2
 
 
-def plain(rule: CountRule, goal: Objective) -> bool:
+def loads_and_moves_alone(rule: CountRule, goal: Objective) -> bool:
     """Whether plans differ by loads, counts and moves alone, in whole messages."""
     problem = rule.problem
     alike = rule.interchangeable and rule.ranks is None and problem.equal_weights and problem.lags.dtype != object
@@ -55,9 +55,9 @@ def plain(rule: CountRule, goal: Objective) -> bool:
 
 
 def applies(rule: CountRule, goal: Objective) -> bool:
-    """Whether plans are plain, and all that members may give and take can be listed."""
+    """Whether they do, and all that members may give and take can be listed."""
     few = rule.problem.active.sum() > 1 and len(rule.problem.lags) <= MOST_PARTITIONS
-    return bool(few) and plain(rule, goal)
+    return bool(few) and loads_and_moves_alone(rule, goal)
 
 
 def best_plan_with_moves(
