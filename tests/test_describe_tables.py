@@ -79,10 +79,11 @@ def test_a_folder_of_texts_has_a_time_for_each(spark: "SparkSession", tmp_path: 
 
 
 @pytest.mark.usefixtures("spark")
-def test_the_command_audits_a_text(tmp_path: Path) -> None:
+def test_the_command_audits_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offsets, _ = fleet(2)
     (tmp_path / "groups.txt").write_text(printed(offsets))
-    words = ("--offsets", tmp_path / "groups.txt", "--out", tmp_path / "out", "--group-time-limit", 0.2, "--json")
-    done = evenlag("audit", *words)
+    monkeypatch.chdir(tmp_path)
+    done = evenlag("audit", "--offsets", "groups.txt", "--out", "out", "--group-time-limit", 0.2, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["summary"]["plans"] == 24
+    assert (tmp_path / "out" / "plans").is_dir()

@@ -24,6 +24,7 @@ from evenlag.pipeline.jobs.streaming import Batch, stream
 from evenlag.pipeline.spark.kafka import add_connector, is_topic
 from evenlag.pipeline.spark.progress import Progress
 from evenlag.pipeline.spark.session import local_session
+from evenlag.pipeline.spark.storage import Storage
 
 MOST_GROUPS = 15  # in the table of groups
 PICTURE = "picture.png"
@@ -171,7 +172,8 @@ def _draw_most_gained(report: FleetReport) -> None:
 
 
 def _read(out: Path, table: str) -> DataFrame:
-    return local_session().read.parquet(str(out / table))
+    spark = local_session()
+    return spark.read.parquet(Storage(spark, out / table).path)
 
 
 def _mean_loads(plans: DataFrame) -> DataFrame:
