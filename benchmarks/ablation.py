@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -66,14 +66,14 @@ class Part:
         The portfolio without it.
     patched : callable
         Gives a context in which the functions of a stage do without it.
-    had_turn : callable
-        Whether it can have mattered, given the numbers of the steps that ran; else the group is not solved without it.
+    of : frozenset of int
+        Numbers of the steps it is in; where none of them ran the group is not solved without it.
     """
 
     name: str
     steps: Callable[[], tuple[Step, ...]]
+    of: frozenset[int]
     patched: Callable[[], AbstractContextManager[Any]] = nullcontext
-    had_turn: Callable[[set[int]], bool] = bool
 
 
 def without(*numbers: int) -> tuple[Step, ...]:
@@ -96,68 +96,57 @@ def parts() -> list[Part]:
         if name in ("construct", "baselines", "greedy", "bounds"):
             continue
         title = f"{name}, place {seen[name]}" if sum(name == other.stage.name for other in AUTO) > 1 else name
-        found.append(Part(title, partial(without, number), had_turn=partial(ran_in, number)))
-    for name, module in (("best pair", best_pair), ("three-way", three_way)):
-        patched = partial(patch.object, module, "applies", lambda *_, **__: False)
-        found.append(Part(f"equalize: {name}", lambda: AUTO, patched, equalized))
-    patched = partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None)
-    found.append(Part("equalize: destroy and repair", lambda: AUTO, patched, equalized))
-    patched = partial(patch.object, equalize, "exchange_worst", lambda *_: None)
-    found.append(Part("equalize: exchanges", lambda: AUTO, patched, equalized))
+        found.append(Part(title, partial(without, number), frozenset([number])))
+    equalizing = frozenset(number for number, step in enumerate(AUTO) if step.stage.name == Equalize.name)
+    nothing = {
+        "best pair": partial(patch.object, best_pair, "applies", lambda *_, **__: False),
+        "three-way": partial(patch.object, three_way, "applies", lambda *_, **__: False),
+        "destroy and repair": partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None),
+        "exchanges": partial(patch.object, equalize, "exchange_worst", lambda *_: None),
+    }
+    found += [Part(f"equalize: {name}", lambda: AUTO, equalizing, patched) for name, patched in nothing.items()]
     return found
-
-
-def ran_in(number: int, ran: set[int]) -> bool:
-    """Whether a step had a turn."""
-    return number in ran
-
-
-def equalized(ran: set[int]) -> bool:
-    """Whether any step equalized."""
-    return any(AUTO[number].stage.name == Equalize.name for number in ran)
 
 
 def watched(ran: set[int]) -> tuple[Step, ...]:
     """Return the portfolio, its steps noting in `ran` that they had a turn."""
 
     def noting(number: int, step: Step) -> Step:
-        def when(task: Task, best: Incumbent) -> bool:
-            now = step.when(task, best)
-            ran.update([number] if now else [])
-            return now
+        def share(task: Task, best: Incumbent) -> float:  # asked last, and with 0 the step does not run
+            given = step.share(task, best) if callable(step.share) else step.share
+            ran.update([number] if given else [])
+            return given
 
-        return replace(step, when=when)
+        return replace(step, share=share)
 
     return tuple(noting(number, step) for number, step in enumerate(AUTO))
 
 
-def outcome(
-    problem: Problem, parameters: dict[str, Any], seconds: float, part: Part | None, ran: set[int] | None = None
-) -> tuple[float, bool]:
+def outcome(problem: Problem, options: SolveOptions, steps: tuple[Step, ...]) -> tuple[float, bool]:
     """Return the gap, and whether the plan is proven."""
-    options = SolveOptions(**parameters, time_limit=seconds, threads=1)
-    with ExitStack() as stack:
-        if part is not None:
-            stack.enter_context(part.patched())
-        task = task_of(problem, options)
-        best = run_steps(
-            task, begin(Incumbent(task)), watched(set() if ran is None else ran) if part is None else part.steps()
-        )
+    task = task_of(problem, options)
+    best = run_steps(task, begin(Incumbent(task)), steps)
     return best.gap, best.proven
+
+
+def outcome_without(part: Part, problem: Problem, options: SolveOptions) -> tuple[float, bool]:
+    """Return the same without a part."""
+    with part.patched():
+        return outcome(problem, options, part.steps())
 
 
 def compared(case: tuple[str, float, int, int]) -> list[tuple[str, Runs]]:
     """Solve one group with everything, then without each part that had a turn, then with everything again."""
     table, seconds, seed, number = case
     build, parameters = list(cases(table, seed))[number]
-    problem = build()
+    problem, options = build(), SolveOptions(**parameters, time_limit=seconds, threads=1)
     ran: set[int] = set()
     try:
-        first = outcome(problem, parameters, seconds, None, ran)
+        first = outcome(problem, options, watched(ran))
     except InfeasibleError:  # the counts alone take more moves than this budget
         return []
-    without_it = [(part.name, outcome(problem, parameters, seconds, part)) for part in parts() if part.had_turn(ran)]
-    again = outcome(problem, parameters, seconds, None)
+    without_it = [(part.name, outcome_without(part, problem, options)) for part in parts() if part.of & ran]
+    again = outcome(problem, options, AUTO)
     return [(name, (first, again, other)) for name, other in without_it]
 
 

@@ -31,7 +31,7 @@ _ANYWHERE = {
     "spark.executorEnv.OMP_NUM_THREADS": "1",
     "spark.python.daemon.module": "evenlag.pipeline.spark.daemon",
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.codegen.cache.maxEntries": "1000",  # one of our jobs makes some 160; with Spark's 100 none is met again
+    "spark.sql.codegen.cache.maxEntries": "1000",  # a job of ours makes well over Spark's 100, and meets none again
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.files.openCostInBytes": "65536",  # those of a disk: all cores read a small file too
     "spark.sql.session.timeZone": "UTC",
