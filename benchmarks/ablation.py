@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
@@ -30,7 +30,6 @@ MORE_SECONDS = {"few partitions": 0.5, "owners": 0.5, "budgets": 2.0}
 NOTICEABLE = 1e-6  # of the mean load: gaps that differ by less, or by less than a twentieth, are called equal
 GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
 FEW = ((24, 8), (40, 16), (48, 15), (60, 20))
-Runs = tuple[tuple[float, bool], tuple[float, bool], tuple[float, bool]]  # gap and proof: with all, again, without it
 BUDGETS: tuple[dict[str, Any], ...] = ({"max_moves": 10}, {"stickiness": "0.1%"}, {"stickiness": "1%"})
 
 
@@ -53,6 +52,17 @@ def cases(table: str, seed: int) -> Iterator[tuple[Callable[[], Problem], dict[s
         else:
             yield partial(mixed, kind, 400, 40, 10, 0.5, seed), free
             yield partial(mixed, kind, 2000, 200, 20, 0.3, seed), free
+
+
+class Outcome(NamedTuple):
+    """What a search came to: the gap, whether it is proven, and the partitions that are moved."""
+
+    gap: float
+    proven: bool
+    moves: int
+
+
+Runs = tuple[Outcome, Outcome, Outcome]  # with everything, again, and without a part
 
 
 @dataclass(frozen=True)
@@ -122,15 +132,15 @@ def watched(ran: set[int]) -> tuple[Step, ...]:
     return tuple(noting(number, step) for number, step in enumerate(AUTO))
 
 
-def outcome(problem: Problem, options: SolveOptions, steps: tuple[Step, ...]) -> tuple[float, bool]:
-    """Return the gap, and whether the plan is proven."""
+def outcome(problem: Problem, options: SolveOptions, steps: tuple[Step, ...]) -> Outcome:
+    """Solve a group with these steps."""
     task = task_of(problem, options)
     best = run_steps(task, begin(Incumbent(task)), steps)
-    return best.gap, best.proven
+    return Outcome(best.gap, best.proven, best.plan.moves)
 
 
-def outcome_without(part: Part, problem: Problem, options: SolveOptions) -> tuple[float, bool]:
-    """Return the same without a part."""
+def outcome_without(part: Part, problem: Problem, options: SolveOptions) -> Outcome:
+    """Solve it without a part."""
     with part.patched():
         return outcome(problem, options, part.steps())
 
@@ -153,19 +163,22 @@ def compared(case: tuple[str, float, int, int]) -> list[tuple[str, Runs]]:
 def cell(rows: list[Runs]) -> str:
     """Say what a part is worth in one table.
 
-    Worse, or better, is what is so beside both times with everything: all else may be chance.
+    Worse, or better, is what is so beside both times with everything: all else may be chance. Where gaps are equal,
+    more moves are worse.
     """
     if not rows:
         return "–"
 
-    def more(a: float, b: float) -> bool:
-        return a - b > max(NOTICEABLE, 0.05 * max(a, b))
+    def worse(this: Outcome, than: Outcome) -> bool:
+        if abs(this.gap - than.gap) > max(NOTICEABLE, 0.05 * max(this.gap, than.gap)):
+            return this.gap > than.gap
+        return this.moves > than.moves + 0.05 * max(this.moves, than.moves)
 
-    gaps = [(min(one[0], two[0]), max(one[0], two[0]), other[0]) for one, two, other in rows]
-    worse, better = sum(more(other, high) for _, high, other in gaps), sum(more(low, other) for low, _, other in gaps)
-    proofs = sum(other[1] - (one[1] + two[1]) / 2 for one, two, other in rows)
-    change = sum(other[0] - (one[0] + two[0]) / 2 for one, two, other in rows) / len(rows)
-    return f"{len(rows)}: {proofs:+g}, {worse}/{better}, {change:+.0e}"
+    down = sum(worse(other, one) and worse(other, two) for one, two, other in rows)
+    up = sum(worse(one, other) and worse(two, other) for one, two, other in rows)
+    proofs = sum(other.proven - (one.proven + two.proven) / 2 for one, two, other in rows)
+    change = sum(other.gap - (one.gap + two.gap) / 2 for one, two, other in rows) / len(rows)
+    return f"{len(rows)}: {proofs:+g}, {down}/{up}, {change:+.0e}"
 
 
 def ablation(seed: int) -> Iterator[str]:
@@ -185,8 +198,9 @@ def table_of(seconds: dict[str, float], seed: int) -> Iterator[str]:
     limits = ", ".join(f"{table} {limit:g} s" for table, limit in seconds.items())
     yield (
         f"Limits: {limits}; one thread each. A cell says in how many groups the part had a turn; without it: more or "
-        "fewer proofs, groups with a worse / a better gap than both times with everything, and the mean change of the "
-        "gap, a share of the mean load. Shares of other steps stay what they are.\n"
+        "fewer proofs, groups worse / better off than both times with everything (by the gap; where that is equal, by "
+        "the moves), and the mean change of the gap, a share of the mean load. Shares of other steps stay what they "
+        "are.\n"
     )
     yield "| without | " + " | ".join(seconds) + " |"
     yield "|---" * (1 + len(seconds)) + "|"
