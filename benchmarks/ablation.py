@@ -111,7 +111,6 @@ def parts() -> list[Part]:
     nothing = {
         "best pair": partial(patch.object, best_pair, "applies", lambda *_, **__: False),
         "three-way": partial(patch.object, three_way, "applies", lambda *_, **__: False),
-        "destroy and repair": partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None),
         "exchanges": partial(patch.object, equalize, "exchange_worst", lambda *_: None),
     }
     found += [Part(f"equalize: {name}", lambda: AUTO, equalizing, patched) for name, patched in nothing.items()]

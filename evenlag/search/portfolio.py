@@ -15,8 +15,7 @@ from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
 from evenlag.search.exact.move_dp import MoveDP
 from evenlag.search.exact.set_partitioning import SetPartitioning
-from evenlag.search.improve import lns
-from evenlag.search.improve.equalize import Equalize, Restarts
+from evenlag.search.improve.equalize import Equalize, Restarts, few_alike
 from evenlag.search.improve.local_search import LocalSearch
 from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Incumbent
@@ -40,20 +39,13 @@ def undecided(task: Task, best: Incumbent) -> bool:
     return task.target.cutoff is None or not best.settled
 
 
-def worth_starting_from(task: Task, _best: Incumbent) -> bool:
-    """Today's assignment is there, and a fresh plan will hardly do at once."""
-    return task.has_owners and not task.fresh_plan_suffices
-
-
 def worth_relocating(task: Task, best: Incumbent) -> bool:
-    """Likewise, and there is time: the first plan alone takes about as long as the bounds took."""
+    """Today's assignment is there, a fresh plan will hardly do at once, and there is time.
+
+    The first plan of a relocation alone takes about as long as the bounds took.
+    """
     roomy = task.clock.deterministic or task.clock.left() >= 2 * best.seconds.get(Bounds.name, 0.0)
-    return roomy and worth_starting_from(task, best)
-
-
-def moves_are_free(task: Task, best: Incumbent) -> bool:
-    """Likewise, and moves cost nothing: from today's assignment fewer may do."""
-    return task.spread_alone and worth_starting_from(task, best)
+    return roomy and task.has_owners and not task.fresh_plan_suffices
 
 
 def loads_are_open(_task: Task, best: Incumbent) -> bool:
@@ -106,7 +98,7 @@ def mip_share(task: Task, best: Incumbent) -> float:
         return 0.7 if task.has_owners else 1.0
     if boolean_count(task.problem) <= SMALL_MIP:
         return 0.9
-    return 0.0 if lns.applies(task.rule, best.plan) else 0.4
+    return 0.0 if few_alike(task.rule, best.plan) else 0.4
 
 
 # ---- the page
@@ -122,12 +114,10 @@ START = (
 
 AUTO: tuple[Step, ...] = (
     *START,
-    Step(LocalSearch(), local_search_share, when=worth_starting_from, though_settled=True),
     Step(Relocation(), relocation_share, when=worth_relocating),
     Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),
-    Step(Equalize(fresh=False), 0.2, when=moves_are_free),
     Step(Equalize(), equalize_share, when=loads_are_open),
     Step(SetPartitioning(), 0.3),
     Step(Mip(AUTO_BACKEND, said=False), mip_share, when=more_than_priced_moves),
