@@ -10,6 +10,7 @@ from typing import Any
 import numberpartitioning
 
 from benchmarks.ablation import ablation, ablation_few
+from benchmarks.anytime import anytime
 from benchmarks.assignors import assignors
 from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
@@ -194,6 +195,7 @@ TABLES = (
     assignors,
     packing,
     fleet,
+    anytime,
     jobs,
     transport,
 )

@@ -5,24 +5,29 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenlag.errors import SourceError
+from evenlag.model.balance import Balance
+from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result, Status
 from evenlag.pipeline.spark.java import java_home
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS
 from evenlag.pipeline.tasks import budget as budgets
-from evenlag.pipeline.tasks import solving, worker
-from evenlag.pipeline.tasks.budget import Budget, recoverable
+from evenlag.pipeline.tasks import solving
+from evenlag.pipeline.tasks.budget import LEAST, Budget, recoverable
 from evenlag.pipeline.tasks.group import GroupRows, Member
-from evenlag.pipeline.tasks.solving import solve_group
+from evenlag.pipeline.tasks.solving import COARSE, GroupResult, solve_group
+from evenlag.pipeline.tasks.turns import take_turns
 from evenlag.search.options import SolveOptions
 
 Partition = tuple[str, int, int, str | None]
@@ -136,65 +141,115 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def share(time_limit: float | None, deterministic: bool = False) -> Budget:
-    return Budget.share(time_limit, 2.0, started=1000.0, tasks=4, slots=2, deterministic=deterministic)
+def share(time_limit: float | None, deterministic: bool = False, costs: tuple[float, ...] = (1, 1, 1, 1)) -> Budget:
+    return Budget.share(time_limit, 2.0, started=1000.0, costs=costs, slots=2, deterministic=deterministic)
 
 
-def test_time_is_shared_by_rounds_of_tasks_and_their_groups(clock: list[float]) -> None:
+def test_time_is_shared_by_what_tasks_are_expected_to_take(clock: list[float]) -> None:
     budget = share(20.0)
     assert budget.deadline == 1018.0
     assert budget.task_end(0) == 1009.0  # two rounds of two tasks
-    assert budget.task_end(2) == 1018.0
-    assert budget.group(1009.0, 8.0) == (1.0, False)
-    assert budget.group(1009.0, 1.0) == (2.0, False)  # never more than a group may have
-    assert budget.group(1009.0, 9.0) == (budgets.LEAST, False)  # the others need all there is
+    assert budget.task_end(2) == budget.task_end(3) == 1018.0
+    uneven = share(20.0, costs=(6, 1, 1, 1))  # one slot is for the first alone
+    assert uneven.task_end(0) == 1018.0
+    assert uneven.task_end(1) == pytest.approx(1012.0)
+    clock[0] = 1012.0
+    assert uneven.task_end(2) == 1018.0
+    assert not budget.over
     clock[0] = 1018.0
-    assert budget.group(1018.0, 0.0) == (budgets.LEAST, True)
+    assert budget.over
+    assert budget.task_end(0) == 1018.0
 
 
-def task_of(groups: dict[str, list[tuple[int, str | None]]]) -> Any:
-    """A batch of the rows of groups, each with its (lag, owner)."""
-    rows = [(name, p, *row) for name, each in groups.items() for p, row in enumerate(each)]
-    names, partitions, lags, owners = zip(*rows, strict=True)
-    return pa.record_batch(
-        {
-            "snapshot_ts": ["now"] * len(rows),
-            "group": names,
-            "topic": ["t"] * len(rows),
-            "partition": pa.array(partitions, pa.int32()),
-            "lag": pa.array(lags, pa.int64()),
-            "consumer_id": pa.array(owners, pa.string()),
-            "clamped": pa.nulls(len(rows), pa.string()),
-            "rejected": [False] * len(rows),
-        }
+def solved(rows: GroupRows, gap: float, seconds: float = 0.0) -> GroupResult:
+    """What a search may come to that leaves the gap, 1,000 messages being the mean load."""
+    plan = Plan(rows.problem(), np.zeros(len(rows.lags), dtype=np.int32))
+    result = Result(
+        plan, Status.FEASIBLE if gap else Status.OPTIMAL, None, "drawn", False, 5000 + round(1000 * gap), 5000, gap,
+        0, 0, Balance.NONE, (), None, (), seconds,
+    )  # fmt: skip
+    return GroupResult(rows, "plan", "none", seconds, result=result)
+
+
+def turns_of(budget: Budget, clock: list[float], gaps: dict[str, Callable[[float], float]], gap: float = 0.0) -> Any:
+    """Take turns with groups whose gap follows from the seconds they had; the limits, and the gaps at the end."""
+    granted: list[tuple[str, float, bool]] = []
+
+    def turn(rows: GroupRows, limit: float, quick: bool, late: bool, earlier: GroupResult | None) -> GroupResult:
+        granted.append((rows.group, limit, late))
+        near = max(gap, COARSE) if quick else gap
+        had, step = earlier.seconds if earlier else 0.0, limit / 100
+        used = 0.0
+        while used < limit and gaps[rows.group](had + used) > near:
+            used += step
+        clock[0] += used
+        return solved(rows, gaps[rows.group](had + used), had + used)
+
+    groups = [rows_of([("t", p, 10 * p, "a") for p in range(4)]) for _ in gaps]
+    groups = [replace(rows, group=name) for rows, name in zip(groups, gaps, strict=True)]
+    ended = {result.rows.group: result for result in take_turns(groups, budget, 0, gap, turn)}
+    assert sorted(ended) == sorted(gaps)  # each once
+    return granted, ended
+
+
+def test_every_group_has_a_turn_before_any_has_a_second(clock: list[float]) -> None:
+    gaps = {f"g{n}": (lambda s, n=n: (1 + n) / (1 + 4000 * s)) for n in range(20)}
+    granted, ended = turns_of(Budget(2.0, 1010.0), clock, gaps)
+    assert {name for name, _, _ in granted[:20]} == set(gaps)
+    assert min(limit for _, limit, _ in granted[:20]) >= 0.9 * 10 / 20  # what others leave is shared out
+    assert not any(late for *_, late in granted)
+    had = {name: result.seconds for name, result in ended.items()}
+    assert had["g19"] > 1.5 * had["g0"]  # most is unproven there
+    assert clock[0] == pytest.approx(1010.0, abs=0.1)
+
+
+def test_an_easy_group_leaves_its_time_to_the_others(clock: list[float]) -> None:
+    gaps: dict[str, Callable[[float], float]] = {f"g{n}": lambda _: 0.0 for n in range(9)}
+    gaps["hard"] = lambda seconds: 1 / (1 + seconds)
+    granted, ended = turns_of(Budget(8.0, 1010.0), clock, gaps)
+    assert ended["hard"].seconds == pytest.approx(8.0, rel=0.02)  # never more than a group may have
+    assert clock[0] <= 1010.0
+    assert sum(name == "hard" for name, _, _ in granted) < 10  # its turns double
+
+
+def test_near_enough_gets_no_second_turn(clock: list[float]) -> None:
+    granted, ended = turns_of(Budget(2.0, 1010.0), clock, {"near": lambda s: 0.5 / (1 + 100 * s)}, gap=0.1)
+    assert sum(limit for _, limit, _ in granted[1:]) < 0.5  # but for the tie rule, which the first goes without
+    assert ended["near"].result.gap <= 0.1
+
+
+def test_when_the_time_is_up_each_still_gets_a_plan_and_is_late(clock: list[float]) -> None:
+    clock[0] = 1011.0
+    granted, _ = turns_of(Budget(2.0, 1010.0), clock, {name: lambda _: 1.0 for name in "ab"})
+    assert granted == [("a", LEAST, True), ("b", LEAST, True)]
+
+
+def test_a_second_turn_is_never_worse() -> None:
+    rows = rows_of(
+        [("t", p, 1 + p * 37 % 101, "ab"[p % 2]) for p in range(24)], (Member("a"), Member("b"), Member("c"))
     )
+    for want in ("plan", "both", "audit"):
+        first = solve_group(rows, SolveOptions(method="auto"), want, time_limit=0.001)
+        later = solve_group(rows, SolveOptions(), want, time_limit=0.5, earlier=first)
+        assert len(first.answers) == len(later.answers) > 0
+        for one, other in zip(first.answers, later.answers, strict=True):
+            assert other.objective <= one.objective
+            assert other.bound >= one.bound
+        assert later.seconds > first.seconds
 
 
-def test_groups_that_gain_most_come_first_and_leave_the_others_what_they_need(clock: list[float]) -> None:
-    granted: list[tuple[str, float]] = []
+def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
 
-    def solve(rows: GroupRows, *_: Any, time_limit: float, late: bool) -> Any:
-        assert not late
-        granted.append((rows.group, time_limit))
-        clock[0] += time_limit
-        return solve_group(rows, SolveOptions(method="range"), "plan", time_limit=1.0)
+    def explode(*_: Any, **__: Any) -> None:
+        raise MemoryError("no room")
 
-    even, uneven, hot = (
-        [(10, "a"), (10, "b")],
-        [(500, "a"), (500, "a"), (0, "b"), (0, "b")],
-        [(10_000, "a"), (0, "b")],  # nothing can be done about one hot partition
+    monkeypatch.setattr(solving, "search", explode)
+    later = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0, earlier=first)
+    assert (later.error, later.plan) == (None, first.plan)
+    assert any(
+        "a later turn failed, and an earlier plan stands: MemoryError: no room" in said for said in later.warnings
     )
-    schema = pa.schema([("group", pa.string()), ("status", pa.string())])
-    budget = Budget(group_limit=2.0, deadline=1002.5, tasks=1, slots=1)
-    solver = worker.Solver(SolveOptions(), budget, "plan", schema, solve=solve)
-    batches = list(solver([task_of({"even": even, "hot": hot}), task_of({"uneven": uneven, "more": uneven * 20})]))
-    assert [name for name, _ in granted] == ["more", "uneven", "even", "hot"]
-    seconds = dict(granted)
-    assert seconds["more"] == 2.0
-    assert 0.4 < seconds["uneven"] < 0.5  # but for what the two others need
-    assert 0 < seconds["hot"] < 0.1
-    assert clock[0] <= 1002.5
-    assert sum(batch.num_rows for batch in batches) == 4
 
 
 @settings(max_examples=50)
@@ -215,16 +270,13 @@ def test_what_may_be_recovered_is_no_less_than_what_any_plan_recovers(
     assert today - best <= recoverable(lags, holders, members) <= today
 
 
-def test_deterministic_limits_do_not_follow_the_clock_until_the_deadline(clock: list[float]) -> None:
-    budget = share(20.0, deterministic=True)
-    assert budget.group(budget.task_end(0), 1000.0) == (2.0, False)
+@pytest.mark.parametrize("budget", [Budget(2.0), Budget(2.0, 1018.0, deterministic=True)])
+def test_without_a_limit_or_with_work_limits_every_group_has_one_whole_turn(budget: Budget, clock: list[float]) -> None:
+    granted, _ = turns_of(budget, clock, {name: lambda _: 1.0 for name in "abc"})
+    assert granted == [(name, 2.0, False) for name in "abc"]
     clock[0] = 1018.0
-    assert budget.group(budget.task_end(0), 1000.0) == (budgets.LEAST, True)
-
-
-def test_without_a_limit_every_group_gets_its_own() -> None:
-    budget = share(None)
-    assert budget.group(budget.task_end(0), 1000.0) == (2.0, False)
+    granted, _ = turns_of(budget, clock, {"a": lambda _: 1.0})
+    assert granted == [("a", 2.0, False) if budget.deadline is None else ("a", LEAST, True)]
 
 
 # ---- Java ---------------------------------------------------------------------------------------------------------

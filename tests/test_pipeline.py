@@ -27,7 +27,7 @@ from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.jobs.fleet_solver import attempt
 from evenlag.pipeline.spark.batches import BATCH_BYTES, filled_by_rows
-from evenlag.pipeline.tables.schemas import GROUPS
+from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.worker import Solver
 from evenlag.search.options import SolveOptions
@@ -389,7 +389,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     out = tmp_path / "out"
     out.mkdir()
     pipeline.run(spark, offsets, members, out=out, **QUICK)  # an empty folder will do
-    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects", "summary"]
+    assert sorted(path.name for path in out.iterdir()) == ["audit", "groups", "plans", "rejects", "summary"]
     assert spark.read.parquet(f"{out}/rejects").count() == 0
     with pytest.raises(SourceError, match="exists already"):
         pipeline.run(spark, offsets, members, out=out, **QUICK)
@@ -398,7 +398,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is none of plans, audit, rejects, summary"):
+    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is none of plans, audit, rejects, groups, summ"):
         pipeline.run(spark, offsets, members, out=out, overwrite=True, **QUICK)
     assert (out / "notes.txt").read_text() == "mine"
 
@@ -485,11 +485,11 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
 
     offsets, members = tables(spark, 5)
     fleet_ = check_tables(offsets, members, "latest", 2)
-    schema = to_arrow_schema(types.StructType.fromDDL(GROUPS))
-    budget = Budget(group_limit=0.2, tasks=2)
+    schema = to_arrow_schema(types.StructType.fromDDL(SOLVED))
+    budget = Budget(group_limit=0.2, costs=(1, 1))
     solver = Solver(SolveOptions(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
     rows = fleet_.packing.repartition(task_rows(fleet_.offsets, fleet_.members))
-    solved = {row["group"]: row for row in rows.mapInArrow(solver, GROUPS).collect()}
+    solved = {row["group"]: row for row in rows.mapInArrow(solver, SOLVED).collect()}
     assert mark.exists()
     assert sorted(solved) == [f"g{g:03}" for g in range(5)]
     assert {len(row["plan"]) for row in solved.values()} == {12}

@@ -94,10 +94,12 @@ def local_session_says(expression: str, **variables: str) -> str:
 
 def test_spark_defaults_are_kept(tmp_path: Path) -> None:
     defaults = "spark.master local[1]\nspark.sql.session.timeZone Europe/Berlin\nspark.sql.shuffle.partitions 11\n"
+    defaults += "spark.default.parallelism 200\n"
     (tmp_path / "spark-defaults.conf").write_text(defaults)
     names = [line.split()[0] for line in defaults.splitlines()]
-    said = local_session_says(f"*map(spark.conf.get, {names})", SPARK_CONF_DIR=str(tmp_path))
-    assert said == "local[1] Europe/Berlin 11"
+    slots = "__import__('evenlag.pipeline.spark.session', fromlist=['_']).task_slots(spark.sparkContext)"
+    said = local_session_says(f"*map(spark.conf.get, {names}), {slots}", SPARK_CONF_DIR=str(tmp_path))
+    assert said == "local[1] Europe/Berlin 11 200 1"  # as many slots as there are processors
 
 
 def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:

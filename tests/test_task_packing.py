@@ -20,6 +20,7 @@ def test_no_task_has_more_than_its_share_and_one_group(sizes: list[int], tasks: 
     for g, size in enumerate(sizes):
         loads[packing.task_of["now", f"g{g}"]] += COST + COST_PER_ROW * size
     assert loads == sorted(loads, reverse=True)  # the costliest first
+    assert packing.costs == (tuple(max(load, 1) for load in loads) if sizes else (COST,) * tasks)
     if sizes:
         largest = COST + COST_PER_ROW * max(sizes)
         assert max(loads) <= sum(loads) / tasks + largest  # Graham's bound

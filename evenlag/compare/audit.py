@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -125,10 +125,20 @@ def audit(
     return audit_with(problem, options)
 
 
-def audit_with(problem: Problem, options: SolveOptions) -> Audit:
-    """Audit a group; of the options `gap`, `seed`, `deterministic`, `threads` and the limits count (see `audit`)."""
+def audit_with(
+    problem: Problem,
+    options: SolveOptions,
+    *,
+    known: Mapping[str, Result] | None = None,
+    cache: SolveCache | None = None,
+) -> Audit:
+    """Audit a group; of the options `gap`, `seed`, `deterministic`, `threads` and the limits count (see `audit`).
+
+    `known` has the optima of an earlier audit of the same problem, which are gone on from, and `cache` what other
+    calls have worked out.
+    """
     started = time.monotonic()
-    cache = SolveCache(problem)
+    cache = cache or SolveCache(problem)
     work = (options.time_limit if options.work is None else options.work) / len(Balance)
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
@@ -143,7 +153,9 @@ def audit_with(problem: Problem, options: SolveOptions) -> Audit:
                 balance=balance, stickiness=0, time_limit=share, work=work, gap=options.gap, seed=options.seed,
                 deterministic=options.deterministic, threads=options.threads,
             )  # fmt: skip
-            optima[balance] = search(problem, free, start=_narrower(optima), cache=cache, tie_break=False)
+            optima[balance] = search(
+                problem, free, start=_narrower(optima), known=(known or {}).get(balance), cache=cache, tie_break=False
+            )
         except EvenlagError as error:
             errors[balance] = str(error)
     rows = [_strategy_row(cache, CURRENT, Balance.NONE, optima)] if (problem.owner != NOBODY).any() else []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evenlag.pipeline.columns.lags import with_lags
     from evenlag.pipeline.columns.rates import with_rates
     from evenlag.pipeline.jobs.batch import Note, RunReport, run
-    from evenlag.pipeline.jobs.plans import audit, plans, rejects
+    from evenlag.pipeline.jobs.plans import SolvedFleet, audit, plans, rejects, solve
     from evenlag.pipeline.jobs.replays import Replays, replay
     from evenlag.pipeline.jobs.streaming import Batch, stream
     from evenlag.pipeline.jobs.summary import AuditSummary, summary
@@ -30,6 +30,7 @@ _HOMES = {
     "Packing": "offsets.packing",
     "Replays": "jobs.replays",
     "RunReport": "jobs.batch",
+    "SolvedFleet": "jobs.plans",
     "Task": "offsets.packing",
     "add_connector": "spark.kafka",
     "audit": "jobs.plans",
@@ -44,6 +45,7 @@ _HOMES = {
     "rejects": "jobs.plans",
     "replay": "jobs.replays",
     "run": "jobs.batch",
+    "solve": "jobs.plans",
     "stream": "jobs.streaming",
     "summary": "jobs.summary",
     "with_lags": "columns.lags",
@@ -58,6 +60,7 @@ __all__ = [
     "Packing",
     "Replays",
     "RunReport",
+    "SolvedFleet",
     "Task",
     "add_connector",
     "audit",
@@ -72,6 +75,7 @@ __all__ = [
     "rejects",
     "replay",
     "run",
+    "solve",
     "stream",
     "summary",
     "with_lags",

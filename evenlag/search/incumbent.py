@@ -10,7 +10,7 @@ from evenlag.errors import InvalidPlanError
 from evenlag.model.check import violation
 from evenlag.model.plan import Number, Plan, current_plan, whole
 from evenlag.model.problem import Problem
-from evenlag.model.result import StoppedBy
+from evenlag.model.result import Result, StoppedBy
 from evenlag.search.task import Task
 
 TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where weights make them fractions
@@ -225,8 +225,11 @@ class Incumbent:
         return worth if budget is None else min(worth, budget)
 
 
-def begin(best: Incumbent, start: Plan | None = None) -> Incumbent:
-    """Give an incumbent what is there before any search: a plan given, and today's assignment."""
+def begin(best: Incumbent, start: Plan | None = None, known: Result | None = None) -> Incumbent:
+    """Give an incumbent what is there before any search: what is known, a plan given, and today's assignment."""
+    if known is not None:
+        best.take(Candidate(known.plan, known.method, known.fallback), "start")
+        best.take(Bound(known.bound, moves=known.moves_bound), "start")
     if start is not None:
         best.take(Candidate(start), "start")
     if best.task.has_owners:

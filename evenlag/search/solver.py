@@ -26,8 +26,10 @@ def search(
     options: SolveOptions,
     *,
     start: Plan | None = None,
+    known: Result | None = None,
     cache: SolveCache | None = None,
     tie_break: bool = True,
+    explain: bool = True,
     steps: tuple[Step, ...] | None = None,
 ) -> Result:
     """Solve a problem as `evenlag.solve` does, with what only other calls of evenlag need.
@@ -38,11 +40,15 @@ def search(
     options : SolveOptions
     start : Plan, optional
         As in `evenlag.solve`.
+    known : Result, optional
+        What came of the same question before: it is gone on from, and what comes of it is no worse.
     cache : SolveCache, optional
         What other calls on the same problem have worked out.
     tie_break : bool
         Whether a plan whose objective settles the matter is still evened out by the tie rule; without, only the
         figures of the result are what they should be.
+    explain : bool
+        Whether it is worked out what binds.
     steps : tuple of Step, optional
         Another portfolio than that of `options.method`.
 
@@ -61,9 +67,9 @@ def search(
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options.method)
-    best = run_steps(task, begin(Incumbent(task), start), PORTFOLIOS[options.method] if steps is None else steps)
+    best = run_steps(task, begin(Incumbent(task), start, known), PORTFOLIOS[options.method] if steps is None else steps)
     stopped_by = best.stopped_by
-    binding = find_binding(task, best, AUTO if steps is None else steps)
+    binding = find_binding(task, best, AUTO if steps is None else steps) if explain else ()
     status = Status.OPTIMAL if best.proven else Status.FEASIBLE
     return _result(
         best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding

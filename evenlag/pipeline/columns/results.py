@@ -1,11 +1,11 @@
-"""Groups as the tasks give them back (`schemas.GROUPS`), taken apart into the tables that a caller gets."""
+"""Groups as the tasks give them back (`schemas.SOLVED`), taken apart into the tables that a caller gets."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from evenlag.pipeline.tables.schemas import AUDIT, PLANS, columns
+from evenlag.pipeline.tables.schemas import AUDIT, GROUPS, PLANS, columns
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 
 
@@ -17,3 +17,8 @@ def plan_rows(solved: DataFrame) -> DataFrame:
 def audit_rows(solved: DataFrame) -> DataFrame:
     """Give the audits of solved groups (`schemas.AUDIT`)."""
     return solved.select(*KEY, sf.inline("audit")).select(*columns(AUDIT))
+
+
+def group_rows(solved: DataFrame) -> DataFrame:
+    """Give what became of each group (`schemas.GROUPS`)."""
+    return solved.select(*columns(GROUPS))

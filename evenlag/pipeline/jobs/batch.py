@@ -1,4 +1,4 @@
-"""The whole job: snapshot tables in, a folder with the tables of plans, audit and rejects out, and a report."""
+"""The whole job: snapshot tables in, a folder with the tables of plans, audit, rejects and groups out, and a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.pipeline.columns import checks
-from evenlag.pipeline.columns.results import audit_rows, plan_rows
+from evenlag.pipeline.columns.results import audit_rows, group_rows, plan_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
@@ -25,13 +25,15 @@ from evenlag.search.options import SolveKeywords, solving_options
 
 TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
-OUTPUT = (*TABLES, SUMMARY)
+GROUPS = "groups"
+OUTPUT = (*TABLES, GROUPS, SUMMARY)
 MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
     "plans": ("snapshot_ts", "group", "topic", "partition"),
     "audit": ("snapshot_ts", "group", "strategy", "balance"),
     "rejects": ("source", "snapshot_ts", "group", "topic", "partition", "consumer_id", "row", "reason"),
+    GROUPS: ("snapshot_ts", "group"),
 }
 
 
@@ -99,8 +101,8 @@ def run(
     offsets, members : str, Path or DataFrame
         The tables, or where they lie (`read_table`).
     out : str or Path
-        Folder for `plans`, `audit`, `rejects` and `summary` (a folder with those of `AuditSummary`); it must not
-        exist or be empty.
+        Folder for `plans`, `audit`, `rejects`, `groups` and `summary` (a folder with those of `AuditSummary`); it must
+        not exist or be empty.
     overwrite : bool
         Replace what an earlier job wrote there.
     time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
@@ -119,16 +121,16 @@ def run(
     offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
     members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")
     with written_whole(spark, out, OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
-        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True)
+        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True, until=solver.until)
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:
-            solver.run(fleet, lambda solved: solved.write.parquet(f"{folder}/solved"))
-            solved = spark.read.parquet(f"{folder}/solved")
+            solved = solver.run(fleet, f"{folder}/solved")
             tables = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),
                 "rejects": checks.rejects(fleet.offsets, fleet.members),
+                GROUPS: fleet.dated(group_rows(solved)),
             }
             for name, table in tables.items():
                 table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")

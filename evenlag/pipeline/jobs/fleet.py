@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, types
@@ -14,11 +15,13 @@ from evenlag.model.rates import horizon_micros
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.rates import with_predicted_lags
 from evenlag.pipeline.jobs.task_packing import MOST_PACKED, Key, TaskPacking
+from evenlag.pipeline.spark.kept import within
 from evenlag.pipeline.spark.session import task_slots, use_own_python, wake_workers
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
 TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
+ROWS_PER_TASK = 500_000  # at most, but for the rows of one group: a task holds its rows, 0.4 KB each
 
 TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
 
@@ -62,10 +65,12 @@ def check_tables(
     horizon: float | str = 0,
     *,
     copies: bool = False,
+    until: float | None = None,
 ) -> Fleet:
     """Check both tables, predict lags where a horizon is given, and say which tasks are to solve their groups.
 
-    Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject.
+    Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject. Where
+    Spark could not count the groups before a time (`until`, epoch) it goes on without.
 
     Raises
     ------
@@ -82,26 +87,38 @@ def check_tables(
     context = offsets_df.sparkSession.sparkContext
     use_own_python(context)
     wake_workers(offsets_df.sparkSession)
+    spark = offsets_df.sparkSession
     with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
-        counting = pool.submit(inheritable_thread_target(offsets_df.sparkSession)(_largest_groups), offsets_df)
+        count = partial(within, spark, until, partial(_largest_groups, offsets_df))
+        counting = pool.submit(inheritable_thread_target(spark)(count))
         check_offsets = checks.check_offsets if copies or ahead else checks.typed_offsets
         check_members = checks.check_members if copies else checks.typed_members
         offsets = check_offsets(offsets_df, auto_offset_reset)
         offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
         members = None if members_df is None else check_members(members_df)
-        groups, largest = counting.result()
+        groups, rows, largest = counting.result() or (0, 0, [])
     slots = task_slots(context)  # asked after a first job: a cluster knows its executors only when they have come
     least, most = (slots * factor for factor in TASKS_PER_SLOT)
-    tasks = tasks or min(max(-(-groups // GROUPS_PER_TASK), least), most)
-    return Fleet(offsets, members, groups, TaskPacking.pack(largest, tasks), slots, _snapshot_type(offsets_df))
+    tasks = tasks or max(min(max(-(-groups // GROUPS_PER_TASK), least), most), -(-rows // ROWS_PER_TASK))
+    return Fleet(
+        offsets,
+        members,
+        groups,
+        TaskPacking.pack(largest, tasks, groups - len(largest)),
+        slots,
+        _snapshot_type(offsets_df),
+    )
 
 
-def _largest_groups(offsets_df: DataFrame) -> tuple[int, list[tuple[Key, int]]]:
-    """Count the groups of an offsets table, and the rows of those with most."""
+def _largest_groups(offsets_df: DataFrame) -> tuple[int, int, list[tuple[Key, int]]]:
+    """Count the groups of an offsets table, their rows, and the rows of those with most."""
     sizes = checks.group_sizes(offsets_df)
-    rows = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
-    groups = len(rows) if len(rows) <= MOST_PACKED else sizes.count()
-    return groups, [((row["snapshot_ts"], row["group"]), row["rows"]) for row in rows[:MOST_PACKED]]
+    most = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
+    largest = [((row["snapshot_ts"], row["group"]), row["rows"]) for row in most[:MOST_PACKED]]
+    if len(most) <= MOST_PACKED:
+        return len(largest), sum(rows for _, rows in largest), largest
+    [row] = sizes.agg(sf.count("*").alias("groups"), sf.sum("rows").alias("rows")).collect()
+    return row["groups"], row["rows"], largest
 
 
 def _snapshot_type(df: DataFrame) -> types.DataType:

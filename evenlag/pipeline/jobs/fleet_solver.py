@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import cast
 
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from evenlag.errors import SourceError
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import Fleet
 from evenlag.pipeline.spark.batches import filled_by_rows
+from evenlag.pipeline.spark.kept import kept
 from evenlag.pipeline.spark.progress import Progress, reporting
 from evenlag.pipeline.spark.session import task_cpus
-from evenlag.pipeline.tables.schemas import GROUPS
+from evenlag.pipeline.spark.settings import is_local
+from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import RESERVE, Budget
 from evenlag.pipeline.tasks.solving import Want
-from evenlag.pipeline.tasks.worker import Solver
+from evenlag.pipeline.tasks.worker import Solver, Unreached
 from evenlag.search.options import SolveOptions, check_seconds
 
+GRACE = 2.0  # seconds beyond the time limit that tasks get to end
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
-
-T = TypeVar("T")
 
 
 class FleetSolver:
@@ -62,13 +64,27 @@ class FleetSolver:
         self._options, self._want, self._progress = options, want, progress
         self._limits = (time_limit, group_time_limit)
 
-    def run(self, fleet: Fleet, finish: Callable[[DataFrame], T]) -> T:
-        """Solve all groups; `finish` gets them (`schemas.GROUPS`) and makes Spark do the work."""
+    @property
+    def until(self) -> float | None:
+        """When jobs that still run are cancelled (epoch): tasks end by themselves before, if they could start."""
+        limit, _ = self._limits
+        return None if limit is None else self._started + limit + GRACE
+
+    def run(self, fleet: Fleet, folder: str) -> DataFrame:
+        """Solve all groups once, and keep what becomes of them (`schemas.SOLVED`) in a folder that is not there yet.
+
+        Groups whose task has not ended when the time is up are in the table too, as errors.
+
+        Raises
+        ------
+        SourceError
+            The driver cannot read what the executors wrote.
+        """
         context = fleet.offsets.sparkSession.sparkContext
         budget = Budget.share(
             *self._limits,
             started=self._started,
-            tasks=fleet.packing.tasks,
+            costs=fleet.packing.costs,
             slots=fleet.slots,
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == "both" else RESERVE,
@@ -76,14 +92,25 @@ class FleetSolver:
         options = replace(self._options, threads=task_cpus(context))
         watched = self._progress is not None
         done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
-        schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(GROUPS)))
+        schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))
         solver = Solver(options, budget, self._want, schema, attempt, done, failed)
-        rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members))
+        rows = task_rows(fleet.offsets, fleet.members)
+        solving = fleet.packing.repartition(rows).mapInArrow(solver, SOLVED)
         with reporting(self._progress, done, failed, fleet.groups), filled_by_rows(context):
-            return finish(rows.mapInArrow(solver, GROUPS))
+            solved, whole = kept(solving, folder, SOLVED, self.until)
+        if not whole:
+            missed = rows.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti").select(rows.columns)
+            late = Unreached(self._want, self._options.balance, schema)
+            return solved.unionByName(fleet.packing.repartition(missed).mapInArrow(late, SOLVED))
+        if not is_local(str(context.master)) and solved.count() != fleet.groups:
+            raise SourceError(
+                f"{folder}: what executors wrote here cannot be read; name a folder that they share with the driver: "
+                "spark.sparkContext.setCheckpointDir(...)"
+            )
+        return solved
 
 
-def attempt() -> tuple[int, bool]:
-    """Return the number of this executor's task, and whether an earlier attempt at it failed."""
+def attempt() -> tuple[int, int]:
+    """Return the number of this executor's task, and how many attempts at it failed before."""
     context = TaskContext.get()
-    return (0, False) if context is None else (context.partitionId(), context.attemptNumber() > 0)
+    return (0, 0) if context is None else (context.partitionId(), context.attemptNumber())

@@ -1,24 +1,47 @@
-"""What any Spark driver calls: DataFrames of a fleet in, a DataFrame of plans, of an audit or of rejected rows out."""
+"""What any Spark driver calls: DataFrames of a fleet in, DataFrames of plans, audits, groups and rejected rows out."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Unpack
 
 from pyspark.sql import DataFrame
 
 from evenlag.pipeline.columns import checks
-from evenlag.pipeline.columns.results import audit_rows, plan_rows
+from evenlag.pipeline.columns.results import audit_rows, group_rows, plan_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
+from evenlag.pipeline.spark.kept import scratch
 from evenlag.pipeline.spark.progress import Progress
-from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
+from evenlag.pipeline.tasks.solving import Want
+from evenlag.search.options import SolveKeywords, solving_options
 
 
-def plans(
+@dataclass(frozen=True)
+class SolvedFleet:
+    """What became of a fleet: DataFrames that only read what was worked out once, and give the same whenever asked.
+
+    Attributes
+    ----------
+    plans, audit, groups : DataFrame
+        As `evenlag.pipeline.tables.schemas.PLANS`, `AUDIT` and `GROUPS` say, `snapshot_ts` in the type it came with.
+        A plan or an audit that was not asked for is empty.
+    rejects : DataFrame
+        The rows that were left out (`schemas.REJECTS`), read from the source again when it is asked for.
+    """
+
+    plans: DataFrame
+    audit: DataFrame
+    groups: DataFrame
+    rejects: DataFrame
+
+
+def solve(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
     *,
+    want: Want = "both",
     time_limit: float | None = TIME_LIMIT,
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
@@ -26,11 +49,12 @@ def plans(
     tasks: int | None = None,
     progress: Progress | None = None,
     **solving: Unpack[SolveKeywords],
-) -> DataFrame:
-    """Plan every group of a fleet on the executors.
+) -> SolvedFleet:
+    """Plan every group of a fleet on the executors, audit it, or both, within the call.
 
-    The work is done within the call, and its result is cached: call `unpersist` on it when you are done. Rows that
-    cannot be used are left out here; `rejects` gives them with their reasons.
+    What comes out is written to a folder for temporary files once, and the DataFrames read it: on this machine, on a
+    cluster below the session's checkpoint folder (`setCheckpointDir`) or this user's folder in Spark's file system.
+    It is removed when the driver ends. Rows that cannot be used are in `rejects` with their reasons.
 
     Parameters
     ----------
@@ -38,8 +62,12 @@ def plans(
         An offsets table (docs/formats.md), its columns text or typed; many groups, many snapshots.
     members_df : DataFrame, optional
         A members table. Without one the members are the owners seen.
+    want : {"plan", "audit", "both"}
+        With both a group's plan and its audit share its time.
     time_limit : float or None
-        Seconds for the whole call. Groups whose turn comes too late get the plan that takes the least effort.
+        Seconds for the whole call: first a quick plan for every group, then more time where most is unproven. Groups
+        whose turn comes too late get the plan that takes the least effort, and those whose task could not start in
+        time are in `groups` as errors; both are marked `late`.
     group_time_limit : float
         Seconds, the most that one group gets.
     auto_offset_reset : str
@@ -58,19 +86,54 @@ def plans(
 
     Returns
     -------
-    DataFrame
-        As `evenlag.pipeline.tables.schemas.PLANS` says; `snapshot_ts` in the type it came with.
+    SolvedFleet
 
     Raises
     ------
     InvalidProblemError
         An option that is no such thing.
     SourceError
-        A table lacks a required column.
+        A table lacks a required column, or the driver cannot read what executors write.
     """
-    solver = FleetSolver(solving_options("plans", solving), "plan", time_limit, group_time_limit, progress)
-    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
-    return solver.run(fleet, lambda solved: _cached(fleet.dated(plan_rows(solved))))
+    solver = FleetSolver(solving_options("solve", solving), want, time_limit, group_time_limit, progress)
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, until=solver.until)
+    solved = solver.run(fleet, scratch(offsets_df.sparkSession))
+    return SolvedFleet(
+        plans=fleet.dated(plan_rows(solved)),
+        audit=fleet.dated(audit_rows(solved)),
+        groups=fleet.dated(group_rows(solved)),
+        rejects=rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset),
+    )
+
+
+def plans(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None = None,
+    *,
+    time_limit: float | None = TIME_LIMIT,
+    group_time_limit: float = GROUP_TIME_LIMIT,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+    horizon: float | str = 0,
+    tasks: int | None = None,
+    progress: Progress | None = None,
+    **solving: Unpack[SolveKeywords],
+) -> DataFrame:
+    """Plan every group of a fleet on the executors: the `plans` of `solve`, with its parameters.
+
+    Returns
+    -------
+    DataFrame
+        As `evenlag.pipeline.tables.schemas.PLANS` says; `snapshot_ts` in the type it came with.
+
+    Raises
+    ------
+    InvalidProblemError, SourceError
+        As `solve`.
+    """
+    return solve(
+        offsets_df, members_df, want="plan", time_limit=time_limit, group_time_limit=group_time_limit,
+        auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress, **solving,
+    ).plans  # fmt: skip
 
 
 def audit(
@@ -87,22 +150,23 @@ def audit(
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:
-    """Hold every strategy to the optimum, for every group of a fleet; see `evenlag.compare.audit` and `plans`.
+    """Hold every strategy to the optimum, for every group of a fleet: the `audit` of `solve`, with its parameters.
 
     Returns
     -------
     DataFrame
-        As `evenlag.pipeline.tables.schemas.AUDIT` says; cached, like that of `plans`.
+        As `evenlag.pipeline.tables.schemas.AUDIT` says.
 
     Raises
     ------
     InvalidProblemError, SourceError
-        As `plans`.
+        As `solve`.
     """
-    options = SolveOptions(gap=gap, seed=seed, deterministic=deterministic)
-    solver = FleetSolver(options, "audit", time_limit, group_time_limit, progress)
-    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon)
-    return solver.run(fleet, lambda solved: _cached(fleet.dated(audit_rows(solved))))
+    return solve(
+        offsets_df, members_df, want="audit", time_limit=time_limit, group_time_limit=group_time_limit,
+        auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress,
+        gap=gap, seed=seed, deterministic=deterministic,
+    ).audit  # fmt: skip
 
 
 def rejects(
@@ -122,9 +186,3 @@ def rejects(
     """
     members = None if members_df is None else checks.check_members(members_df)
     return checks.rejects(checks.check_offsets(offsets_df, auto_offset_reset), members)
-
-
-def _cached(df: DataFrame) -> DataFrame:
-    cached = df.persist()
-    cached.count()
-    return cached

@@ -30,23 +30,32 @@ class TaskPacking:
         Tasks 0, 1, …; those that are expected to take longest come first, and Spark starts them in this order.
     task_of : dict of (snapshot_ts, group) to task
         For the largest groups; others go by a hash of their key.
+    costs : tuple of int
+        Microseconds that each task is expected to take, beside the others.
     """
 
     tasks: int
     task_of: dict[Key, int] = field(default_factory=dict)
+    costs: tuple[int, ...] = ()
 
     @classmethod
-    def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int) -> TaskPacking:
-        """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`)."""
+    def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int, others: int = 0) -> TaskPacking:
+        """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`).
+
+        `others` is the number of groups that are smaller than these, and go by their hash.
+        """
         if not rows:
-            return cls(tasks)
+            return cls(tasks, costs=(COST,) * tasks)
         costs = [COST + COST_PER_ROW * count for _, count in rows]
         names = [f"{task:09}" for task in range(tasks)]
         problem = Problem.from_lags({"groups": costs}, {name: ["groups"] for name in names})
         plan = lpt(count_rule(problem, "none"))
         order = sorted(range(tasks), key=lambda task: (-int(plan.loads[task]), task))
         rank = {task: number for number, task in enumerate(order)}
-        return cls(tasks, {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)})
+        rest = -(-others * min(costs) // tasks)
+        loads = tuple(max(int(plan.loads[task]) + rest, 1) for task in order)
+        task_of = {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)}
+        return cls(tasks, task_of, loads)
 
     def repartition(self, df: DataFrame) -> DataFrame:
         """Give every row of a table with `snapshot_ts` and `group` to the task of its group."""

@@ -47,7 +47,7 @@ def reporting(
         while not ended.wait(INTERVAL):
             if done.value != reported:
                 reported = done.value
-                progress(reported, total, failed.value)
+                progress(min(reported, total), total, failed.value)  # a task done again counts its groups again
 
     watcher = threading.Thread(target=watch, name="evenlag-progress", daemon=True)
     progress(0, total, 0)
@@ -57,7 +57,7 @@ def reporting(
     finally:
         ended.set()
         watcher.join()
-    progress(total, total, failed.value)
+    progress(min(done.value, total), total, failed.value)
 
 
 class _Rate(TextColumn):

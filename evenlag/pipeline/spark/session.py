@@ -84,8 +84,15 @@ def wake_workers(spark: SparkSession) -> None:
 
 
 def task_slots(context: SparkContext) -> int:
-    """Return how many tasks Spark runs at once."""
-    return max(context.defaultParallelism // task_cpus(context), 1)
+    """Return how many tasks Spark runs at once: of the executors there are, or of as many as it may ask for."""
+    settings, java = context.getConf(), context._jsc.sc()
+    now = int(java.maxNumConcurrentTasks(java.resourceProfileManager().defaultResourceProfile()))
+    slots = now or context.defaultParallelism // task_cpus(context)  # no executor has come yet
+    most = settings.get("spark.dynamicAllocation.maxExecutors")
+    if most is not None and settings.get("spark.dynamicAllocation.enabled", "false") == "true":
+        cores = int(settings.get("spark.executor.cores", "1") or 1)
+        slots = max(slots, int(most) * cores // task_cpus(context))
+    return max(slots, 1)
 
 
 def task_cpus(context: SparkContext) -> int:

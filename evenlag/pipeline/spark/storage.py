@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,19 +40,22 @@ class Storage:
             "://" not in path and str(hadoop.FileSystem.getDefaultUri(settings)).startswith("file:")
         )
         self.path = f"file://{Path(path).absolute()}" if local else str(path)
-        self._java_path = hadoop.Path
+        self._spark, self._java_path = spark, hadoop.Path
         with blamed(path):
             self._files = self._java_path(self.path).getFileSystem(settings)
 
     def files(self) -> list[str] | None:
-        """Return the paths of all files below; the path itself if it is a file, None if there is nothing."""
+        """Return the paths of all files below; the path itself if it is a file, None if there is nothing.
+
+        Names that Hadoop takes for hidden are left out.
+        """
         if not self.exists(self.path):
             return None
-        files = self._files.listFiles(self._java_path(self.path), True)
-        paths = []
-        while files.hasNext():
-            paths.append(str(files.next().getPath().toString()))
-        return sorted(paths)
+        reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        java: Any = self._spark.sparkContext._jvm
+        # In one text: each call of Java takes milliseconds, and a folder can have many files.
+        to_text = java.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString
+        return sorted(json.loads(to_text(reader.load(self.path)._jdf.inputFiles())))
 
     def names(self, path: str) -> list[str] | None:
         """Return the names in a folder, None if there is none.
@@ -95,6 +99,19 @@ class Storage:
             if other.startswith(f"{name}.") and other.endswith(OLD):
                 self.rename(f"{parent}/{other}", self.path)
                 return
+
+    def remove_at_exit(self) -> None:
+        """Remove the folder when Spark's Java ends."""
+        self._files.deleteOnExit(self._java_path(self.path))
+
+    @staticmethod
+    def home(spark: SparkSession) -> str:
+        """Return this user's folder in Spark's own file system; on a machine's disks the one for temporary files."""
+        java: Any = spark.sparkContext._jvm
+        files = java.org.apache.hadoop.fs.FileSystem.get(spark.sparkContext._jsc.hadoopConfiguration())
+        if str(files.getUri()).startswith("file:"):
+            return f"file://{java.java.lang.System.getProperty('java.io.tmpdir')}"
+        return str(files.getHomeDirectory().toString())
 
     def remove(self, path: str) -> None:
         """Remove a folder with all it holds, if it is there."""

@@ -1,9 +1,9 @@
-"""How the time for a whole call is shared out among the groups, task by task, without Spark."""
+"""How the time for a whole call is shared out: among tasks, among a task's groups, and turn after turn. No Spark."""
 
 from __future__ import annotations
 
-import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,15 +24,17 @@ class Budget:
         Seconds, the most a group gets.
     deadline : float or None
         Seconds since the epoch when the last plan should stand: executors' clocks must agree to about a second.
-    tasks, slots : int
-        How many tasks there are, started in the order of their numbers, and how many run at once.
+    costs : sequence of float
+        What each task is expected to take beside the others, in the order in which they start.
+    slots : int
+        How many tasks run at once.
     deterministic : bool
         Every group gets `group_limit`, whatever the clock says, until the deadline.
     """
 
     group_limit: float
     deadline: float | None = None
-    tasks: int = 1
+    costs: Sequence[float] = (1.0,)
     slots: int = 1
     deterministic: bool = False
 
@@ -43,43 +45,34 @@ class Budget:
         group_time_limit: float,
         *,
         started: float,
-        tasks: int,
+        costs: Sequence[float],
         slots: int,
         deterministic: bool,
         reserve: float = RESERVE,
     ) -> Budget:
         """Share out `time_limit` seconds from `started` (epoch) on; None is no limit for the whole call."""
         if time_limit is None:
-            return cls(group_time_limit, None, tasks, slots, deterministic)
+            return cls(group_time_limit, None, costs, slots, deterministic)
         useful = time_limit * (1 - reserve)
-        return cls(min(group_time_limit, useful), started + useful, tasks, slots, deterministic)
+        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic)
+
+    @property
+    def one_turn(self) -> bool:
+        """Whether every group gets its whole limit at once."""
+        return self.deadline is None or self.deterministic
 
     def task_end(self, task: int) -> float | None:
         """Return when this task should end (epoch): it takes its part of the time left, as those after it must."""
         if self.deadline is None:
             return None
         now = time.time()
-        rounds = math.ceil(max(self.tasks - task, 1) / self.slots)
-        return now + max(self.deadline - now, 0) / rounds
+        own, to_come = self.costs[task : task + 1] or (1.0,), sum(self.costs[task:])
+        return now + max(self.deadline - now, 0) * min(own[0] * self.slots / max(to_come, own[0]), 1)
 
-    def group(self, end: float | None, reserved: float) -> tuple[float, bool]:
-        """Return the seconds for a task's next group, and whether the time of the call is up.
-
-        Parameters
-        ----------
-        end : float or None
-            When the task should end (epoch).
-        reserved : float
-            Seconds that the groups still to come need for the plan that takes the least effort.
-        """
-        if self.deadline is None or end is None:
-            return self.group_limit, False
-        now = time.time()
-        if now >= self.deadline:
-            return LEAST, True
-        if self.deterministic:
-            return self.group_limit, False
-        return min(self.group_limit, max(end - now - reserved, LEAST)), False
+    @property
+    def over(self) -> bool:
+        """Whether the time of the call is up."""
+        return self.deadline is not None and time.time() >= self.deadline
 
 
 def least_effort(rows: int) -> float:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from evenlag.compare.audit import OPTIMAL, AuditRow, audit_with
+from evenlag.compare.audit import OPTIMAL, Audit, AuditRow, audit_with
 from evenlag.model.balance import Balance
-from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
+from evenlag.search.cache import SolveCache
 from evenlag.search.options import NET, SolveOptions
 from evenlag.search.solver import search
 
-ERROR = Status.ERROR
-
 LATE = "the time limit of the whole call was reached: done with the least effort"
 CLOCK = "the wall clock stopped the search before its work limit: another run may differ"
+
+COARSE = 0.01  # of the mean load: the gap at which a quick turn ends
 
 Want = Literal["plan", "audit", "both"]
 
@@ -39,22 +39,124 @@ class PlanColumns:
     move: Sequence[str | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupResult:
-    """What became of a group; see `schemas.GROUPS`. Where only an audit is wanted there is no plan."""
+    """What became of a group; its columns are those of `schemas.GROUPS`.
+
+    Attributes
+    ----------
+    rows : GroupRows
+    want : {"plan", "audit", "both"}
+    balance : str
+        That of the plan.
+    seconds : float
+        Over all turns that it had.
+    late : bool
+        The time of the whole call was up when its turn came.
+    quick : bool
+        Its last turn was a quick one.
+    result : Result or None
+        What the plan is made of.
+    audited : Audit or None
+    error : str or None
+        Why the plan or the audit is not there.
+    notes : tuple of str
+        What else its owner should know.
+    cache : SolveCache or None
+        What another turn need not work out again; None where there is no problem to solve.
+    """
 
     rows: GroupRows
-    status: Status
-    method: str | None
-    seconds: float
-    error: str | None
-    warnings: tuple[str, ...]
-    plan: PlanColumns
-    audit: list[dict[str, Any]]
+    want: Want
+    balance: str
+    seconds: float = 0.0
+    late: bool = False
+    quick: bool = False
+    result: Result | None = None
+    audited: Audit | None = None
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+    cache: SolveCache | None = None
+
+    @property
+    def answers(self) -> list[Result]:
+        """The plan's result and the audit's optima, as far as they are there."""
+        optima = [] if self.audited is None else list(self.audited.optima.values())
+        return optima if self.result is None else [self.result, *optima]
+
+    @property
+    def main(self) -> Result | None:
+        """The plan's result; of an audit alone the optimum under the balance asked for."""
+        if self.want != "audit":
+            return self.result
+        return None if self.audited is None else self.audited.optima.get(self.balance)
+
+    @property
+    def status(self) -> Status:
+        """How good the plan is known to be."""
+        return Status.ERROR if self.main is None else self.main.status
+
+    def unproven(self, gap: float) -> float:
+        """Return what more time may save at most, in messages, of what is farther than `gap` from its bound."""
+        searched = [answer for answer in self.answers if answer.status == Status.FEASIBLE and self.error is None]
+        return sum(float(answer.objective - answer.bound) for answer in searched if (answer.gap or 0.0) > gap)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was done to the input, what failed, what was cut short; each once."""
+        said = [*self.rows.notes, *([LATE] if self.late else []), *self.notes]
+        return tuple(dict.fromkeys([*said, *(warning for answer in self.answers for warning in answer.warnings)]))
+
+    @property
+    def plan(self) -> PlanColumns:
+        """The rows of the plan; without one nobody gets anything and `move` is null. An audit has no rows."""
+        if self.want == "audit":
+            return PlanColumns((), (), (), (), (), ())
+        rows, size = self.rows, len(self.rows.lags)
+        consumers: Sequence[str | None] = [None] * size
+        moves: Sequence[str | None] = [None] * size
+        if self.result is not None:
+            plan = self.result.plan
+            to, owner = plan.member_of, plan.problem.owner
+            names = np.array([*plan.problem.members, None], dtype=object)  # NOBODY, -1, is the last
+            consumers = names[to].tolist()
+            kinds = [to == NOBODY, owner == NOBODY, owner == to]
+            moves = np.select(kinds, ["unassigned", "forced", "kept"], "moved").tolist()
+        return PlanColumns(
+            topic=[rows.topics[t] for t in rows.topic_of.tolist()],
+            partition=rows.partition_ids.tolist(),
+            lag=rows.lags.tolist(),
+            previous_consumer_id=rows.owners,
+            consumer_id=consumers,
+            move=moves,
+        )
+
+    @property
+    def audit(self) -> list[dict[str, Any]]:
+        """The rows of the audit; one with the error where it failed."""
+        if self.want == "plan":
+            return []
+        rows = [AuditRow(OPTIMAL, Balance(self.balance), Status.ERROR, error=self.error, seconds=self.seconds)]
+        rows = rows if self.audited is None else self.audited.rows
+        return [
+            {
+                **with_doubles(vars(row), AUDIT_FIELDS),
+                "binding": ";".join(row.binding) or None,
+                "rejected_rows": self.rows.rejected_rows,
+            }
+            for row in rows
+        ]
 
 
 def solve_group(
-    rows: GroupRows, options: SolveOptions, want: Want, *, time_limit: float, late: bool = False
+    rows: GroupRows,
+    options: SolveOptions,
+    want: Want,
+    *,
+    time_limit: float,
+    late: bool = False,
+    quick: bool = False,
+    earlier: GroupResult | None = None,
 ) -> GroupResult:
     """Plan a group, audit it, or both; what goes wrong becomes a row with status ERROR.
 
@@ -69,91 +171,38 @@ def solve_group(
         the work each, and the clock cuts neither before `NET` times the limit.
     late : bool
         The time for the whole call is used up: said in the warnings.
+    quick : bool
+        A plan within `COARSE` of its bound will do, and it need not be evened out by the tie rule.
+    earlier : GroupResult, optional
+        What came of the group's turn before: it is gone on from, and what comes of it is no worse.
     """
     started = time.monotonic()
-    warnings = [*rows.notes]
-    if late:
-        warnings.append(LATE)
-    plan: Plan | None = None
-    status, method, error = ERROR, None, None
-    results: list[Result] = []
-    audited: list[dict[str, Any]] = []
+    done = replace(earlier or GroupResult(rows, want, options.balance, late=late), quick=quick)
+    options = replace(options, gap=max(options.gap, COARSE)) if quick else options
+    part = time_limit / 2 if want == "both" else time_limit
+    wall = NET * time_limit if options.deterministic else part
     try:
-        problem = rows.problem()
-        warnings += problem.warnings
-        part = time_limit / 2 if want == "both" else time_limit
-        wall = NET * time_limit if options.deterministic else part
+        cache = done.cache or SolveCache(rows.problem())
+        problem = cache.problem
+        done = replace(done, notes=tuple(problem.warnings), cache=cache)
         if want != "audit":
-            result = search(problem, options.within(wall, part))
-            results.append(result)
-            plan, status, method = result.plan, result.status, result.method
+            result = search(
+                problem, options.within(wall, part), known=done.result, cache=cache, tie_break=not quick, explain=False
+            )
+            done = replace(done, result=result)
         if want != "plan":
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
-            against_optimum = audit_with(problem, options.within(left, part))
-            audited = [_audit_row(row) for row in against_optimum.rows]
-            results += against_optimum.optima.values()
-            if want == "audit":
-                status = _optimum_status(audited, options.balance)
+            known = None if done.audited is None else done.audited.optima
+            done = replace(done, audited=audit_with(problem, options.within(left, part), known=known, cache=cache))
     except Exception as failure:  # whatever one group does must not cost the others their plans
-        error = f"{type(failure).__name__}: {failure}"
-        if want != "plan":
-            audited = [_error_row(options.balance, error, time.monotonic() - started)]
-    for result in results:
-        warnings += [*result.warnings, *([CLOCK] if options.deterministic and result.stopped_by == "time" else [])]
-    for row in audited:
-        row["rejected_rows"] = rows.rejected_rows
-    return GroupResult(
-        rows=rows,
-        status=status,
-        method=method,
-        seconds=time.monotonic() - started,
-        error=error,
-        warnings=tuple(dict.fromkeys(warnings)),
-        plan=plan_columns(rows, plan, want),
-        audit=audited,
-    )
+        done = _failed(done, earlier, f"{type(failure).__name__}: {failure}")
+    cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
+    seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
+    return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
 
 
-def failed(rows: GroupRows, options: SolveOptions, want: Want, error: str) -> GroupResult:
-    """Return what becomes of a group that could not be solved at all."""
-    audited = [] if want == "plan" else [_error_row(options.balance, error, 0.0)]
-    for row in audited:
-        row["rejected_rows"] = rows.rejected_rows
-    return GroupResult(rows, ERROR, None, 0.0, error, rows.notes, plan_columns(rows, None, want), audited)
-
-
-def plan_columns(rows: GroupRows, plan: Plan | None, want: Want) -> PlanColumns:
-    """Return the rows of a plan; without one nobody gets anything and `move` is null. An audit has no rows."""
-    if want == "audit":
-        return PlanColumns((), (), (), (), (), ())
-    size = len(rows.lags)
-    consumers: Sequence[str | None] = [None] * size
-    moves: Sequence[str | None] = [None] * size
-    if plan is not None:
-        to, owner = plan.member_of, plan.problem.owner
-        names = np.array([*plan.problem.members, None], dtype=object)  # NOBODY, -1, is the last
-        consumers = names[to].tolist()
-        kinds = [to == NOBODY, owner == NOBODY, owner == to]
-        moves = np.select(kinds, ["unassigned", "forced", "kept"], "moved").tolist()
-    return PlanColumns(
-        topic=[rows.topics[t] for t in rows.topic_of.tolist()],
-        partition=rows.partition_ids.tolist(),
-        lag=rows.lags.tolist(),
-        previous_consumer_id=rows.owners,
-        consumer_id=consumers,
-        move=moves,
-    )
-
-
-def _audit_row(row: AuditRow) -> dict[str, Any]:
-    return {**with_doubles(vars(row), AUDIT_FIELDS), "binding": ";".join(row.binding) or None}
-
-
-def _optimum_status(audited: list[dict[str, Any]], balance: str) -> Status:
-    statuses: dict[str, Status] = {row["balance"]: row["status"] for row in audited if row["strategy"] == OPTIMAL}
-    return statuses.get(balance, ERROR)
-
-
-def _error_row(balance: str, error: str, seconds: float) -> dict[str, Any]:
-    row = AuditRow(OPTIMAL, Balance(balance), ERROR, error=error, seconds=seconds)
-    return _audit_row(row)
+def _failed(done: GroupResult, earlier: GroupResult | None, error: str) -> GroupResult:
+    """Say what went wrong; where an earlier turn gave all that was wanted, what it gave stands."""
+    if earlier is None or earlier.error is not None:
+        return replace(done, error=error)
+    return replace(done, notes=(*done.notes, f"a later turn failed, and an earlier plan stands: {error}"))

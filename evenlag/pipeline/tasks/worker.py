@@ -5,22 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Protocol
 from zipimport import zipimporter
 
-import numpy as np
 import pyarrow as pa
 
-from evenlag.pipeline.tasks.budget import Budget, least_effort, recoverable
+from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.pipeline.tasks.grouping import group_rows
 from evenlag.pipeline.tasks.isolation import ProcessDiedError, in_own_process
-from evenlag.pipeline.tasks.solving import GroupResult, Want, failed, solve_group
+from evenlag.pipeline.tasks.solving import GroupResult, Want, solve_group
+from evenlag.pipeline.tasks.turns import take_turns
 from evenlag.search.options import SolveOptions
 
+UNREACHED = "the time limit of the whole call was reached before a task for it could start"
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
 
@@ -33,65 +33,70 @@ class Counter(Protocol):
 
 @dataclass(frozen=True)
 class Solver:
-    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.GROUPS`).
+    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.SOLVED`).
 
-    Groups from which most spread may be recovered come first and get up to the limit of a group; what the others need
-    for the plan of least effort is kept back for them. `attempt` gives the number of the task, and whether an earlier
-    attempt at it died: then each group is solved in a process of its own, so that the one that kills it costs nobody
-    else anything.
+    `turns.take_turns` says which group gets how much time. `attempt` gives the number of the task, and how many
+    attempts at it failed before: after one each turn is taken in a process of its own, so that a group that kills it
+    costs nobody else anything.
     """
 
     options: SolveOptions
     budget: Budget
     want: Want
     schema: Any
-    attempt: Callable[[], tuple[int, bool]] = lambda: (0, False)
+    attempt: Callable[[], tuple[int, int]] = lambda: (0, 0)
     done: Counter | None = None
     failed: Counter | None = None
     solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Solve the groups of one task, from their rows (`schemas.ROWS`)."""
-        groups = group_rows(batches)
-        groups.sort(key=recoverable_spread, reverse=True)
-        task, isolated = self.attempt()
-        end = self.budget.task_end(task)
-        reserved = sum(least_effort(len(group.lags)) for group in groups)
-        over = 0.0
+        task, failures = self.attempt()
+        turn = self._isolated if failures else self._turn
         solved: list[GroupResult] = []
         held = 0  # rows of those
-        for position, group in enumerate(groups):
-            reserved -= least_effort(len(group.lags))
-            late_over = over / max(position, 1) * (len(groups) - position)
-            limit, late = self.budget.group(end, reserved + late_over)
-            started = time.monotonic()
-            solve = partial(self.solve, group, self.options, self.want, time_limit=limit, late=late)
-            solved.append(self._isolated(group, solve) if isolated else solve())
-            over += max(time.monotonic() - started - limit, 0)
+        for result in take_turns(group_rows(batches), self.budget, task, self.options.gap, turn):
+            solved.append(result)
             if self.done is not None:
                 self.done.add(1)
-            if self.failed is not None and solved[-1].error is not None:
+            if self.failed is not None and result.error is not None:
                 self.failed.add(1)
-            held += len(group.lags)
+            held += len(result.rows.lags)
             if held >= ROWS_PER_BATCH:
-                yield result_batch(solved, self.schema)
+                yield result_batch(solved, self.schema, failures)
                 solved, held = [], 0
         if solved:
-            yield result_batch(solved, self.schema)
+            yield result_batch(solved, self.schema, failures)
         forget_archives()
 
-    def _isolated(self, group: GroupRows, solve: Callable[[], GroupResult]) -> GroupResult:
+    def _turn(
+        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None
+    ) -> GroupResult:
+        return self.solve(rows, self.options, self.want, time_limit=time_limit, quick=quick, late=late, earlier=earlier)
+
+    def _isolated(
+        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None
+    ) -> GroupResult:
+        started = time.monotonic()
         try:
-            return in_own_process(solve)
+            return in_own_process(lambda: self._turn(rows, time_limit, quick, late, earlier))
         except ProcessDiedError as error:
-            return failed(group, self.options, self.want, str(error))
+            died = GroupResult(rows, self.want, self.options.balance, time.monotonic() - started, late)
+            return replace(died, error=str(error))
 
 
-def recoverable_spread(group: GroupRows) -> float:
-    """Return how many messages of spread a better plan may save; see `budget.recoverable`."""
-    number: dict[str | None, int] = {None: -1}
-    holders = np.array([number.setdefault(owner, len(number) - 1) for owner in group.owners], dtype=np.int64)
-    return recoverable(group.lags, holders, max(len(group.members or ()), len(number) - 1))
+@dataclass(frozen=True)
+class Unreached:
+    """Gives the groups of a task, of which none is solved, as rows of `schema` (`schemas.SOLVED`)."""
+
+    want: Want
+    balance: str
+    schema: Any
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Take the rows of a task (`schemas.ROWS`)."""
+        for group in group_rows(batches):
+            yield result_batch([GroupResult(group, self.want, self.balance, late=True, error=UNREACHED)], self.schema)
 
 
 def unchanged(batches: Iterable[Any]) -> Iterable[Any]:
@@ -99,13 +104,19 @@ def unchanged(batches: Iterable[Any]) -> Iterable[Any]:
     return batches
 
 
-def result_batch(results: Sequence[GroupResult], schema: Any) -> Any:
-    """Write what became of some groups as a batch, a row for each."""
+def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0) -> Any:
+    """Write what became of some groups as a batch, a row for each; so many attempts at their task failed before."""
     values = {
         "snapshot_ts": [result.rows.snapshot_ts for result in results],
         "group": [result.rows.group for result in results],
         "status": [result.status for result in results],
-        "method": [result.method for result in results],
+        **{name: [getattr(result.main, name, None) for result in results] for name in ("method", "gap")},
+        **{
+            name: [None if result.main is None else float(getattr(result.main, name)) for result in results]
+            for name in ("objective", "bound")
+        },
+        "late": [result.late for result in results],
+        "attempt": [failures] * len(results),
         "seconds": [result.seconds for result in results],
         "error": [result.error for result in results],
         "warnings": [result.warnings for result in results],
@@ -123,13 +134,12 @@ def result_batch(results: Sequence[GroupResult], schema: Any) -> Any:
 
 def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
     """Column by column: a group can have a million rows."""
-    fields = list(kind.value_type)
+    fields, plans = list(kind.value_type), [result.plan for result in results]
     columns = [
-        pa.concat_arrays([pa.array(getattr(result.plan, field.name), field.type) for result in results])
-        for field in fields
+        pa.concat_arrays([pa.array(getattr(plan, field.name), field.type) for plan in plans]) for field in fields
     ]
     structs = pa.StructArray.from_arrays(columns, fields=fields)
-    ends = accumulate((len(result.plan.topic) for result in results), initial=0)
+    ends = accumulate((len(plan.topic) for plan in plans), initial=0)
     return pa.ListArray.from_arrays(pa.array(list(ends), pa.int32()), structs, type=kind)
 
 

@@ -1,0 +1,75 @@
+"""What a fleet's plans are worth when the call must be back in time: the shorter the limit, the less is recovered."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame
+
+from benchmarks.fleet import CORES, MEMBERS, PARTITIONS, draw, group_of, write
+from evenlag import pipeline
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.balance import count_rule
+from evenlag.model.bounds import load_bounds
+from evenlag.model.plan import current_plan
+
+LIMITS = {1_000: (10.0, 15.0, 20.0, 30.0, 60.0), 5_000: (30.0, 60.0)}  # seconds, for fleets of so many groups
+NEAR = 0.02  # of the mean load
+
+
+def anytime(seed: int) -> Iterator[str]:
+    """Share of the spread recovered by `pipeline.plans` within a limit, beside the published lag-aware assignor."""
+    yield f"## A limit for the whole call: groups of {PARTITIONS} partitions × {MEMBERS} members, lognormal\n"
+    yield (
+        f"`pipeline.plans(time_limit=…, stickiness=0)` on local[{CORES}] in a session that has run one such call. "
+        "Recovered: the spread that a plan saves, a share of what the proven bound leaves to save, over all groups. "
+        f"Near: groups within {NEAR:.0%} of the mean load of that bound. Spread: mean over groups, of the mean load.\n"
+    )
+    yield "| groups | plans by | took, s | recovered | near | spread | spread beyond the bound |"
+    yield "|---|---|---|---|---|---|---|"
+    spark = pipeline.local_session(CORES)
+    with tempfile.TemporaryDirectory() as name:
+        for groups, limits in LIMITS.items():
+            drawn = {f"g{i:05}": (draw(PARTITIONS, MEMBERS, (seed, i)), MEMBERS) for i in range(groups)}
+            problems = [group_of(group, *columns).problem() for group, columns in drawn.items()]
+            means = np.array([float(problem.mean_load) for problem in problems])
+            bounds = np.array([float(load_bounds(count_rule(problem, "both")).least("spread")) for problem in problems])
+            today = np.array([float(current_plan(problem).spread) for problem in problems])
+
+            def row(by: str, took: str, spreads: Any, of: tuple[Any, ...] = (means, bounds, today)) -> str:
+                mean, bound, before = of
+                recovered, beyond = (before - spreads).sum() / (before - bound).sum(), (spreads - bound) / mean
+                return (
+                    f"| {len(mean):,} | {by} | {took} | {recovered:.2%} | {(beyond <= NEAR).mean():.1%} "
+                    f"| {(spreads / mean).mean():.4f} | {beyond.mean():.4f} |"
+                )
+
+            yield row("today's assignment", "", today)
+            published = [float(HEURISTICS["lag-aware"](problem).spread) for problem in problems]
+            yield row("lag-aware", "", np.array(published))
+            tables = write(Path(name), drawn)
+            offsets = pipeline.read_table(spark, tables[0], "offsets")
+            members = pipeline.read_table(spark, tables[1], "members")
+            if groups == min(LIMITS):
+                pipeline.plans(offsets, members, time_limit=limits[0], stickiness=0)
+            for limit in limits:
+                started = time.perf_counter()
+                plans = pipeline.plans(offsets, members, time_limit=limit, stickiness=0)
+                took = time.perf_counter() - started
+                yield row(f"{limit:g} s", f"{took:.1f}", spreads_of(plans, list(drawn)))
+                plans.unpersist()
+
+
+def spreads_of(plans: DataFrame, groups: list[str]) -> Any:
+    """Spread of each group's plan, in messages; every member has partitions."""
+    table = plans.groupBy("group", "consumer_id").sum("lag").toArrow()
+    columns = {name: table.column(at).to_numpy() for at, name in enumerate(("group", "consumer_id", "load"))}
+    place = {group: number for number, group in enumerate(groups)}
+    numbers = np.array([place[group] for group in columns["group"]])
+    high, low = np.zeros(len(groups)), np.full(len(groups), np.inf)
+    np.maximum.at(high, numbers, columns["load"])
+    np.minimum.at(low, numbers, columns["load"])
+    return high - low

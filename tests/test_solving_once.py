@@ -1,0 +1,148 @@
+"""A fleet is solved once: what comes out stays what it was, and a deadline is kept whatever Spark does."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.frames import assert_same_rows
+from tests.test_pipeline import tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+def slow(seconds: float, of: int = 0) -> Any:
+    """What a task does that takes so long: all of them, or the first of so many."""
+
+    def wait(batches: Any) -> Any:
+        import time
+
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        if not of or context.partitionId() == 0:
+            time.sleep(seconds)
+        yield from batches
+
+    return wait
+
+
+@contextmanager
+def busy(spark: "SparkSession", seconds: float) -> Iterator[None]:
+    """Have other work take all slots meanwhile."""
+    from pyspark import InheritableThread
+
+    slots = spark.sparkContext.defaultParallelism
+
+    def work() -> None:
+        spark.sparkContext.addJobTag("other")
+        with pytest.raises(Exception, match="cancelled"):
+            spark.range(0, slots, 1, slots).mapInArrow(slow(seconds), "id BIGINT").count()
+
+    thread = InheritableThread(target=work)
+    thread.start()
+    tracker = spark.sparkContext.statusTracker()
+    while sum(info.numActiveTasks for info in map(tracker.getStageInfo, tracker.getActiveStageIds()) if info) < slots:
+        time.sleep(0.1)
+    try:
+        yield
+    finally:
+        spark.sparkContext.cancelJobsWithTag("other")
+        thread.join()
+
+
+def test_what_comes_out_is_read_and_not_worked_out_again(spark: "SparkSession") -> None:
+    from evenlag import pipeline
+
+    offsets, members = tables(spark, 5)
+    solved = pipeline.solve(offsets, members, time_limit=None, group_time_limit=0.02)
+    frames = {name: getattr(solved, name) for name in ("plans", "audit", "groups")}
+    for name, frame in frames.items():
+        assert "MapInArrow" not in frame._jdf.queryExecution().toString(), name
+    before = {name: frame.toArrow() for name, frame in frames.items()}
+    spark.catalog.clearCache()
+    for name, frame in frames.items():
+        assert frame.toArrow().equals(before[name]), name
+    groups = {row["group"]: row for row in solved.groups.collect()}
+    assert sorted(groups) == [f"g{g:03}" for g in range(5)]
+    for row in groups.values():
+        assert (row["late"], row["attempt"], row["error"]) == (False, 0, None)
+        assert row["objective"] >= row["bound"] >= 0
+        assert row["gap"] >= 0
+        assert (row["status"] == "OPTIMAL") == (row["gap"] <= 1e-9)
+    assert solved.rejects.count() == 0
+    assert_same_rows(solved.plans.select("group").distinct(), solved.groups.select("group"))
+
+
+def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> None:
+    from evenlag.pipeline.spark.kept import within
+
+    assert within(spark, None, lambda: spark.range(3).count()) == 3
+    assert within(spark, time.time() + 60, lambda: spark.range(4).count()) == 4
+    with pytest.raises(ZeroDivisionError):
+        within(spark, time.time() + 60, lambda: 1 // 0)
+    assert within(spark, time.time() - 1, lambda: pytest.fail("too late to begin")) is None
+
+
+def test_what_is_there_at_the_deadline_counts(spark: "SparkSession", tmp_path: "Path") -> None:
+    from evenlag.pipeline.spark.kept import kept
+
+    numbers = spark.range(0, 8, 1, 4).mapInArrow(slow(60.0, of=4), "id BIGINT")
+    started = time.time()
+    table, whole = kept(numbers, f"file://{tmp_path}/kept", "id BIGINT", started + 8)
+    assert time.time() - started < 13
+    assert not whole
+    assert sorted(row["id"] for row in table.collect()) == [2, 3, 4, 5, 6, 7]
+
+
+def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> None:
+    from evenlag import pipeline
+
+    offsets, members = tables(spark, 3)
+    with busy(spark, 120.0):
+        started = time.time()
+        solved = pipeline.solve(offsets, members, time_limit=2.0)
+        assert time.time() - started < 7
+    groups = solved.groups.collect()
+    assert [row["group"] for row in sorted(groups, key=lambda row: str(row["group"]))] == ["g000", "g001", "g002"]
+    assert {(row["status"], row["late"]) for row in groups} == {("ERROR", True)}
+    assert all("before a task for it could start" in row["error"] for row in groups)
+    plans = solved.plans.collect()
+    assert len(plans) == offsets.count()
+    assert {(row["consumer_id"], row["move"]) for row in plans} == {(None, None)}
+    assert {row["status"] for row in solved.audit.collect()} == {"ERROR"}
+
+
+def test_it_is_said_that_spark_waits_for_executors(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag.pipeline.spark import kept
+
+    active: list[int] = []  # tasks of each stage
+    tracker = SimpleNamespace(
+        getActiveStageIds=lambda: list(range(len(active))),
+        getStageInfo=lambda stage: SimpleNamespace(numActiveTasks=active[stage]),
+    )
+    now = [0.0]
+    monkeypatch.setattr(kept.time, "monotonic", lambda: now[0])
+    watch = kept.IdleWatch(SimpleNamespace(statusTracker=lambda: tracker))  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING, logger="evenlag.pipeline"):
+        for tasks, seconds in (([], 20), ([0], 4), ([0, 1], 4), ([0], 4)):
+            active[:] = tasks
+            now[0] += seconds
+            watch.look()
+        assert not caplog.messages
+        for _ in range(5):
+            now[0] += 2
+            watch.look()
+    assert caplog.messages == ["Spark has started no task for 5 s: waiting for executors"]
