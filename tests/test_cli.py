@@ -244,6 +244,9 @@ def test_a_group_without_members_is_a_result(tmp_path: Path) -> None:
         ("plan",),
         ("plan", "x.json", "--balance", "odd"),
         ("audit",),
+        ("audit", "x.json", "--master", "local[1]"),
+        ("audit", "x.json", "--tasks", "2"),
+        ("audit", "--offsets", "x.csv", "--out", "y", "--conf", "spark.executor.memory"),
         ("plan", "x.json", "--time-limit", "0"),
         ("nothing",),
     ],
@@ -259,8 +262,9 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
 def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     snapshot, out = Path(__file__).parent.parent / "examples" / "snapshot", tmp_path / "out"
     offsets, members = snapshot / "offsets.csv", snapshot / "members.csv"
-    words = ["audit", "--offsets", offsets, "--members", members, "--out", out, "--group-time-limit", 0.2]
-    done = evenlag(*words, "--json")
+    words = ["audit", "--offsets", offsets, "--members", members.as_uri(), "--out", out.as_uri()]
+    words += ["--group-time-limit", 0.2]
+    done = evenlag(*words, "--tasks", 3, "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     summary = report["summary"]
@@ -268,7 +272,7 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert summary["rows"] == summary["plans"] + summary["rejects"] == rows
     assert sum(summary["statuses"].values()) == len({row["group"] for row in report["groups"]}) == 8
     assert set(HEURISTICS) < set(report["strategies"])
-    assert sorted(path.name for path in out.iterdir()) == ["audit", "plans", "rejects", "summary"]
+    assert sorted(path.name for path in out.iterdir()) == ["audit", "groups", "plans", "rejects", "summary"]
     refused(evenlag(*words), str(out))
     assert evenlag(*words, "--threads", 2).returncode == 2
 

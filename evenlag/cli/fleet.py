@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -37,7 +38,7 @@ class FleetReport:
     Attributes
     ----------
     summary : RunReport
-    out : Path
+    out : str or Path
         The folder with the tables.
     groups : list of Row
         The groups whose spread the plan cuts most: figures in messages.
@@ -47,7 +48,7 @@ class FleetReport:
     """
 
     summary: RunReport
-    out: Path
+    out: str | Path
     groups: list[Row]
     strategies: dict[str, dict[str, Any]]
     written: list[str] = field(default_factory=lambda: list(OUTPUT))
@@ -73,7 +74,7 @@ class FleetReport:
         notes += [
             Text(f"note: {note.count:,} {note.text} ({note.groups:,} groups)", style="yellow") for note in summary.notes
         ]
-        written = Text("written: " + ", ".join(str(self.out / name) for name in self.written))
+        written = Text("written: " + ", ".join(f"{self.out}/{name}" for name in self.written))
         return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
 
     def _groups_table(self) -> Table:
@@ -112,14 +113,15 @@ class FleetReport:
 def audit_fleet(
     offsets: str | Path,
     members: str | Path | None,
-    out: Path,
+    out: str | Path,
     *,
     balance: str = "both",
     progress: Progress | None = None,
+    spark_settings: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> FleetReport:
     """Plan and audit a fleet on Spark; parameters are those of `evenlag.pipeline.run`."""
-    spark = local_session()
+    spark = local_session(settings=spark_settings)
     if is_topic(offsets) or is_topic(members or ""):
         add_connector(spark)
     summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
@@ -127,9 +129,11 @@ def audit_fleet(
     return FleetReport(summary, out, worst, _strategies(_read(out, f"{SUMMARY}/strategies")))
 
 
-def stream_fleet(topic: str, out: Path, **parameters: Any) -> None:
+def stream_fleet(
+    topic: str, out: str | Path, *, spark_settings: Mapping[str, str] | None = None, **parameters: Any
+) -> None:
     """Plan and audit a stream of snapshots on Spark; parameters are those of `evenlag.pipeline.stream`."""
-    spark = local_session()
+    spark = local_session(settings=spark_settings)
     add_connector(spark)
     stream(spark, topic, out=out, **parameters)
 
@@ -158,22 +162,22 @@ def run_demo(
         report = audit_fleet(
             offsets, members, out, overwrite=True, group_time_limit=group_time_limit, progress=progress
         )  # fmt: skip
-    _draw_most_gained(report)
+    _draw_most_gained(report, out / PICTURE)
     return replace(report, written=[*report.written, PICTURE])
 
 
-def _draw_most_gained(report: FleetReport) -> None:
+def _draw_most_gained(report: FleetReport, picture: Path) -> None:
     """Draw the group that gains most in terms of its mean load, and every strategy over all groups."""
     plans, audit = _read(report.out, "plans"), _read(report.out, "audit")
     means = {row["group"]: row["mean"] for row in _mean_loads(plans).collect()}
     shown = max(report.groups, key=lambda row: ((row["today"] or 0) - row["best"]) / (means.get(row["group"]) or 1))
     loads = _member_loads(plans, shown["group"], means[shown["group"]])
-    draw(loads, [row.asDict() for row in audit.collect()], means, report.out / PICTURE)
+    draw(loads, [row.asDict() for row in audit.collect()], means, picture)
 
 
-def _read(out: Path, table: str) -> DataFrame:
+def _read(out: str | Path, table: str) -> DataFrame:
     spark = local_session()
-    return spark.read.parquet(Storage(spark, out / table).path)
+    return spark.read.parquet(f"{Storage(spark, out).path}/{table}")
 
 
 def _mean_loads(plans: DataFrame) -> DataFrame:

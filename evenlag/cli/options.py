@@ -60,8 +60,8 @@ def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 
 
 def place(text: str) -> str | Path:
-    """Return a topic as the text it is, and anything else as a path."""
-    return text if text.startswith("kafka:") else Path(text)
+    """Return a topic, and a place in a file system with a scheme, as the text it is, and anything else as a path."""
+    return text if text.startswith("kafka:") or "://" in text else Path(text)
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------
@@ -182,3 +182,26 @@ def form(choices: tuple[str, ...], **more: Any) -> Command:
 def out(what: str, **more: Any) -> Command:
     """Return the option for the file or folder to write."""
     return click.option("--out", type=FILE, help=what, **more)
+
+
+def spark_out(what: str, **more: Any) -> Command:
+    """Return the option for the folder that Spark writes: of this machine, or of any file system that Hadoop knows."""
+    return click.option("--out", type=place, metavar="PATH", help=what, **more)
+
+
+# ---- where Spark runs ------------------------------------------------------------------------------------------------
+
+spark = together(
+    click.option("--master", help="Spark's master: spark://HOST:PORT, yarn, k8s://…; default: the one that Spark is "
+                 "configured for, else this machine."),
+    click.option("--conf", multiple=True, metavar="NAME=VALUE", callback=settings,
+                 help="A setting of Spark, as spark.executor.memory=4g; may be given again."),
+)  # fmt: skip
+tasks = click.option(
+    "--tasks", type=click.IntRange(1), help="Spark tasks; default: by the number of groups, rows and processors."
+)
+
+
+def spark_settings(master: str | None, conf: dict[str, str]) -> dict[str, str]:
+    """Return the settings that `--master` and `--conf` ask for."""
+    return conf | ({} if master is None else {"spark.master": master})

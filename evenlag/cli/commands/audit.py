@@ -23,7 +23,7 @@ FLEET_GAP = options.FLEET_GAP
               help="Offsets table of many groups, a file, a folder or kafka://HOST:PORT/TOPIC: audited on "
               "Spark.")  # fmt: skip
 @click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with --offsets.")
-@options.out("Folder for the tables plans, audit, rejects and summary.")
+@options.spark_out("Folder for the tables plans, audit, rejects, groups and summary.")
 @options.overwrite
 @options.balance
 @options.auto_offset_reset
@@ -32,6 +32,8 @@ FLEET_GAP = options.FLEET_GAP
 @options.limiting(None, "Seconds for the whole call; default: as many as the groups need.")
 @options.gap(None, "Stop within this fraction of the mean load of the bound; default 0, for a fleet "
              f"{FLEET_GAP:g}.")  # fmt: skip
+@options.tasks
+@options.spark
 @options.as_json
 def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, **parameters: Any) -> None:
     """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
@@ -41,12 +43,15 @@ def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, *
         _audit_fleet(offsets, as_json=as_json, **parameters)
     elif parameters["out"] is not None:
         raise click.UsageError("--out goes with --offsets; of single groups --json prints all that there is")
+    elif parameters["master"] or parameters["conf"] or parameters["tasks"]:
+        raise click.UsageError("--master, --conf and --tasks go with --offsets; single groups need no Spark")
     else:
         _audit_groups(inputs, as_json=as_json, **parameters)
 
 
 def _audit_fleet(
-    offsets: str | Path, *, out: Path | None, gap: float | None, threads: int | None, as_json: bool, **parameters: Any
+    offsets: str | Path, *, out: str | Path | None, gap: float | None, threads: int | None, master: str | None,
+    conf: dict[str, str], as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     if out is None:
         raise click.UsageError("--offsets needs --out, the folder for the tables")
@@ -57,7 +62,8 @@ def _audit_fleet(
 
     with progress_bar("groups audited", err) as progress:
         report = audit_fleet(
-            offsets, out=out, gap=FLEET_GAP if gap is None else gap, progress=progress, **parameters
+            offsets, out=out, gap=FLEET_GAP if gap is None else gap, progress=progress,
+            spark_settings=options.spark_settings(master, conf), **parameters
         )  # fmt: skip
     show(report.report(), report.to_dict(), as_json)
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("topic", metavar="kafka://HOST:PORT/TOPIC")
-@options.out("Folder for the tables plans, audit and rejects.", required=True)
-@click.option("--checkpoint", type=options.FILE, help="Folder for Spark's notes of what was read; default: in --out.")
+@options.spark_out("Folder for the tables plans, audit and rejects.", required=True)
+@click.option("--checkpoint", type=options.place, metavar="PATH",
+              help="Folder for Spark's notes of what was read; default: in --out.")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what is there, take every snapshot for whole then, and end.")
 @click.option("--interval", type=options.POSITIVE, default=10.0, show_default=True,
               help="Seconds between looks at the topic.")  # fmt: skip
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
 @options.group_time_limit(2.0)
 @options.gap(options.FLEET_GAP)
 @options.repeating
+@options.spark
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each batch.")
-def stream(topic: str, out: Path, as_json: bool, **parameters: Any) -> None:
+def stream(
+    topic: str, out: str | Path, master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any
+) -> None:
     """Plan and audit snapshots as they come through a topic, each once, on Spark; go on after an interruption."""
     # PySpark takes a second to import, and most commands do without.
     from evenlag.cli.fleet import batch_line, stream_fleet
@@ -43,4 +47,4 @@ def stream(topic: str, out: Path, as_json: bool, **parameters: Any) -> None:
         else:
             click.echo(batch_line(batch))
 
-    stream_fleet(topic, out, progress=show_batch, **parameters)
+    stream_fleet(topic, out, spark_settings=options.spark_settings(master, conf), progress=show_batch, **parameters)
