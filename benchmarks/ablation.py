@@ -26,10 +26,10 @@ from evenlag.search.task import Task
 
 SEEDS = 3
 SECONDS = {"grid": 0.5, "budgets": 0.5, "topics": 0.5, "mixed": 2.0}
-MORE_SECONDS = {"few partitions": 0.5, "owners": 0.5, "budgets": 2.0}
+MORE_SECONDS = {"few partitions": 1.0, "owners": 0.5, "budgets": 2.0}
 NOTICEABLE = 1e-6  # of the mean load: gaps that differ by less, or by less than a twentieth, are called equal
 GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
-FEW = ((24, 8), (40, 16), (48, 15), (60, 20))
+FEW = ((24, 8), (40, 16), (48, 15), (60, 20), (30, 3), (40, 4), (50, 5), (80, 8))
 BUDGETS: tuple[dict[str, Any], ...] = ({"max_moves": 10}, {"stickiness": "0.1%"}, {"stickiness": "1%"})
 
 
@@ -111,6 +111,7 @@ def parts() -> list[Part]:
     nothing = {
         "best pair": partial(patch.object, best_pair, "applies", lambda *_, **__: False),
         "three-way": partial(patch.object, three_way, "applies", lambda *_, **__: False),
+        "destroy and repair": partial(patch.object, equalize, "_destroy_and_repair", lambda *_: None),
         "exchanges": partial(patch.object, equalize, "exchange_worst", lambda *_: None),
     }
     found += [Part(f"equalize: {name}", lambda: AUTO, equalizing, patched) for name, patched in nothing.items()]

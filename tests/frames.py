@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tests.fleet import fleet
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +27,12 @@ def table(spark: "SparkSession", rows: Iterable[Mapping[str, Any]], ddl: str) ->
     """A table of these rows; a column that a row lacks is null, and what is no column is left out."""
     names = [field.split()[0].strip("`") for field in ddl.split(", ")]
     return spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], ddl)
+
+
+def tables(spark: "SparkSession", groups: int, **options: Any) -> tuple["DataFrame", "DataFrame"]:
+    """Both tables of a fleet; options are those of `fleet.fleet`."""
+    offsets, members = fleet(groups, **options)
+    return table(spark, offsets, OFFSETS_DDL), table(spark, members, MEMBERS_DDL)
 
 
 def assert_same_rows(actual: Rows, expected: Rows, *, without: Sequence[str] = (), ordered: bool = False) -> None:

@@ -44,19 +44,14 @@ from tests.fleet import (
     write_csv,
     write_jsonl,
 )
-from tests.frames import MEMBERS_DDL, OFFSETS_DDL, assert_same_rows, table
+from tests.frames import MEMBERS_DDL, OFFSETS_DDL, assert_same_rows, table, tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
 QUICK: dict[str, Any] = {"method": "lag-aware", "group_time_limit": 0.05}
-
-
-def tables(spark: "SparkSession", groups: int, **options: Any) -> tuple["DataFrame", "DataFrame"]:
-    offsets, members = fleet(groups, **options)
-    return table(spark, offsets, OFFSETS_DDL), table(spark, members, MEMBERS_DDL)
 
 
 # ---- rows ---------------------------------------------------------------------------------------------------------
@@ -316,15 +311,18 @@ def test_twice_the_same_but_for_seconds(spark: "SparkSession", tmp_path: Path) -
         assert_same_rows(one, two, ordered=True)
 
 
-def test_every_group_has_a_plan_however_short_the_time(spark: "SparkSession") -> None:
+def test_every_group_has_a_plan_or_is_late_however_short_the_time(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 30)
     seen: list[tuple[int, int, int]] = []
-    made = pipeline.plans(offsets, members, time_limit=0.5, progress=lambda *said: seen.append(said))
-    assert made.count() == 30 * 12
-    assert made.filter("consumer_id is null").count() == 0
+    solved = pipeline.solve(offsets, members, time_limit=0.5, progress=lambda *said: seen.append(said))
+    assert solved.plans.count() == 30 * 12
+    without = {row["group"] for row in solved.plans.filter("consumer_id is null").select("group").collect()}
+    groups = {row["group"]: row for row in solved.groups.collect()}
+    assert len(groups) == 30
+    assert without == {name for name, row in groups.items() if row["error"]}  # only on a very busy machine
+    assert all(groups[name]["late"] for name in without)
     assert seen[0] == (0, 30, 0)
-    assert seen[-1] == (30, 30, 0)
-    made.unpersist()
+    assert seen[-1] == (30 - len(without), 30, 0)
 
 
 def test_audit_alone(spark: "SparkSession") -> None:

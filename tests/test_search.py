@@ -27,7 +27,7 @@ from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct import differencing
 from evenlag.search.construct.greedy import fewest_moves_plan, greedy
 from evenlag.search.exact import set_partitioning
-from evenlag.search.exact.patterns import exact_cover_is_a_plan, patterns_within
+from evenlag.search.exact.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
 from evenlag.search.exact.proof import Proof, TooManyError
 from evenlag.search.exact.set_partitioning import best_partitioning
 from evenlag.search.improve import three_way
@@ -240,6 +240,52 @@ def test_patterns_beyond_the_most_are_refused(seed: int, size: int) -> None:
 def test_patterns_of_too_many_halves_are_refused() -> None:
     with pytest.raises(TooManyError):
         patterns_within(np.arange(400), 6, 0, 10**6, 10**9)
+
+
+@pytest.mark.parametrize("seed", seeds(30))
+def test_an_exact_cover_is_found_where_there_is_one(seed: int) -> None:
+    random = Random(seed)
+    sizes = [random.choice([1, 2, 3, 4]) for _ in range(random.randint(2, 7))]
+    items = list(range(sum(sizes)))
+    random.shuffle(items)
+    rows, start = [], 0
+    for size in sizes:
+        rows.append(sorted(items[start : start + size]))
+        start += size
+    rows += [sorted(random.sample(items, min(random.choice([1, 2, 3, 4]), len(items)))) for _ in range(40)]
+    random.shuffle(rows)
+    blocks = [
+        np.array([row for row in rows if len(row) == size], dtype=np.int64).reshape(-1, size) for size in range(1, 5)
+    ]
+    found = exact_cover(len(items), blocks, len(sizes), 5.0, seed)
+    assert found is not None
+    assert len(found) == len(sizes)
+    assert sorted(item for row in found for item in row.tolist()) == sorted(items)
+    assert all(row.tolist() in rows for row in found)
+
+
+def blocks_of(*rows: tuple[int, ...]) -> list[Any]:
+    sizes = sorted({len(row) for row in rows})
+    return [np.array([row for row in rows if len(row) == size], dtype=np.int64) for size in sizes]
+
+
+def test_there_is_no_exact_cover_of_an_item_in_no_pattern() -> None:
+    assert exact_cover(5, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is None
+    assert exact_cover(4, blocks_of((0, 1), (2, 3), (1, 2)), 2, 5.0, 0) is not None
+
+
+def test_there_is_no_exact_cover_by_patterns_that_overlap() -> None:
+    assert exact_cover(4, blocks_of((0, 1), (1, 2), (1, 3)), 2, 5.0, 0) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_an_exact_cover_has_as_many_patterns_as_asked_for(count: int) -> None:
+    found = exact_cover(4, blocks_of((0,), (1,), (2,), (3,), (0, 1), (2, 3), (1, 2)), count, 5.0, 0)
+    if count == 1:
+        assert found is None
+        return
+    assert found is not None
+    assert len(found) == count
 
 
 def assert_best(proof: Proof, rule: CountRule, best: int) -> None:

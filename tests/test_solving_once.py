@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.frames import assert_same_rows
-from tests.test_pipeline import tables
+from tests.frames import assert_same_rows, tables
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,8 @@ from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
 from evenlag.search.exact.move_dp import MoveDP
 from evenlag.search.exact.set_partitioning import SetPartitioning
-from evenlag.search.improve.equalize import Equalize, Restarts, few_alike
+from evenlag.search.improve import lns
+from evenlag.search.improve.equalize import Equalize, Restarts
 from evenlag.search.improve.local_search import LocalSearch
 from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Incumbent
@@ -98,7 +99,7 @@ def mip_share(task: Task, best: Incumbent) -> float:
         return 0.7 if task.has_owners else 1.0
     if boolean_count(task.problem) <= SMALL_MIP:
         return 0.9
-    return 0.0 if few_alike(task.rule, best.plan) else 0.4
+    return 0.0 if lns.applies(task.rule, best.plan) else 0.4
 
 
 # ---- the page

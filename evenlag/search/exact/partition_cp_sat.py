@@ -9,6 +9,7 @@ from ortools.sat.python import cp_model
 from evenlag.model.backends.cp_sat import round_up, solver_within, stopped_by
 from evenlag.model.backends.outcome import Limits
 from evenlag.search.exact.candidates import Candidates, Whole
+from evenlag.search.exact.patterns import with_holders
 from evenlag.search.exact.proof import Proof, TooManyError
 
 
@@ -29,7 +30,7 @@ def choose_patterns(
         When the limits began to count (`time.monotonic`).
     """
     try:
-        rows, held_by = _with_holders(len(candidates.lags), candidates.rows(spread - 1, most))
+        rows, held_by = with_holders(len(candidates.lags), candidates.rows(spread - 1, most))
     except TooManyError:
         return Proof(None, bound, "work")
     if len(rows) > most:
@@ -48,16 +49,6 @@ def choose_patterns(
         return Proof(None, bound, stopped)
     patterns = [row for row, variable in zip(rows, chosen, strict=True) if solver.boolean_value(variable)]
     return Proof(candidates.plan(patterns), bound, stopped)
-
-
-def _with_holders(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
-    """Return all patterns in one list, and for every item which of them hold it."""
-    rows = [row for block in patterns for row in block]
-    held_by: list[list[int]] = [[] for _ in range(items)]
-    for i, row in enumerate(rows):
-        for item in row.tolist():
-            held_by[item].append(i)
-    return rows, held_by
 
 
 def _formulated(

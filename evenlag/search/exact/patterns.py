@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from ortools.sat.python import cp_model
 
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
@@ -76,6 +77,47 @@ def subsets(count: int, size: int) -> Whole:
         last = np.arange(int(more.sum())) - np.repeat(first - last - 1, more)
         rows = np.concatenate([np.repeat(rows, more, axis=0), last[:, None]], axis=1)
     return rows
+
+
+def with_holders(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
+    """Return all patterns in one list, and for every item which of them hold it."""
+    rows = [row for block in patterns for row in block]
+    held_by: list[list[int]] = [[] for _ in range(items)]
+    for i, row in enumerate(rows):
+        for item in row.tolist():
+            held_by[item].append(i)
+    return rows, held_by
+
+
+def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed: int) -> list[Whole] | None:
+    """Choose `count` patterns that hold every item once; None if there are none or `work` was too little.
+
+    Parameters
+    ----------
+    items : int
+    patterns : list of int64 arrays (N, size)
+    count : int
+    work : float
+        CP-SAT's deterministic time; no wall clock ends it.
+    seed : int
+    """
+    rows, held_by = with_holders(items, patterns)
+    if len(rows) < count or not all(held_by):
+        return None
+    model = cp_model.CpModel()
+    chosen = [model.new_bool_var("") for _ in rows]
+    for holders in held_by:
+        model.add_exactly_one([chosen[i] for i in holders])
+    if len(patterns) > 1:
+        model.add(cp_model.LinearExpr.sum(chosen) == count)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = work
+    status = solver.solve(model)
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return None
+    return [row for row, variable in zip(rows, chosen, strict=True) if solver.boolean_value(variable)]
 
 
 def exact_cover_is_a_plan(rule: CountRule) -> bool:

@@ -105,7 +105,7 @@ class _BestPair:
         if self.empty[a]:
             score[np.ix_(self.empty, self.together)] = bad
         score[a] = bad
-        score[state.has_its_companions(worth.max(axis=1), loads)] = bad
+        score[state.has_its_companions(worth.max(axis=1), loads) | state.tabu] = bad
         b, split = divmod(int(score.argmin()), score.shape[1])
         least = max(int(score[b, split]), 0)
         if least >= bad:

@@ -1,9 +1,9 @@
 """Equalizing: the search for a plan with all loads inside the window that the bounds leave, moves not counted.
 
 A variable neighbourhood search (Mladenović and Hansen 1997): small neighbourhoods until they bring little, then
-larger ones. Members with few partitions: best pair, then three members. Members with many: pairs by subset sums, and
-before them, where subscriptions differ and a pair has little in common, single swaps and shifts with whoever serves
-best.
+larger ones. Members with few partitions: best pair, three members, destroy and repair, and kicks between. Members
+with many: pairs by subset sums, and before them, where subscriptions differ and a pair has little in common, single
+swaps and shifts with whoever serves best.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from dataclasses import dataclass
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
+from evenlag.search.clock import in_steps_of
 from evenlag.search.construct import differencing
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import relabel
-from evenlag.search.exact.patterns import exact_cover_is_a_plan
-from evenlag.search.improve import best_pair, three_way
+from evenlag.search.improve import best_pair, lns, three_way
 from evenlag.search.improve.best_pair import best_pair_search
+from evenlag.search.improve.lns import NeighbourhoodSearch
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.relocate import exchange_worst
-from evenlag.search.improve.state import SearchState
+from evenlag.search.improve.state import BestState, SearchState
 from evenlag.search.improve.three_way import three_way_search
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
-MOST_HELD = 40  # partitions that a member may hold where members alike share all they hold
+STEPS_OF_A_REPAIR = 20  # what one destroy and repair takes, in steps of pairs
+PATIENCE = 3  # descents of destroy and repair, and the kicks after each, without progress
+KICKS = 6  # times that the worst are helped at others' cost after a descent: one member, two, …
 
 
 def equalize(
@@ -55,7 +58,7 @@ def equalize(
         Leave every partition that is with its owner where it is, so that the plan gets no more moves.
     """
     state = SearchState(plan, rule, window, seed, keep_home=keep_home)
-    alike = few_alike(rule, plan) and not keep_home
+    alike = lns.applies(rule, plan) and not keep_home
     by_threes = alike and three_way.applies(state)
     if alike and best_pair.applies(state):
         best_pair_search(state, stop, briefly=by_threes)
@@ -67,12 +70,31 @@ def equalize(
         pairs.worst_first(stop, briefly=by_threes and bool(state.oversized.any()))
     if by_threes:
         three_way_search(state, stop)
+    if alike:
+        _destroy_and_repair(state, stop)
     return Plan(plan.problem, state.member_of)
 
 
-def few_alike(rule: CountRule, plan: Plan) -> bool:
-    """Whether partitions are interchangeable and members alike, with not too many partitions each."""
-    return exact_cover_is_a_plan(rule) and int(plan.counts.max()) <= MOST_HELD
+def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:
+    """Descend by destroy and repair, then by kicks where members hold few partitions, while that brings something."""
+    search, pairs = NeighbourhoodSearch(state), PairSearch(state)
+    stop_repairs = in_steps_of(STEPS_OF_A_REPAIR, stop)
+    best, idle = BestState(state), 0
+    while best.score[0] > 0 and idle < PATIENCE and not stop():
+        idle += 1
+        while not stop_repairs() and search.step():
+            pass
+        for attempt in range(KICKS + 1 if search.by_cover else 1):
+            if attempt and not stop():
+                pairs.kick(attempt)
+                best_pair_search(state, stop)
+                state.tabu[:] = False
+                best_pair_search(state, stop)
+            if best.update():
+                idle = 0
+            else:
+                best.restore()
+        search.restart()
 
 
 @dataclass(frozen=True)

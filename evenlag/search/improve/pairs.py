@@ -125,7 +125,7 @@ class PairSearch:
                 kicks = due
                 if worst > best.score[0]:
                     best.restore()
-                self._kick()
+                self.kick()
                 failures[:] = 0
             else:
                 self._step(bad, worst, failures)
@@ -190,12 +190,14 @@ class PairSearch:
 
     # ---- the kick --------------------------------------------------------------------------------------------------
 
-    def _kick(self) -> None:
-        """Bring the worst member into the window at another's cost, and make it tabu for now."""
+    def kick(self, members: int = 1) -> None:
+        """Bring the worst members into the window, each at another's cost, and make them tabu for now."""
         state = self.state
         state.tabu[:] = False
-        a = int(state.badness().argmax())
-        if len(state.held[state.active[a]]):
+        bad = state.badness()
+        for a in np.argsort(-bad, kind="stable")[:members].tolist():
+            if bad[a] <= 0 or not len(state.held[state.active[a]]):
+                return
             state.tabu[a] = self._help_by_swap(a) if state.interchangeable else self._help_by_pair(a)
 
     def _help_by_swap(self, a: int) -> bool:

@@ -1,0 +1,253 @@
+"""Large neighbourhood search: several members give up all they hold and share it out anew, nearer to the window.
+
+Destroy and repair as Shaw 1998 and Pisinger and Ropke 2010 have it. *Destroy* takes the members farthest outside the
+window and some others at random that make up for them. *Repair* depends on how much they hold. Few partitions: an
+exact cover of all of them by patterns, solved by CP-SAT; the neighbourhood grows until chance alone would leave it
+several covers. More: sequential number partitioning (Korf, Schreiber and Moffitt 2018) without its proof: one member
+after another is served by a subset sum near the mean of what is left, and the last gets what remains.
+
+What differs from the textbook: a repair is accepted if all loads come within a target distance from the window, at
+first half the worst distance; where none does, the target gives way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.plan import Plan
+from evenlag.search.exact.patterns import Whole, exact_cover, exact_cover_is_a_plan, patterns_within
+from evenlag.search.exact.proof import TooManyError
+from evenlag.search.improve.state import SearchState
+from evenlag.search.improve.subset_sum import subset_of_size
+
+MOST_HELD = 40  # partitions that a member may hold
+
+Column = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NeighbourhoodSettings:
+    """What `NeighbourhoodSearch` can be tuned by.
+
+    Attributes
+    ----------
+    cover_held : int
+        Partitions that a member may hold for patterns of them to be listed.
+    smallest : int
+        Members of the smallest neighbourhood that is repaired by a cover.
+    most_patterns : int
+        Patterns that a cover is chosen from.
+    cover_work : float
+        CP-SAT's deterministic time for one cover.
+    small_slack : int
+        Messages that one member may take of what is over.
+    covers_wanted : float
+        Log of the number of covers that a neighbourhood should have if lags were drawn at random.
+    covers_more : float
+        By how much more is wanted after a neighbourhood that had none after all.
+    cover_patience : int
+        Neighbourhoods without a cover before the target gives way.
+    sequence : int
+        Members of a neighbourhood that are served one after another.
+    sequence_sample : int
+        Partitions that a member's share is chosen from.
+    sequence_patience : int
+        Neighbourhoods that could not be served in sequence before the target gives way.
+    draws : int
+        Neighbourhoods that are drawn, to take the one with the mean load nearest to the window.
+    """
+
+    cover_held: int = 6
+    smallest: int = 5
+    most_patterns: int = 1_200
+    cover_work: float = 0.05
+    small_slack: int = 8
+    covers_wanted: float = 3.0
+    covers_more: float = 0.5
+    cover_patience: int = 4
+    sequence: int = 4
+    sequence_sample: int = 22
+    sequence_patience: int = 40
+    draws: int = 8
+
+
+class _Repair(Enum):
+    """What came of one repair."""
+
+    DONE = auto()
+    FAILED = auto()  # no way was found
+    TOO_SMALL = auto()  # too few patterns for a cover to be likely
+    TOO_LARGE = auto()  # too many patterns to try
+
+
+def applies(rule: CountRule, plan: Plan) -> bool:
+    """Whether repairs keep the rule: partitions interchangeable, members alike, not too many partitions each."""
+    return exact_cover_is_a_plan(rule) and int(plan.counts.max()) <= MOST_HELD
+
+
+class NeighbourhoodSearch:
+    """Destroy and repair on one state, for which `applies` says yes; `step` repairs one neighbourhood.
+
+    Parameters
+    ----------
+    state : SearchState
+    settings : NeighbourhoodSettings
+
+    Attributes
+    ----------
+    by_cover : bool
+        Whether repairs are exact covers; otherwise they are made in sequence.
+    """
+
+    def __init__(self, state: SearchState, settings: NeighbourhoodSettings | None = None) -> None:
+        self.state, self.rng = state, state.rng
+        self.settings = settings or NeighbourhoodSettings()
+        self.by_cover = max((len(held) for held in state.held), default=0) <= self.settings.cover_held
+        self.size = self.settings.smallest if self.by_cover else min(self.settings.sequence, len(state.active))
+        self.restart()
+
+    def restart(self) -> None:
+        """Take the state as it is for the one to better."""
+        self.worst = int(self.state.badness().max(initial=0))
+        self.target = self.worst // 2
+        self.fails, self.covers_wanted = 0, self.settings.covers_wanted
+
+    def step(self) -> bool:
+        """Repair one neighbourhood; say whether to go on: not if all is done or nothing helps."""
+        settings, count = self.settings, len(self.state.active)
+        bad = self.state.badness()
+        worst = int(bad.max(initial=0))
+        if worst < self.worst and not (bad > self.target).any():
+            self.worst, self.target = worst, worst // 2
+        if worst == 0:
+            return False
+        members = self._destroy(bad)
+        outcome = self._repair_by_cover(members) if self.by_cover else self._repair_in_sequence(members)
+        if outcome is _Repair.TOO_SMALL:
+            if self.size >= count:
+                return self._relax_target()
+            self.size = min(count, self.size + 1 + self.size // 8)
+        elif outcome is _Repair.TOO_LARGE:
+            self.size = max(settings.smallest, self.size - 1 - self.size // 8)
+            return self._relax_target()
+        elif outcome is _Repair.FAILED:
+            self.fails += 1
+            self.covers_wanted += settings.covers_more
+            if self.fails % (settings.cover_patience if self.by_cover else settings.sequence_patience) == 0:
+                return self._relax_target()
+        else:
+            self.fails, self.covers_wanted = 0, max(self.covers_wanted - 1, settings.covers_wanted)
+        return True
+
+    def _relax_target(self) -> bool:
+        """Be content with less; say whether that still betters the worst."""
+        if self.target >= self.worst - 1:
+            self.target = self.worst // 2
+            return False
+        self.target = min(self.worst - 1, self.target + 1 + self.target // 8)
+        return True
+
+    def _destroy(self, bad: Column) -> Whole:
+        """Choose the worst few, and others that make up for them."""
+        state = self.state
+        outside = np.flatnonzero(bad > self.target)
+        outside = outside[np.lexsort((self.rng.random(len(outside)), -bad[outside]))][: max(1, self.size // 3)]
+        others = np.setdiff1d(np.flatnonzero(~state.oversized[state.active]), outside)
+        wanted = max(self.size - len(outside), 0)
+        best, least = outside, None
+        for _ in range(self.settings.draws):
+            drawn = np.concatenate([outside, self.rng.permutation(others)[:wanted]])
+            mean = state.scaled[state.active[drawn]].mean()
+            off = max(state.low - mean, mean - state.high, 0)
+            if least is None or off < least:
+                best, least = drawn, off
+        return state.active[best]
+
+    # ---- few partitions: an exact cover --------------------------------------------------------------------------
+
+    def _repair_by_cover(self, members: Whole) -> _Repair:
+        state, most = self.state, self.settings.most_patterns
+        everybody = len(members) == len(state.active)
+        items = np.concatenate([state.held[m] for m in members])
+        lags = state.lags[items]
+        counts = np.array([len(state.held[m]) for m in members])
+        low = state.low - self.target
+        slack = int(lags.sum()) - low * len(members)
+        if slack < 0:
+            return _Repair.FAILED if everybody else _Repair.TOO_SMALL
+        small = min(slack, self.settings.small_slack)
+        high = min(state.high + self.target, low + max(2 * slack // len(members), small))
+        sizes, repeats = np.unique(counts, return_counts=True)
+        try:
+            patterns = [patterns_within(lags, int(size), low, high, most) for size in sizes]
+        except TooManyError:
+            return _Repair.TOO_LARGE
+        if sum(map(len, patterns)) > most:
+            return _Repair.TOO_LARGE
+        if _log_covers(len(items), sizes, repeats, patterns) < self.covers_wanted and not everybody:
+            return _Repair.TOO_SMALL
+        found = exact_cover(len(items), patterns, len(members), self.settings.cover_work, int(self.rng.integers(2**31)))
+        if found is None:
+            return _Repair.FAILED
+        by_size = members[np.argsort(counts, kind="stable")].tolist()
+        for m, row in zip(by_size, sorted(found, key=len), strict=True):
+            state.give(m, items[row])
+        return _Repair.DONE
+
+    # ---- more: one member after another --------------------------------------------------------------------------
+
+    def _repair_in_sequence(self, members: Whole) -> _Repair:
+        state = self.state
+        members = self.rng.permutation(members)
+        left = np.concatenate([state.held[m] for m in members])
+        shares = []
+        for position, m in enumerate(members[:-1].tolist()):
+            share = self._share_of(left, len(state.held[m]), len(members) - position)
+            if share is None or not self._within_target(share):
+                return _Repair.FAILED
+            shares.append(share)
+            left = np.setdiff1d(left, share, assume_unique=True)
+        if not self._within_target(left):
+            return _Repair.FAILED
+        for m, share in zip(members.tolist(), [*shares, left], strict=True):
+            state.give(m, share)
+        return _Repair.DONE
+
+    def _share_of(self, left: Whole, count: int, members: int) -> Whole | None:
+        """`count` partitions of those left for so many members, with a load near the mean."""
+        state = self.state
+        whole = int(state.lags[left].sum())
+        wanted = min(max(whole // members, state.low - self.target), state.high + self.target)
+        sample = self.rng.permutation(len(left))[: self.settings.sequence_sample]
+        spare = count - len(sample) // 2  # beyond what half a sample gives, any will do
+        fixed = np.zeros(0, dtype=np.int64)
+        if spare > 0:
+            rest = np.setdiff1d(np.arange(len(left)), sample)
+            fixed = self.rng.permutation(rest)[:spare]
+        base = int(state.lags[left[fixed]].sum())
+        taken = subset_of_size(state.lags[left[sample]], count - len(fixed), wanted - base, whole, self.rng)
+        return None if taken is None else np.concatenate([left[fixed], left[sample[taken]]])
+
+    def _within_target(self, share: Whole) -> bool:
+        load = int(self.state.lags[share].sum())
+        return self.state.low - self.target <= load <= self.state.high + self.target
+
+
+def _log_covers(items: int, sizes: Whole, repeats: Whole, patterns: list[Whole]) -> float:
+    """Log of how many covers there would be if each subset were a pattern by chance alone."""
+    ways = lgamma(items + 1)
+    chance = 0.0
+    for size, repeat, block in zip(sizes.tolist(), repeats.tolist(), patterns, strict=True):
+        if not len(block):
+            return -1.0
+        ways -= repeat * lgamma(size + 1) + lgamma(repeat + 1)
+        subsets = lgamma(items + 1) - lgamma(size + 1) - lgamma(items - size + 1)
+        chance += repeat * (log(len(block)) - subsets)
+    return ways + chance * (1 - 1 / max(int(repeats.sum()), 1))  # the last load follows from the others
