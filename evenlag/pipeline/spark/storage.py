@@ -101,7 +101,7 @@ class Storage:
                 return
 
     def remove_at_exit(self) -> None:
-        """Remove the folder when Spark's Java ends."""
+        """Remove the folder, which is there, when Spark's Java ends."""
         self._files.deleteOnExit(self._java_path(self.path))
 
     @staticmethod

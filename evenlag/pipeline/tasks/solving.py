@@ -55,6 +55,8 @@ class GroupResult:
         The time of the whole call was up when its turn came.
     quick : bool
         Its last turn was a quick one.
+    stuck : bool
+        A later turn failed, and what there was before stands.
     result : Result or None
         What the plan is made of.
     audited : Audit or None
@@ -72,6 +74,7 @@ class GroupResult:
     seconds: float = 0.0
     late: bool = False
     quick: bool = False
+    stuck: bool = False
     result: Result | None = None
     audited: Audit | None = None
     error: str | None = None
@@ -96,10 +99,29 @@ class GroupResult:
         """How good the plan is known to be."""
         return Status.ERROR if self.main is None else self.main.status
 
+    @property
+    def may_gain(self) -> bool:
+        """Whether another turn may make more of it: it was searched for, and nothing failed."""
+        searched = any(answer.status in (Status.OPTIMAL, Status.FEASIBLE) for answer in self.answers)
+        return searched and self.error is None and not self.stuck
+
     def unproven(self, gap: float) -> float:
         """Return what more time may save at most, in messages, of what is farther than `gap` from its bound."""
-        searched = [answer for answer in self.answers if answer.status == Status.FEASIBLE and self.error is None]
-        return sum(float(answer.objective - answer.bound) for answer in searched if (answer.gap or 0.0) > gap)
+        open_ = [answer for answer in self.answers if answer.status == Status.FEASIBLE and (answer.gap or 0.0) > gap]
+        return sum(float(answer.objective - answer.bound) for answer in open_)
+
+    def failed(self, error: str) -> GroupResult:
+        """Say what went wrong; where there is all that was wanted from an earlier turn, that stands."""
+        if not self.complete:
+            return replace(self, error=error)
+        return replace(
+            self, stuck=True, notes=(*self.notes, f"a later turn failed, and an earlier plan stands: {error}")
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is all that was wanted."""
+        return (self.want == "audit" or self.result is not None) and (self.want == "plan" or self.audited is not None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -195,14 +217,7 @@ def solve_group(
             known = None if done.audited is None else done.audited.optima
             done = replace(done, audited=audit_with(problem, options.within(left, part), known=known, cache=cache))
     except Exception as failure:  # whatever one group does must not cost the others their plans
-        done = _failed(done, earlier, f"{type(failure).__name__}: {failure}")
+        done = done.failed(f"{type(failure).__name__}: {failure}")
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
     seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
     return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
-
-
-def _failed(done: GroupResult, earlier: GroupResult | None, error: str) -> GroupResult:
-    """Say what went wrong; where an earlier turn gave all that was wanted, what it gave stands."""
-    if earlier is None or earlier.error is not None:
-        return replace(done, error=error)
-    return replace(done, notes=(*done.notes, f"a later turn failed, and an earlier plan stands: {error}"))

@@ -58,14 +58,17 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
         fair = max(end - time.time(), 0.0) * effort / to_come
         to_come -= effort
         result = turn(group, min(max(fair, LEAST), budget.group_limit), True, budget.over, None)
+        if not result.may_gain:
+            yield result
+            continue
         heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST), number, result))
     while open_:
         _, number, result = heapq.heappop(open_)
         longer = max(LONGER * result.seconds, SHORTEST)
         limit = min(longer, budget.group_limit - result.seconds, end - time.time())
-        if limit >= SHORTEST and result.error is None:
+        if limit >= SHORTEST:
             result = turn(result.rows, limit, False, False, result)
-            if result.unproven(gap):
+            if result.may_gain and result.unproven(gap):
                 heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST), number, result))
                 continue
         yield result

@@ -81,8 +81,8 @@ class Solver:
         try:
             return in_own_process(lambda: self._turn(rows, time_limit, quick, late, earlier))
         except ProcessDiedError as error:
-            died = GroupResult(rows, self.want, self.options.balance, time.monotonic() - started, late)
-            return replace(died, error=str(error))
+            before = earlier or GroupResult(rows, self.want, self.options.balance, late=late)
+            return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
 
 
 @dataclass(frozen=True)
