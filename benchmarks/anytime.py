@@ -60,7 +60,6 @@ def anytime(seed: int) -> Iterator[str]:
                 plans = pipeline.plans(offsets, members, time_limit=limit, stickiness=0)
                 took = time.perf_counter() - started
                 yield row(f"{limit:g} s", f"{took:.1f}", spreads_of(plans, list(drawn)))
-                plans.unpersist()
 
 
 def spreads_of(plans: DataFrame, groups: list[str]) -> Any:

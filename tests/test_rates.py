@@ -279,7 +279,6 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     assert spark.read.parquet(str(tmp_path / "out" / "steps.parquet")).count() == steps
     with pytest.raises(SourceError, match="exists already"):
         replays.write(tmp_path / "out")
-    replays.groups.unpersist()
 
     from evenlag.cli.replaying import replay_fleet
 

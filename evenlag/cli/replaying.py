@@ -108,17 +108,14 @@ def replay_fleet(
     replays = replay(
         offsets_df, members_df, auto_offset_reset=auto_offset_reset, progress=progress, **parameters
     )  # fmt: skip
-    try:
-        failed = replays.summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()
-        return FleetReplay(
-            groups=replays.groups.count(),
-            strategies=[row.asDict() for row in _compared(replays.summary).collect()],
-            errors=[f"{row['group']}: {row['error']}" for row in failed],
-            rejects=rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset).count(),
-            written=[] if out is None else [str(out / name) for name in replays.write(out, form, overwrite)],
-        )
-    finally:
-        replays.groups.unpersist()
+    failed = replays.summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()
+    return FleetReplay(
+        groups=replays.groups.count(),
+        strategies=[row.asDict() for row in _compared(replays.summary).collect()],
+        errors=[f"{row['group']}: {row['error']}" for row in failed],
+        rejects=rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset).count(),
+        written=[] if out is None else [str(out / name) for name in replays.write(out, form, overwrite)],
+    )
 
 
 def _compared(summary: DataFrame) -> DataFrame:

@@ -17,6 +17,7 @@ from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.spark.batches import filled_by_rows
+from evenlag.pipeline.spark.kept import kept, scratch
 from evenlag.pipeline.spark.progress import Progress, reporting
 from evenlag.pipeline.spark.session import task_cpus
 from evenlag.pipeline.spark.storage import blamed, written_whole
@@ -35,7 +36,7 @@ class Replays:
     Attributes
     ----------
     groups : DataFrame
-        A row per group (`schemas.REPLAYS`), cached: call `unpersist` on it when you are done.
+        A row per group (`schemas.REPLAYS`); it only reads what was worked out once.
     """
 
     groups: DataFrame
@@ -87,7 +88,7 @@ def replay(
 ) -> Replays:
     """Run strategies over the recorded history of every group; see `evenlag.compare.replay.replay`.
 
-    The work is done within the call, and its result is cached. Rows that cannot be used are left out (`rejects` gives
+    The work is done within the call, and its result is kept as that of `solve`. Rows that cannot be used are left out (`rejects` gives
     them); a group that cannot be replayed is a row with its error.
 
     Parameters
@@ -119,6 +120,6 @@ def replay(
     total = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct().count() if watched else 0
     rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
     with reporting(progress, done, failed, total), blamed("the replay"), filled_by_rows(context):
-        groups = rows.mapInArrow(Replayer(options, schema, done, failed), REPLAYS).persist()
-        groups.count()
+        replayed = rows.mapInArrow(Replayer(options, schema, done, failed), REPLAYS)
+        groups, _ = kept(replayed, scratch(offsets_df.sparkSession), REPLAYS)
     return Replays(groups)
