@@ -1,4 +1,4 @@
-"""A Spark cluster of its own: a standalone master and one worker, from the jars that pyspark carries."""
+"""A Spark cluster of its own: a standalone master and workers, from the jars that pyspark carries."""
 
 import json
 import os
@@ -44,15 +44,18 @@ def spark_environment(**variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def standalone(folder: Path) -> Iterator[Standalone]:
-    """Start a master and a worker of one core on 127.0.0.1, and stop both at the end."""
+def standalone(folder: Path, workers: int = 1) -> Iterator[Standalone]:
+    """Start a master and workers of one core each on 127.0.0.1, and stop all at the end."""
     with ExitStack() as stack:
         log = stack.enter_context(_daemon(folder, "master", "--webui-port", "0"))
         master = _said(log, r"Starting Spark master at (spark://\S+)")
         page = _said(log, r"MasterWebUI.* started at (http://\S+)")
-        worker = ("--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), master)
-        stack.enter_context(_daemon(folder, "worker", *worker))
-        _said(log, r"(Registering worker) ")
+        for number in range(workers):
+            place = folder / f"work{number}"
+            place.mkdir()
+            worker = ("--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(place), master)
+            stack.enter_context(_daemon(place, "worker", *worker))
+        _said(log, "(?s)" + ".*".join(["(Registering worker) "] * workers))
         yield Standalone(master, f"http://127.0.0.1:{page.rpartition(':')[2]}")
 
 

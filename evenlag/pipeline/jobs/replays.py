@@ -88,8 +88,8 @@ def replay(
 ) -> Replays:
     """Run strategies over the recorded history of every group; see `evenlag.compare.replay.replay`.
 
-    The work is done within the call, and its result is kept as that of `solve`. Rows that cannot be used are left out (`rejects` gives
-    them); a group that cannot be replayed is a row with its error.
+    The work is done within the call, and its result is kept as that of `solve`. Rows that cannot be used are left out
+    (`rejects` gives them); a group that cannot be replayed is a row with its error.
 
     Parameters
     ----------
