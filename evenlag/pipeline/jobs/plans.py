@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.results import audit_rows, group_rows, plan_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
-from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
 from evenlag.pipeline.spark.kept import scratch
 from evenlag.pipeline.spark.progress import Progress
@@ -31,10 +32,29 @@ class SolvedFleet:
         The rows that were left out (`schemas.REJECTS`), read from the source again when it is asked for.
     """
 
-    plans: DataFrame
-    audit: DataFrame
-    groups: DataFrame
-    rejects: DataFrame
+    _solved: DataFrame
+    _fleet: Fleet
+    _rejects: Callable[[], DataFrame]
+
+    @property
+    def plans(self) -> DataFrame:
+        """A row per accepted offsets row."""
+        return self._fleet.dated(plan_rows(self._solved))
+
+    @property
+    def audit(self) -> DataFrame:
+        """A row per group, strategy and balance."""
+        return self._fleet.dated(audit_rows(self._solved))
+
+    @property
+    def groups(self) -> DataFrame:
+        """A row per group."""
+        return self._fleet.dated(group_rows(self._solved))
+
+    @property
+    def rejects(self) -> DataFrame:
+        """A row per row that was left out."""
+        return self._rejects()
 
 
 def solve(
@@ -98,12 +118,7 @@ def solve(
     solver = FleetSolver(solving_options("solve", solving), want, time_limit, group_time_limit, progress)
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, until=solver.until)
     solved = solver.run(fleet, scratch(offsets_df.sparkSession))
-    return SolvedFleet(
-        plans=fleet.dated(plan_rows(solved)),
-        audit=fleet.dated(audit_rows(solved)),
-        groups=fleet.dated(group_rows(solved)),
-        rejects=rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset),
-    )
+    return SolvedFleet(solved, fleet, lambda: rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset))
 
 
 def plans(

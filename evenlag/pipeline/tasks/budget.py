@@ -56,11 +56,6 @@ class Budget:
         useful = time_limit * (1 - reserve)
         return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic)
 
-    @property
-    def one_turn(self) -> bool:
-        """Whether every group gets its whole limit at once."""
-        return self.deadline is None or self.deterministic
-
     def task_end(self, task: int) -> float | None:
         """Return when this task should end (epoch): it takes its part of the time left, as those after it must."""
         if self.deadline is None:

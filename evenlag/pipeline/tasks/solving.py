@@ -53,8 +53,6 @@ class GroupResult:
         Over all turns that it had.
     late : bool
         The time of the whole call was up when its turn came.
-    quick : bool
-        Its last turn was a quick one.
     stuck : bool
         A later turn failed, and what there was before stands.
     result : Result or None
@@ -73,7 +71,6 @@ class GroupResult:
     balance: str
     seconds: float = 0.0
     late: bool = False
-    quick: bool = False
     stuck: bool = False
     result: Result | None = None
     audited: Audit | None = None
@@ -199,7 +196,7 @@ def solve_group(
         What came of the group's turn before: it is gone on from, and what comes of it is no worse.
     """
     started = time.monotonic()
-    done = replace(earlier or GroupResult(rows, want, options.balance, late=late), quick=quick)
+    done = earlier or GroupResult(rows, want, options.balance, late=late)
     options = replace(options, gap=max(options.gap, COARSE)) if quick else options
     part = time_limit / 2 if want == "both" else time_limit
     wall = NET * time_limit if options.deterministic else part

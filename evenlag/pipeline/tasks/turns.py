@@ -51,17 +51,21 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
             late = budget.over
             yield turn(group, LEAST if late else budget.group_limit, False, late, None)
         return
-    open_: list[tuple[float, int, GroupResult]] = []
+    open_: list[tuple[float, int, GroupResult]] = []  # first the one with most unproven for each second
+
+    def leave_open(number: int, result: GroupResult) -> None:
+        heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST), number, result))
+
     efforts = [least_effort(len(group.lags)) for group in groups]
     to_come = sum(efforts)
     for number, (group, effort) in enumerate(zip(groups, efforts, strict=True)):
         fair = max(end - time.time(), 0.0) * effort / to_come
         to_come -= effort
         result = turn(group, min(max(fair, LEAST), budget.group_limit), True, budget.over, None)
-        if not result.may_gain:
+        if result.may_gain:
+            leave_open(number, result)
+        else:
             yield result
-            continue
-        heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST), number, result))
     while open_:
         _, number, result = heapq.heappop(open_)
         longer = max(LONGER * result.seconds, SHORTEST)
@@ -69,7 +73,7 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
         if limit >= SHORTEST:
             result = turn(result.rows, limit, False, False, result)
             if result.may_gain and result.unproven(gap):
-                heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST), number, result))
+                leave_open(number, result)
                 continue
         yield result
 
