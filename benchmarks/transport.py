@@ -12,7 +12,7 @@ from benchmarks.fleet import CORES, GROUPS, MEMBERS, PARTITIONS
 from evenlag.pipeline import local_session
 from evenlag.pipeline.columns.checks import check_members, check_offsets, typed_members, typed_offsets
 from evenlag.pipeline.columns.task_rows import task_rows
-from evenlag.pipeline.spark.batches import filled_by_rows
+from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tasks.group import OFFSETS
 from evenlag.pipeline.tasks.worker import forget_archives
@@ -42,7 +42,7 @@ def transport(seed: int) -> Iterator[str]:
     )
     members = offsets.filter(f"partition < {MEMBERS}").select(*KEY, "consumer_id")
     as_rows = task_rows(typed_offsets(offsets), typed_members(members)).repartition(TASKS, "group")
-    with filled_by_rows(spark.sparkContext):
+    with driver_of(spark).batches_by_rows():
         plain = seconds(as_rows)
     weighed, gathered = seconds(as_rows), seconds(gathered_rows(offsets, members))
     yield "| transport | seconds | × |"

@@ -1,12 +1,13 @@
-"""A Spark cluster of its own: a standalone master and workers, from the jars that pyspark carries."""
+"""A Spark of its own: a standalone master and workers, or a server of Spark Connect, from the jars that pyspark has."""
 
 import json
 import os
 import re
 import subprocess
+import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from evenlag.pipeline.spark.java import java_home
 
 SPARK = Path(pyspark.__file__).parent
 START = 60.0  # seconds
+CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 QUICK = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1", "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
@@ -60,12 +62,34 @@ def standalone(folder: Path, workers: int = 1) -> Iterator[Standalone]:
 
 
 @contextmanager
+def connect_server(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
+    """Start a server of Spark Connect on two cores of this machine, and give its address."""
+    settings = dict(settings) | {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+    }
+    command = [str(SPARK / "bin" / "spark-submit"), "--master", "local[2]", "--class", CONNECT]
+    command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    with _running(folder, "connect", [*command, "spark-internal"], PYSPARK_PYTHON=sys.executable) as log:
+        yield f"sc://127.0.0.1:{_said(log, r'Spark Connect server started at: .*:([0-9]+)')}"
+
+
+@contextmanager
 def _daemon(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
-    log = folder / f"{name}.log"
     command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}.{name.title()}"]
     command += ["--host", "127.0.0.1", "--port", "0", *arguments]
+    with _running(folder, name, command, SPARK_DAEMON_MEMORY="256m", **QUICK) as log:
+        yield log
+
+
+@contextmanager
+def _running(folder: Path, name: str, command: list[str], **variables: str) -> Iterator[Path]:
+    log = folder / f"{name}.log"
     with log.open("w") as file:
-        environment = spark_environment(SPARK_DAEMON_MEMORY="256m", **QUICK)
+        environment = spark_environment(**variables)
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT)
     try:
         yield log

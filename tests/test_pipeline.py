@@ -26,7 +26,8 @@ from evenlag.model.lag import partition_lag
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.jobs.fleet_solver import attempt
-from evenlag.pipeline.spark.batches import BATCH_BYTES, filled_by_rows
+from evenlag.pipeline.spark.driver import BATCH_BYTES
+from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.worker import Solver
@@ -511,7 +512,7 @@ def test_batches_are_filled_by_rows_alone_only_in_our_own_jobs(spark: "SparkSess
         return spark.range(1).mapInArrow(told, "said STRING").head()["said"]  # type: ignore[index,no-any-return]
 
     before = said()
-    with filled_by_rows(spark.sparkContext):
+    with driver_of(spark).batches_by_rows():
         assert said() == str(2**31 - 1)
     assert said() == before != str(2**31 - 1)
 

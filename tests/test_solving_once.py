@@ -92,14 +92,15 @@ def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> No
 
 
 def test_what_is_there_at_the_deadline_counts(spark: "SparkSession", tmp_path: "Path") -> None:
+    from evenlag.pipeline.spark.classic import Folder
     from evenlag.pipeline.spark.kept import kept
 
     numbers = spark.range(0, 8, 1, 4).mapInArrow(slow(60.0, of=4), "id BIGINT")
     started = time.time()
-    table, whole = kept(numbers, f"file://{tmp_path}/kept", "id BIGINT", started + 8)
+    done = kept(numbers, Folder(spark, f"file://{tmp_path}/kept", "id BIGINT"), started + 8)
     assert time.time() - started < 40  # the slow task takes 60
-    assert not whole
-    assert sorted(row["id"] for row in table.collect()) == [2, 3, 4, 5, 6, 7]
+    assert not done.whole
+    assert sorted(row["id"] for row in done.table.collect()) == [2, 3, 4, 5, 6, 7]
 
 
 def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> None:
@@ -123,7 +124,7 @@ def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> No
 def test_it_is_said_that_spark_waits_for_executors(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenlag.pipeline.spark import kept
+    from evenlag.pipeline.spark import classic
 
     active: list[int] = []  # tasks of each stage
     tracker = SimpleNamespace(
@@ -131,8 +132,8 @@ def test_it_is_said_that_spark_waits_for_executors(
         getStageInfo=lambda stage: SimpleNamespace(numActiveTasks=active[stage]),
     )
     now = [0.0]
-    monkeypatch.setattr(kept.time, "monotonic", lambda: now[0])
-    watch = kept.IdleWatch(SimpleNamespace(statusTracker=lambda: tracker))  # type: ignore[arg-type]
+    monkeypatch.setattr(classic.time, "monotonic", lambda: now[0])
+    watch = classic.IdleWatch(SimpleNamespace(statusTracker=lambda: tracker))  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING, logger="evenlag.pipeline"):
         for tasks, seconds in (([], 20), ([0], 4), ([0, 1], 4), ([0], 4)):
             active[:] = tasks

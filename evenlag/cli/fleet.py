@@ -22,8 +22,8 @@ from evenlag.compare.report import number, percent
 from evenlag.errors import SourceError
 from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
 from evenlag.pipeline.jobs.streaming import Batch, stream
+from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.kafka import add_connector, is_topic
-from evenlag.pipeline.spark.progress import Progress
 from evenlag.pipeline.spark.session import local_session
 from evenlag.pipeline.spark.storage import Storage
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from evenlag.compare.replay_report import fleet_table
 from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
-from evenlag.pipeline.spark.progress import Progress
+from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.tables.contract import Column
 from evenlag.pipeline.tables.schemas import REPLAY_STEPS, REPLAY_SUMMARY, columns
 from evenlag.pipeline.tables.writing import write_tables

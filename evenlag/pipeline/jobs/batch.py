@@ -18,9 +18,13 @@ from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
 from evenlag.pipeline.jobs.summary import summary
-from evenlag.pipeline.spark.progress import Progress
+from evenlag.pipeline.spark.classic import Folder
+from evenlag.pipeline.spark.driver import Progress
+from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.sources import read_table
-from evenlag.pipeline.spark.storage import blamed, written_whole
+from evenlag.pipeline.spark.storage import written_whole
+from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.search.options import SolveKeywords, solving_options
 
 TABLES = ("plans", "audit", "rejects")
@@ -125,7 +129,7 @@ def run(
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:
-            solved = solver.run(fleet, f"{folder}/solved")
+            solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED))
             tables = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),
@@ -159,7 +163,7 @@ def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], star
         errors=tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect()),
         notes=_notes(solved),
         seconds=time.monotonic() - started,
-        master=str(solved.sparkSession.sparkContext.master),
+        master=driver_of(solved.sparkSession).where,
     )
 
 

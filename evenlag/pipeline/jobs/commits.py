@@ -11,7 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
-from evenlag.pipeline.spark.storage import Storage, blamed
+from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.storage import Storage
 
 STATE = "_state"
 _PART = "_part"

@@ -15,8 +15,8 @@ from evenlag.model.rates import horizon_micros
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.rates import with_predicted_lags
 from evenlag.pipeline.jobs.task_packing import MOST_PACKED, Key, TaskPacking
+from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.kept import within
-from evenlag.pipeline.spark.session import task_slots, use_own_python, wake_workers
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
@@ -84,10 +84,9 @@ def check_tables(
     if members_df is not None:
         checks.require_columns(members_df, "members")
         _same_times(offsets_df, members_df)
-    context = offsets_df.sparkSession.sparkContext
-    use_own_python(context)
-    wake_workers(offsets_df.sparkSession)
     spark = offsets_df.sparkSession
+    driver = driver_of(spark)
+    driver.prepare()
     with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
         count = partial(within, spark, until, partial(_largest_groups, offsets_df))
         counting = pool.submit(inheritable_thread_target(spark)(count))
@@ -97,7 +96,7 @@ def check_tables(
         offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
         members = None if members_df is None else check_members(members_df)
         groups, rows, largest = counting.result() or (0, 0, [])
-    slots = task_slots(context)  # asked after a first job: a cluster knows its executors only when they have come
+    slots = driver.slots()  # asked after a first job: a cluster knows its executors only when they have come
     least, most = (slots * factor for factor in TASKS_PER_SLOT)
     tasks = tasks or max(min(max(-(-groups // GROUPS_PER_TASK), least), most), -(-rows // ROWS_PER_TASK))
     return Fleet(

@@ -13,11 +13,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.errors import SourceError
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import Fleet
-from evenlag.pipeline.spark.batches import filled_by_rows
+from evenlag.pipeline.spark.driver import Place, Progress
+from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.kept import kept
-from evenlag.pipeline.spark.progress import Progress, reporting
-from evenlag.pipeline.spark.session import task_cpus
-from evenlag.pipeline.spark.settings import is_local
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import RESERVE, Budget
@@ -70,8 +68,8 @@ class FleetSolver:
         limit, _ = self._limits
         return None if limit is None else self._started + limit + GRACE
 
-    def run(self, fleet: Fleet, folder: str) -> DataFrame:
-        """Solve all groups once, and keep what becomes of them (`schemas.SOLVED`) in a folder that is not there yet.
+    def run(self, fleet: Fleet, place: Place) -> DataFrame:
+        """Solve all groups once, and keep what becomes of them (`schemas.SOLVED`) in a place for it.
 
         Groups whose task has not ended when the time is up are in the table too, as errors.
 
@@ -80,7 +78,7 @@ class FleetSolver:
         SourceError
             The driver cannot read what the executors wrote.
         """
-        context = fleet.offsets.sparkSession.sparkContext
+        driver = driver_of(fleet.offsets.sparkSession)
         budget = Budget.share(
             *self._limits,
             started=self._started,
@@ -89,24 +87,21 @@ class FleetSolver:
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == "both" else RESERVE,
         )
-        options = replace(self._options, threads=task_cpus(context))
-        watched = self._progress is not None
-        done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
+        options = replace(self._options, threads=driver.task_cpus())
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))
-        solver = Solver(options, budget, self._want, schema, attempt, done, failed)
         rows = task_rows(fleet.offsets, fleet.members)
-        solving = fleet.packing.repartition(rows).mapInArrow(solver, SOLVED)
-        with reporting(self._progress, done, failed, fleet.groups), filled_by_rows(context):
-            solved, whole = kept(solving, folder, SOLVED, self.until)
-        if not whole:
+        dealt = fleet.packing.repartition(rows)
+        watched = driver.reporting(self._progress, fleet.groups, fleet.packing.tasks)
+        with watched as counters, driver.batches_by_rows():
+            solver = Solver(options, budget, self._want, schema, attempt, *counters)
+            solving = kept(dealt.mapInArrow(solver, SOLVED), place, self.until)
+        solved = solving.table
+        if not solving.whole:
             missed = rows.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti").select(rows.columns)
             late = Unreached(self._want, self._options.balance, schema)
             return solved.unionByName(fleet.packing.repartition(missed).mapInArrow(late, SOLVED))
-        if not is_local(str(context.master)) and solved.count() != fleet.groups:
-            raise SourceError(
-                f"{folder}: what executors wrote here cannot be read; name a folder that they share with the driver: "
-                "spark.sparkContext.setCheckpointDir(...)"
-            )
+        if solving.hint and solved.count() != fleet.groups:
+            raise SourceError(solving.hint)
         return solved
 
 

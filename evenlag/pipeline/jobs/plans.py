@@ -13,8 +13,9 @@ from evenlag.pipeline.columns.results import audit_rows, group_rows, plan_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
-from evenlag.pipeline.spark.kept import scratch
-from evenlag.pipeline.spark.progress import Progress
+from evenlag.pipeline.spark.driver import Progress
+from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.solving import Want
 from evenlag.search.options import SolveKeywords, solving_options
 
@@ -72,9 +73,10 @@ def solve(
 ) -> SolvedFleet:
     """Plan every group of a fleet on the executors, audit it, or both, within the call.
 
-    What comes out is written to a folder for temporary files once, and the DataFrames read it: on this machine, on a
-    cluster below the session's checkpoint folder (`setCheckpointDir`) or this user's folder in Spark's file system.
-    It is removed when the driver ends. Rows that cannot be used are in `rejects` with their reasons.
+    What comes out is written once, and the DataFrames read it: from a folder for temporary files on this machine, on a
+    cluster below the session's checkpoint folder (`setCheckpointDir`) or this user's folder in Spark's files, with
+    Spark Connect from a table `evenlag_…` in its current database. It is removed when the driver ends. Rows that cannot
+    be used are in `rejects` with their reasons.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ def solve(
     """
     solver = FleetSolver(solving_options("solve", solving), want, time_limit, group_time_limit, progress)
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, until=solver.until)
-    solved = solver.run(fleet, scratch(offsets_df.sparkSession))
+    solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED))
     return SolvedFleet(solved, fleet, lambda: rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset))
 
 

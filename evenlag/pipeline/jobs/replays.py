@@ -16,11 +16,11 @@ from evenlag.model.objective import DEFAULT_STICKINESS
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.jobs.fleet import check_tables
-from evenlag.pipeline.spark.batches import filled_by_rows
-from evenlag.pipeline.spark.kept import kept, scratch
-from evenlag.pipeline.spark.progress import Progress, reporting
-from evenlag.pipeline.spark.session import task_cpus
-from evenlag.pipeline.spark.storage import blamed, written_whole
+from evenlag.pipeline.spark.driver import Progress
+from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.kept import kept
+from evenlag.pipeline.spark.storage import written_whole
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
 from evenlag.pipeline.tasks.group import OFFSETS
@@ -107,19 +107,18 @@ def replay(
     SourceError
         A table lacks a required column.
     """
-    context = offsets_df.sparkSession.sparkContext
+    driver = driver_of(offsets_df.sparkSession)
     options = ReplayOptions.of(
         strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,
         capacity=capacity, balance=balance, stickiness=stickiness, time_limit=group_time_limit, gap=gap, seed=seed,
-        deterministic=deterministic, threads=task_cpus(context),
+        deterministic=deterministic, threads=driver.task_cpus(),
     )  # fmt: skip
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
-    watched = progress is not None
-    done, failed = (context.accumulator(0), context.accumulator(0)) if watched else (None, None)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
-    total = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct().count() if watched else 0
+    groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
+    total = 0 if progress is None else groups.count()
     rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
-    with reporting(progress, done, failed, total), blamed("the replay"), filled_by_rows(context):
-        replayed = rows.mapInArrow(Replayer(options, schema, done, failed), REPLAYS)
-        groups, _ = kept(replayed, scratch(offsets_df.sparkSession), REPLAYS)
-    return Replays(groups)
+    watched = driver.reporting(progress, total, fleet.packing.tasks)
+    with watched as counters, blamed("the replay"), driver.batches_by_rows():
+        replayed = rows.mapInArrow(Replayer(options, schema, *counters), REPLAYS)
+        return Replays(kept(replayed, driver.place(REPLAYS)).table)

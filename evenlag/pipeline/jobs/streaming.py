@@ -18,9 +18,10 @@ from evenlag.pipeline.columns.fates import AUDITED, DUE, LATE, ROWS, WAITS, late
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.batch import TABLES, run
 from evenlag.pipeline.jobs.commits import STATE, Commits
+from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
 from evenlag.pipeline.spark.sources import json_table
-from evenlag.pipeline.spark.storage import Storage, blamed
+from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.contract import LINE
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.search.options import SolveKeywords, check_seconds, solving_options

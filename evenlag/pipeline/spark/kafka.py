@@ -12,8 +12,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.reach import reach
-from evenlag.pipeline.spark.storage import blamed
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"  # the last whose parts are all on Maven Central
 

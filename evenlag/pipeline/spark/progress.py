@@ -1,11 +1,9 @@
-"""Progress of a running job, reported from a thread of the driver, and a bar that shows it."""
+"""A bar that shows the progress of a running job."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -19,45 +17,6 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 from rich.text import Text
-
-if TYPE_CHECKING:
-    from pyspark import Accumulator
-
-Progress = Callable[[int, int, int], None]
-"""Called with the groups done, their total, and how many of them failed."""
-
-INTERVAL = 0.25  # seconds
-
-
-@contextmanager
-def reporting(
-    progress: Progress | None, done: Accumulator[int] | None, failed: Accumulator[int] | None, total: int
-) -> Iterator[None]:
-    """Report while the job runs, whenever the count has changed, and once at its end.
-
-    Spark counts a group as done when the task it belongs to ends.
-    """
-    if progress is None or done is None or failed is None:
-        yield
-        return
-    ended = threading.Event()
-
-    def watch() -> None:
-        reported = 0
-        while not ended.wait(INTERVAL):
-            if done.value != reported:
-                reported = done.value
-                progress(min(reported, total), total, failed.value)  # a task done again counts its groups again
-
-    watcher = threading.Thread(target=watch, name="evenlag-progress", daemon=True)
-    progress(0, total, 0)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
-    progress(min(done.value, total), total, failed.value)
 
 
 class _Rate(TextColumn):

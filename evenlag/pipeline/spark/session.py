@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO, Any
 
-from pyspark import InheritableThread, SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.java import java_home
 from evenlag.pipeline.spark.reach import reach
 from evenlag.pipeline.spark.settings import is_local, launch_settings, refuse_connect, session_settings
-from evenlag.pipeline.spark.storage import blamed
-from evenlag.pipeline.tasks.worker import unchanged
 
 TASKS_PER_CORE = 3
 STANDALONE = "spark://"
 
 _launched: dict[str, str] = {}  # what the launcher was told by us, and not by who configures Spark
-_woken: set[str] = set()  # applications whose workers were
 
 
 def local_session(cores: int | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -59,55 +57,11 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
         reach(master, master.removeprefix(STANDALONE).split(","), "Spark master")
     with blamed(f"Spark on {master}"):
         context = SparkContext(conf=conf)
-        use_own_python(context)
         session = SparkSession(context)
     if is_local(master) and not conf.contains("spark.sql.shuffle.partitions"):
         session.conf.set("spark.sql.shuffle.partitions", TASKS_PER_CORE * context.defaultParallelism)
-    wake_workers(session)
+    driver_of(session).prepare()
     return session
-
-
-def wake_workers(spark: SparkSession) -> None:
-    """Let Python workers start and import what they need in the background, once in an application."""
-    context = spark.sparkContext
-    if context.applicationId in _woken:
-        return
-    _woken.add(context.applicationId)
-    few = max(task_slots(context) // 2, 1)  # the others are for what the driver asks for meanwhile
-
-    def wake() -> None:
-        numbers = spark.range(0, few, 1, few).mapInArrow(unchanged, "id BIGINT")
-        with suppress(Exception):  # what goes wrong here is said by the work itself
-            numbers.write.format("noop").mode("append").save()
-
-    InheritableThread(target=wake, daemon=True).start()
-
-
-def task_slots(context: SparkContext) -> int:
-    """Return how many tasks Spark runs at once: of the executors there are, or of as many as it may ask for."""
-    settings, java = context.getConf(), context._jsc.sc()
-    now = int(java.maxNumConcurrentTasks(java.resourceProfileManager().defaultResourceProfile()))
-    slots = now or context.defaultParallelism // task_cpus(context)  # no executor has come yet
-    most = settings.get("spark.dynamicAllocation.maxExecutors")
-    if most is not None and settings.get("spark.dynamicAllocation.enabled", "false") == "true":
-        cores = int(settings.get("spark.executor.cores", "1") or 1)
-        slots = max(slots, int(most) * cores // task_cpus(context))
-    return max(slots, 1)
-
-
-def task_cpus(context: SparkContext) -> int:
-    """Return the processors that Spark gives a task."""
-    return int(context.getConf().get("spark.task.cpus", "1") or 1)
-
-
-def use_own_python(context: SparkContext) -> None:
-    """In local mode let the tasks run in the driver's own Python, unless another one is asked for.
-
-    Spark would take `python3` of PATH, which where no virtual environment is active is one without evenlag.
-    """
-    asked = os.environ.get("PYSPARK_PYTHON") or context.getConf().get("spark.pyspark.python")
-    if is_local(str(context.master)) and not asked:
-        context.pythonExec = sys.executable
 
 
 def _configuration(cores: int | None, settings: dict[str, str]) -> SparkConf:

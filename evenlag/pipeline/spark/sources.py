@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kafka import connected, is_topic, record_text, topic_options
-from evenlag.pipeline.spark.session import use_own_python
-from evenlag.pipeline.spark.storage import Storage, blamed
+from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
 from evenlag.pipeline.tasks.describing import Describe, names
 
@@ -95,7 +96,7 @@ def _read_json(spark: SparkSession, path: str, kind: TableKind) -> DataFrame:
 def _read_describe(spark: SparkSession, path: str, kind: TableKind, *, lone: bool) -> DataFrame:
     files = spark.read.text(path, wholetext=True).select(sf.col("_metadata.file_path").alias("path"), "value")
     schema = types.StructType([types.StructField(name, types.StringType()) for name in names(kind)])
-    use_own_python(spark.sparkContext)
+    driver_of(spark).prepare()
     return files.mapInArrow(Describe(kind, lone), schema)
 
 

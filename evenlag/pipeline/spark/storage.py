@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.driver import is_connect
+from evenlag.pipeline.spark.errors import blamed
 
 OLD = ".old"  # what a folder is called while its successor takes its place
 
@@ -34,6 +34,8 @@ class Storage:
     """
 
     def __init__(self, spark: SparkSession, path: str | Path) -> None:
+        if is_connect(spark):
+            raise SourceError(f"{path}: a client of Spark Connect reaches no folders; read and write with its session")
         hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
         settings = spark.sparkContext._jsc.hadoopConfiguration()
         local = isinstance(path, Path) or (
@@ -164,29 +166,3 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
             storage.remove(aside)
             if storage.exists(old) and not storage.exists(storage.path):
                 storage.rename(old, storage.path)
-
-
-@contextmanager
-def blamed(place: str | Path) -> Iterator[None]:
-    """Turn what goes wrong in Spark's Java into one line that names the place.
-
-    Raises
-    ------
-    SourceError
-        With Java's own words.
-    """
-    try:
-        yield
-    except Py4JJavaError as error:
-        cause: Any = error.java_exception
-        while cause.getCause() is not None:
-            cause = cause.getCause()
-        raise SourceError(f"{place}: {_lines(str(cause.toString()))[0]}") from error
-    except PythonException as error:  # a traceback from an executor: what it is comes last
-        raise SourceError(f"{place}: {_lines(str(error))[-1]}") from error
-    except PySparkException as error:
-        raise SourceError(f"{place}: {_lines(str(error))[0]}") from error
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()] or ["unknown error"]

@@ -1,0 +1,85 @@
+"""What evenlag asks of a Spark session beside DataFrames: its width, the progress of a job, a place for a table.
+
+A session with a driver of its own answers through its Java (`classic.py`), one of Spark Connect by other means
+(`connect.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
+
+Progress = Callable[[int, int, int], None]
+"""Called with the groups done, their total, and how many of them failed."""
+
+Counters = tuple[Any, Any]
+"""Where tasks count the groups that are done, and those that failed (`worker.Counter`), or None twice."""
+
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+UNLIMITED = str(2**31 - 1)
+COMMIT_EACH_TASK = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
+
+
+class Place(Protocol):
+    """Where a table is kept for as long as the driver runs; what of it is there can be read at any time."""
+
+    hint: str
+    """What to do if the driver cannot read what executors write; empty where that cannot be."""
+
+    def write(self, df: DataFrame) -> None:
+        """Write a table: that of a task as soon as the task ends, if what keeps the table can do that."""
+
+    def read(self) -> DataFrame:
+        """Give what was written."""
+
+
+class Watch(Protocol):
+    """Looks at what runs."""
+
+    def look(self) -> None:
+        """Look once."""
+
+
+class Driver(Protocol):
+    """What is asked of a session."""
+
+    where: str
+    """Where its work is done."""
+
+    def prepare(self) -> None:
+        """Get the workers ready, in the background."""
+
+    def slots(self) -> int:
+        """Return how many tasks run at once: on the executors there are, or on as many as may come."""
+
+    def task_cpus(self) -> int:
+        """Return the processors that a task gets."""
+
+    def batches_by_rows(self) -> AbstractContextManager[None]:
+        """Let batches of rows for Python be full by their number alone, in jobs that this thread starts.
+
+        Spark 4 would add up the bytes of all columns after every row, which takes longer than all else it does with it.
+        """
+
+    def reporting(self, progress: Progress | None, total: int, tasks: int, /) -> AbstractContextManager[Counters]:
+        """Report while a job of so many tasks runs, whenever the count has changed, and once at its end."""
+
+    def tag(self, tag: str) -> None:
+        """Give a tag to all jobs that this thread starts."""
+
+    def cancel(self, tag: str) -> None:
+        """Cancel the jobs with a tag."""
+
+    def watch(self) -> Watch:
+        """Give what says that Spark waits for executors."""
+
+    def place(self, ddl: str) -> Place:
+        """Make a place for a table of these columns."""
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect: its driver is another process, and its Java out of reach."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")

@@ -1,0 +1,40 @@
+"""What goes wrong in Spark, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException, PythonException
+
+from evenlag.errors import SourceError
+
+
+@contextmanager
+def blamed(place: str | Path) -> Iterator[None]:
+    """Turn what goes wrong in Spark into one line that names the place.
+
+    Raises
+    ------
+    SourceError
+        With Spark's own words.
+    """
+    try:
+        yield
+    except PythonException as error:  # a traceback from an executor: what it is comes last
+        raise SourceError(f"{place}: {_lines(str(error))[-1]}") from error
+    except PySparkException as error:
+        raise SourceError(f"{place}: {_lines(str(error))[0]}") from error
+    except Exception as error:
+        cause: Any = getattr(error, "java_exception", None)  # of py4j, which a client of Spark Connect need not have
+        if cause is None:
+            raise
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        raise SourceError(f"{place}: {_lines(str(cause.toString()))[0]}") from error
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()] or ["unknown error"]
