@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -16,6 +18,7 @@ from evenlag.search.construct.lpt import lpt
 MOST_PACKED = 20_000  # the largest groups of a fleet, known to the driver by name; smaller ones go by hash
 COST, COST_PER_ROW = 10_000, 50  # microseconds that a group is expected to take, whatever it holds and for each row
 TASK = "task"
+BLOCK = 1 << 16  # numbers that are hashed at once
 
 Key = tuple[str, str]
 
@@ -67,31 +70,32 @@ class TaskPacking:
             known = df.sparkSession.createDataFrame(table)  # from Arrow: rows would need Python workers
             df = df.join(sf.broadcast(known), on=["snapshot_ts", "group"], how="left")
             number = sf.coalesce(TASK, number)
-        keys = sf.array(*(sf.lit(key) for key in partition_keys(self.tasks)))
+        keys = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call, however many there are
         return df.withColumn(TASK, keys[number]).repartition(self.tasks, TASK).drop(TASK)
 
 
 def partition_keys(partitions: int) -> list[int]:
     """Return for each partition 0, 1, … a number that Spark's hash partitioning sends there."""
-    keys: dict[int, int] = {}
-    number = 0
-    while len(keys) < partitions:
-        keys.setdefault(_murmur3(number) % partitions, number)
-        number += 1
-    return [keys[partition] for partition in range(partitions)]
+    keys = np.full(partitions, -1)
+    start = 0
+    while (keys < 0).any():
+        numbers = np.arange(start, start + BLOCK)
+        sent, first = np.unique(_murmur3(numbers) % partitions, return_index=True)
+        keys[sent] = np.where(keys[sent] < 0, numbers[first], keys[sent])
+        start += BLOCK
+    return [int(key) for key in keys]
 
 
-def _murmur3(number: int, seed: int = 42) -> int:
-    """MurmurHash3 (32 bits) of an INT as Spark's `hash` has it, signed."""
+def _murmur3(numbers: NDArray[np.int64], seed: int = 42) -> NDArray[np.int64]:
+    """MurmurHash3 (32 bits) of INTs as Spark's `hash` has it, signed."""
 
-    def rotated(value: int, by: int) -> int:
-        value &= 0xFFFFFFFF
-        return (value << by | value >> (32 - by)) & 0xFFFFFFFF
+    def rotated(values: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
+        return values << np.uint32(by) | values >> np.uint32(32 - by)
 
-    mixed = rotated(number * 0xCC9E2D51, 15) * 0x1B873593
-    mixed = rotated(seed ^ (mixed & 0xFFFFFFFF), 13) * 5 + 0xE6546B64
-    mixed = (mixed & 0xFFFFFFFF) ^ 4
-    mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B & 0xFFFFFFFF
-    mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
-    mixed ^= mixed >> 16
-    return mixed - 2**32 if mixed >= 2**31 else mixed
+    mixed = rotated(numbers.astype(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    mixed = rotated(np.uint32(seed) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    mixed = mixed ^ np.uint32(4)
+    mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+    mixed = (mixed ^ mixed >> np.uint32(13)) * np.uint32(0xC2B2AE35)
+    mixed = mixed ^ mixed >> np.uint32(16)
+    return mixed.astype(np.int32).astype(np.int64)

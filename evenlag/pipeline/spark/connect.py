@@ -104,7 +104,8 @@ class Table:
     hint = ""
 
     def __init__(self, spark: SparkSession, ddl: str) -> None:
-        self._spark, self._name = spark, f"evenlag_{uuid.uuid4().hex[:12]}"
+        self._spark: Any = spark
+        self._name = f"evenlag_{uuid.uuid4().hex[:12]}"
         with blamed(f"the table {self._name}, where a result is kept"):
             spark.sql(f"CREATE TABLE {self._name} ({ddl})").collect()
         atexit.register(self._drop)
@@ -116,7 +117,8 @@ class Table:
     def read(self) -> DataFrame:
         """Give what was written."""
         self._spark.catalog.refreshTable(self._name)  # it does not know of tasks whose job was cancelled
-        return self._spark.read.table(self._name)
+        table: DataFrame = self._spark.read.table(self._name)
+        return table
 
     def _drop(self) -> None:
         with suppress(Exception):  # the session may have been stopped
