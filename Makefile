@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test check lint format types bench docs lock clean
+.PHONY: help demo test check versions lint format types bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -16,6 +16,9 @@ test: .venv/.ready lint ## run every test: unit, property, conformance, Spark, a
 
 check: .venv/.ready lint ## check style and types and run the quick tests: no Spark, no broker, no long properties
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker" --numprocesses auto --maxprocesses 4
+
+versions: .venv/.ready ## run the tests of the pipeline on another PySpark: make versions pyspark=4.3.0
+	@sh scripts/versions.sh $(pyspark)
 
 lint: .venv/.ready types ## check style and types
 	$(BIN)/ruff check .

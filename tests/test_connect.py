@@ -48,7 +48,7 @@ def slow(batches):
 
 started = time.time()
 numbers = spark.range(0, 8, 1, 4).mapInArrow(slow, "id BIGINT")
-partly = kept(numbers, driver_of(spark).place("id BIGINT"), started + 8)
+partly = kept(numbers, driver_of(spark).place("id BIGINT"), started + 15)
 found = sorted(row["id"] for row in partly.table.collect())
 refused = ""
 try:
@@ -103,7 +103,7 @@ def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path)
     assert said["slots"] == 2
     assert not said["whole"]  # cancelled at its deadline: what was there counts
     assert said["found"] == [2, 3, 4, 5, 6, 7]
-    assert said["seconds"] < 40
+    assert said["seconds"] < 50  # the slow task takes 60
     assert (
         said["refused"] == f"{out}/run: a client of Spark Connect reaches no folders; read and write with its session"
     )

@@ -138,7 +138,7 @@ def stream(
             progress(batch)
 
     job = _Job(spark, commits, settle, parameters, report)
-    with connected(topic):
+    with connected(spark, topic):
         records = spark.readStream.format("kafka").options(**source).load()
         writer = records.writeStream.foreachBatch(job).option("checkpointLocation", notes.path)
         trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": f"{interval} seconds"}

@@ -13,6 +13,7 @@ RECORDS = (
     "key BINARY, value BINARY, topic STRING, `partition` INT, `offset` BIGINT, `timestamp` TIMESTAMP, timestampType INT"
 )
 HEADERS = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+UNION_AS_ONE = "spark.sql.unionOutputPartitioning"  # from Spark 4.1 on: reads of one task each become one task
 # What says which offsets are read, and by how many tasks; Spark knows options in any case.
 _OURS = (
     "assign",
@@ -34,7 +35,8 @@ def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, st
 
     A read of Spark's Kafka source takes one range of a partition and makes a task of each, so this is a union of reads:
     one for each task of several ranges, and one for all tasks that share a partition and read nothing else, since
-    Spark's `minPartitions` cuts as evenly as the packing does.
+    Spark's `minPartitions` cuts as evenly as the packing does. For this `spark.sql.unionOutputPartitioning` is set to
+    false in the session.
 
     Parameters
     ----------
@@ -65,6 +67,7 @@ def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, st
 
     reads = [load(task.options).coalesce(1) for task in packing.tasks if len(task.ranges) > 1]
     reads += [load(_joined(run)) for run in _runs(packing)]
+    spark.conf.set(UNION_AS_ONE, "false")  # as long as the DataFrame is used
     if not reads:
         headers = next((value for name, value in options.items() if name.lower() == "includeheaders"), "false")
         return spark.createDataFrame([], f"{RECORDS}, {HEADERS}" if str(headers).lower() == "true" else RECORDS)

@@ -15,7 +15,8 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.reach import reach
 
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"  # the last whose parts are all on Maven Central
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+COMPLETE = {"4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}  # of each line one whose parts are all on Maven Central
 
 _URL = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<topics>[A-Za-z0-9._,-]+)")
 
@@ -46,6 +47,12 @@ def record_text() -> Column:
     return sf.coalesce(sf.make_valid_utf8(sf.col("value").cast("string")), sf.lit(""))
 
 
+def connector(spark: SparkSession) -> str:
+    """Return the Maven coordinates of the connector for a session's Spark: of its line, and else of its version."""
+    line, _, _ = spark.version.rpartition(".")
+    return f"{CONNECTOR}:{COMPLETE.get(line, spark.version)}"
+
+
 def add_connector(spark: SparkSession) -> None:
     """Have Spark fetch its Kafka connector from Maven Central, unless it is there.
 
@@ -54,12 +61,12 @@ def add_connector(spark: SparkSession) -> None:
     SourceError
         It cannot be fetched.
     """
-    with blamed(f"Spark's Kafka connector ({CONNECTOR})"):
-        spark.sql(f"ADD JAR ivy://{CONNECTOR}")
+    with blamed(f"Spark's Kafka connector ({connector(spark)})"):
+        spark.sql(f"ADD JAR ivy://{connector(spark)}")
 
 
 @contextmanager
-def connected(url: str) -> Iterator[None]:
+def connected(spark: SparkSession, url: str) -> Iterator[None]:
     """Turn what goes wrong with a topic into one line that names it.
 
     Raises
@@ -72,6 +79,6 @@ def connected(url: str) -> Iterator[None]:
     except SourceError as error:
         if isinstance(error.__cause__, AnalysisException) and "kafka" in str(error).lower():
             raise SourceError(
-                f"{url}: Spark lacks its Kafka connector; start it with --packages {CONNECTOR}"
+                f"{url}: Spark lacks its Kafka connector; start it with --packages {connector(spark)}"
             ) from error
         raise

@@ -48,7 +48,7 @@ def read_table(
     """
     if is_topic(path):
         url = str(path)
-        with connected(url):
+        with connected(spark, url):
             records = spark.read.format("kafka").options(**topic_options(url, options)).load()
             return json_table(records.select(record_text().alias(LINE)), kind)
     storage = Storage(spark, path)
