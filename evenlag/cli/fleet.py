@@ -199,6 +199,7 @@ def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]
     gain = sf.coalesce(sf.col("today") - sf.col("best"), sf.lit(0))
     return (
         rows.orderBy(sf.desc(gain), "snapshot_ts", "group")
+        .withColumn("snapshot_ts", sf.col("snapshot_ts").cast("string"))  # JSON knows no times
         .na.fill(0, ["partitions", "members", "moves"])
         .take(MOST_GROUPS)
     )

@@ -60,8 +60,8 @@ def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 
 
 def place(text: str) -> str | Path:
-    """Return a topic, and a place in a file system with a scheme, as the text it is, and anything else as a path."""
-    return text if text.startswith("kafka:") or "://" in text else Path(text)
+    """Return a topic, a table, and a place in a file system with a scheme as the text it is, all else as a path."""
+    return text if text.startswith(("kafka:", "table:")) or "://" in text else Path(text)
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------

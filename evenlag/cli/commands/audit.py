@@ -20,8 +20,8 @@ FLEET_GAP = options.FLEET_GAP
 @click.command()
 @click.argument("inputs", nargs=-1, type=options.FILE)
 @click.option("--offsets", type=options.place, metavar="PATH",
-              help="Offsets table of many groups, a file, a folder or kafka://HOST:PORT/TOPIC: audited on "
-              "Spark.")  # fmt: skip
+              help="Offsets table of many groups, a file, a folder, kafka://HOST:PORT/TOPIC or "
+              "table:CATALOG.NAMESPACE.NAME: audited on Spark.")  # fmt: skip
 @click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with --offsets.")
 @options.spark_out("Folder for the tables plans, audit, rejects, groups and summary.")
 @options.overwrite

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.catalog import is_table, read_catalog_table
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kafka import connected, is_topic, record_text, topic_options
@@ -36,16 +37,19 @@ def read_table(
     spark : SparkSession
     path : str or Path
         A file, or a folder of files of one format, known by their suffix. Or the text `kafka://HOST:PORT/TOPIC`: a
-        topic whose values are rows as JSON, read from its beginning to where it ends now.
+        topic whose values are rows as JSON, read from its beginning to where it ends now. Or the text
+        `table:CATALOG.NAMESPACE.NAME`: a table or view of Spark's catalogs, its columns text or typed.
     kind : {"offsets", "members"}
     options : mapping of str to str, optional
-        Of Spark's Kafka source: security, `startingOffsets`, …
+        Of Spark's Kafka source (security, `startingOffsets`, …), or of the table's own. Files have none.
 
     Raises
     ------
     SourceError
-        There is no such file, or it is of no known format.
+        There is no such file or table, or it is of no known format.
     """
+    if is_table(path):
+        return read_catalog_table(spark, str(path), options)
     if is_topic(path):
         url = str(path)
         with connected(spark, url):
