@@ -1,5 +1,9 @@
 """Tables of Spark's catalogs, in and out."""
 
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +11,9 @@ import pytest
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
+from evenlag.pipeline.jobs.commits import Commits
 from evenlag.pipeline.spark.catalog import name_parts
+from tests import lakes
 from tests.command import evenlag, refused
 from tests.fleet import fleet
 from tests.frames import MEMBERS_DDL, OFFSETS_DDL, assert_same_rows, table
@@ -56,3 +62,43 @@ def test_tables_of_the_catalog_are_read_in_their_types(spark: "SparkSession", tm
     )
     refused(evenlag("audit", "--offsets", "table:a/b", "--out", tmp_path / "out2"), "table:a/b: is no name of a table")
     assert not (tmp_path / "out2").exists()
+
+
+def test_a_catalog_that_cannot_replace_a_table_is_refused(spark: "SparkSession") -> None:
+    for place in ("table:default", "table:spark_catalog.default"):
+        with pytest.raises(
+            SourceError, match=r"the catalog spark_catalog \(of Spark itself\) does not replace a table"
+        ):
+            pipeline.run(spark, table(spark, fleet(1)[0], OFFSETS_DDL), out=place, overwrite=True, **QUICK)
+    with pytest.raises(SourceError, match="table:spark_catalog: is a catalog; name a namespace in it"):
+        pipeline.run(spark, table(spark, fleet(1)[0], OFFSETS_DDL), out="table:spark_catalog", **QUICK)
+    with pytest.raises(SourceError, match="table:default: a stream writes to a folder"):
+        Commits(spark, "table:default", ("plans",))
+
+
+# ---- Iceberg --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_killed_run_leaves_each_table_old_or_new_and_the_next_makes_them_one(tmp_path: Path) -> None:
+    [first] = lake("killed", tmp_path)
+    after, repaired = lake("again", tmp_path)
+    assert set(first) == set(after) == set(repaired) == set(lakes.TABLES)
+    runs = [after[name]["run"] for name in lakes.TABLES]
+    old, new = first["plans"]["run"], runs[0]
+    assert {table["run"] for table in first.values()} == {old}
+    assert new != old
+    assert runs == sorted(runs, key=[new, old].index), "tables are not replaced one after the other"
+    for name, each in after.items():  # what the killed run has replaced is what the same run gives again
+        assert each["rows"] == (first if each["run"] == old else repaired)[name]["rows"], name
+    assert first["plans"]["rows"] != repaired["plans"]["rows"]
+    [last] = {table["run"] for table in repaired.values()}
+    assert last not in {old, new}
+
+
+def lake(what: str, folder: Path) -> list[dict[str, Any]]:
+    """What a process of `tests.lakes` says, a line each."""
+    command = [sys.executable, "-m", "tests.lakes", what, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, start_new_session=True)
+    assert done.returncode == (-signal.SIGKILL if what == "killed" else 0), done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]

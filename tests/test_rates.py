@@ -275,7 +275,7 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
             assert (row["snapshots"], row["capacity"]) == (expected.snapshots, float(expected.capacity.rate))
     assert not found
     assert replays.steps.count() == steps
-    assert replays.write(tmp_path / "out") == ["summary.parquet", "steps.parquet"]
+    assert replays.write(tmp_path / "out") == [f"{tmp_path}/out/{name}.parquet" for name in ("summary", "steps")]
     assert spark.read.parquet(str(tmp_path / "out" / "steps.parquet")).count() == steps
     with pytest.raises(SourceError, match="exists already"):
         replays.write(tmp_path / "out")

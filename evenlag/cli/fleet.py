@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 from rich import box
 from rich.console import Group, RenderableType
@@ -23,9 +23,9 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
 from evenlag.pipeline.jobs.streaming import Batch, stream
 from evenlag.pipeline.spark.driver import Progress
-from evenlag.pipeline.spark.kafka import add_connector, is_topic
+from evenlag.pipeline.spark.kafka import add_connector, is_topic, with_connector
 from evenlag.pipeline.spark.session import local_session
-from evenlag.pipeline.spark.storage import Storage
+from evenlag.pipeline.spark.sinks import sink
 
 MOST_GROUPS = 15  # in the table of groups
 PICTURE = "picture.png"
@@ -39,19 +39,21 @@ class FleetReport:
     ----------
     summary : RunReport
     out : str or Path
-        The folder with the tables.
+        The folder, or the namespace, with the tables.
     groups : list of Row
         The groups whose spread the plan cuts most: figures in messages.
     strategies : dict of strategy to figures
         `groups`, `best` (at the optimum), `median`, `p90`, `p99` and `worst` excess as a share of the optimum's
         largest load, `broken`.
+    written : list of str
+        What was written, each with its place.
     """
 
     summary: RunReport
     out: str | Path
     groups: list[Row]
     strategies: dict[str, dict[str, Any]]
-    written: list[str] = field(default_factory=lambda: list(OUTPUT))
+    written: list[str]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a document for JSON."""
@@ -74,7 +76,7 @@ class FleetReport:
         notes += [
             Text(f"note: {note.count:,} {note.text} ({note.groups:,} groups)", style="yellow") for note in summary.notes
         ]
-        written = Text("written: " + ", ".join(f"{self.out}/{name}" for name in self.written))
+        written = Text("written: " + ", ".join(self.written))
         return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
 
     def _groups_table(self) -> Table:
@@ -121,20 +123,39 @@ def audit_fleet(
     **parameters: Any,
 ) -> FleetReport:
     """Plan and audit a fleet on Spark; parameters are those of `evenlag.pipeline.run`."""
-    spark = local_session(settings=spark_settings)
-    if is_topic(offsets) or is_topic(members or ""):
-        add_connector(spark)
+    spark = session_for((offsets, members), spark_settings, parameters.get("options"))
     summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
-    worst = _worst_groups(_read(out, "plans"), _read(out, "audit"), balance)
-    return FleetReport(summary, out, worst, _strategies(_read(out, f"{SUMMARY}/strategies")))
+    written = sink(spark, out)
+    worst = _worst_groups(written.read("plans"), written.read("audit"), balance)
+    return FleetReport(
+        summary, out, worst, _strategies(written.read(f"{SUMMARY}/strategies")), written.names(OUTPUT)
+    )  # fmt: skip
+
+
+def session_for(
+    places: Iterable[str | Path | None], settings: Mapping[str, str] | None, options: Mapping[str, str] | None
+) -> SparkSession:
+    """Start Spark with what it needs to read from some places.
+
+    Raises
+    ------
+    SourceError
+        There are options for topics, and no topic.
+    """
+    topics = [place for place in places if place is not None and is_topic(place)]
+    if options and not topics:
+        raise SourceError("options of Kafka's source are for kafka://HOST:PORT/TOPIC, and no table is a topic")
+    spark = local_session(settings=with_connector(settings or {}) if topics else settings)
+    if topics:
+        add_connector(spark)
+    return spark
 
 
 def stream_fleet(
     topic: str, out: str | Path, *, spark_settings: Mapping[str, str] | None = None, **parameters: Any
 ) -> None:
     """Plan and audit a stream of snapshots on Spark; parameters are those of `evenlag.pipeline.stream`."""
-    spark = local_session(settings=spark_settings)
-    add_connector(spark)
+    spark = session_for([topic], spark_settings, None)
     stream(spark, topic, out=out, **parameters)
 
 
@@ -163,21 +184,17 @@ def run_demo(
             offsets, members, out, overwrite=True, group_time_limit=group_time_limit, progress=progress
         )  # fmt: skip
     _draw_most_gained(report, out / PICTURE)
-    return replace(report, written=[*report.written, PICTURE])
+    return replace(report, written=[*report.written, str(out / PICTURE)])
 
 
 def _draw_most_gained(report: FleetReport, picture: Path) -> None:
     """Draw the group that gains most in terms of its mean load, and every strategy over all groups."""
-    plans, audit = _read(report.out, "plans"), _read(report.out, "audit")
+    written = sink(local_session(), report.out)
+    plans, audit = written.read("plans"), written.read("audit")
     means = {row["group"]: row["mean"] for row in _mean_loads(plans).collect()}
     shown = max(report.groups, key=lambda row: ((row["today"] or 0) - row["best"]) / (means.get(row["group"]) or 1))
     loads = _member_loads(plans, shown["group"], means[shown["group"]])
     draw(loads, [row.asDict() for row in audit.collect()], means, picture)
-
-
-def _read(out: str | Path, table: str) -> DataFrame:
-    spark = local_session()
-    return spark.read.parquet(f"{Storage(spark, out).path}/{table}")
 
 
 def _mean_loads(plans: DataFrame) -> DataFrame:

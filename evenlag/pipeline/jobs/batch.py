@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Unpack
 
@@ -17,20 +18,21 @@ from evenlag.pipeline.columns.results import audit_rows, group_rows, plan_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
-from evenlag.pipeline.jobs.summary import summary
+from evenlag.pipeline.jobs.summary import AuditSummary, summary
 from evenlag.pipeline.spark.classic import Folder
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
-from evenlag.pipeline.spark.sources import read_table
-from evenlag.pipeline.spark.storage import written_whole
+from evenlag.pipeline.spark.sinks import sink
+from evenlag.pipeline.spark.sources import table_at
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.search.options import SolveKeywords, solving_options
 
 TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
 GROUPS = "groups"
-OUTPUT = (*TABLES, GROUPS, SUMMARY)
+OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)))
 MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
@@ -94,10 +96,11 @@ def run(
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     horizon: float | str = 0,
     tasks: int | None = None,
+    options: Mapping[str, str] | None = None,
     progress: Progress | None = None,
     **solving: Unpack[SolveKeywords],
 ) -> RunReport:
-    """Plan and audit every group of a fleet, and write the tables as Parquet: all of them or none.
+    """Plan and audit every group of a fleet, and write the tables: all of them or none.
 
     Parameters
     ----------
@@ -105,26 +108,29 @@ def run(
     offsets, members : str, Path or DataFrame
         The tables, or where they lie (`read_table`).
     out : str or Path
-        Folder for `plans`, `audit`, `rejects`, `groups` and `summary` (a folder with those of `AuditSummary`); it must
-        not exist or be empty.
+        Folder for `plans`, `audit`, `rejects`, `groups` and `summary` (a folder with those of `AuditSummary`), all as
+        Parquet; it must not exist or be empty. Or the text `table:CATALOG.NAMESPACE`: a namespace of Iceberg or Delta,
+        for the same tables and `summary_strategies`, `summary_groups` and `summary_binding`.
     overwrite : bool
         Replace what an earlier job wrote there.
+    options : mapping of str to str, optional
+        Of Spark's Kafka source, for tables that are topics: security, `startingOffsets`, …
     time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
         As in `plans`; a group's plan and audit share its time.
 
     Raises
     ------
     SourceError
-        A table cannot be read, or the folder not be written; the message names it.
+        A table cannot be read, or the place not be written; the message names it.
     InvalidProblemError
         An option that is no such thing.
     """
     started = time.monotonic()
-    options = solving_options("run", solving)
-    solver = FleetSolver(options, "both", time_limit, group_time_limit, progress)
-    offsets_df = offsets if isinstance(offsets, DataFrame) else read_table(spark, offsets, "offsets")
-    members_df = members if members is None or isinstance(members, DataFrame) else read_table(spark, members, "members")
-    with written_whole(spark, out, OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
+    parameters = solving_options("run", solving)
+    solver = FleetSolver(parameters, "both", time_limit, group_time_limit, progress)
+    offsets_df = table_at(spark, offsets, "offsets", options)
+    members_df = None if members is None else table_at(spark, members, "members", options)
+    with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
         fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True, until=solver.until)
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
@@ -137,11 +143,15 @@ def run(
                 GROUPS: fleet.dated(group_rows(solved)),
             }
             for name, table in tables.items():
-                table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
-            written = {name: spark.read.parquet(f"{folder}/{name}") for name in TABLES}
-            for name, table in vars(summary(written["audit"], options.balance)).items():
-                table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
-            return _report(fleet, solved, written, started)
+                with described(spark, f"writing {name}"):
+                    table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
+            with described(spark, "reading what was written"):
+                written = {name: spark.read.parquet(f"{folder}/{name}") for name in TABLES}
+            with described(spark, "summing up the audit"):
+                for name, table in vars(summary(written["audit"], parameters.balance)).items():
+                    table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
+            with described(spark, "counting what was written"):
+                return _report(fleet, solved, written, started)
         finally:
             for df in kept:
                 df.unpersist()

@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.catalog import is_table
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.storage import Storage
 
@@ -41,11 +42,15 @@ class Commits:
     Raises
     ------
     SourceError
-        The folder holds something else, or cannot be written.
+        The folder holds something else, cannot be written, or is of an object store or a catalog.
     """
 
     def __init__(self, spark: SparkSession, out: str | Path, tables: tuple[str, ...]) -> None:
+        if is_table(out):
+            raise SourceError(f"{out}: a stream writes to a folder; name one")
         self._storage, self._tables = Storage(spark, out), tables
+        if not self._storage.renames:
+            raise SourceError(f"{out}: a stream commits by renaming, which an object store cannot; name another place")
         self.path = self._storage.path
         with blamed(out):
             names = self._storage.names(self.path) or []

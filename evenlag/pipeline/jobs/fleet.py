@@ -15,6 +15,7 @@ from evenlag.model.rates import horizon_micros
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.rates import with_predicted_lags
 from evenlag.pipeline.jobs.task_packing import MOST_PACKED, Key, TaskPacking
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.kept import within
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
@@ -89,7 +90,8 @@ def check_tables(
     driver.prepare()
     with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
         count = partial(within, spark, until, partial(_largest_groups, offsets_df))
-        counting = pool.submit(inheritable_thread_target(spark)(count))
+        with described(spark, "counting the groups"):
+            counting = pool.submit(inheritable_thread_target(spark)(count))
         check_offsets = checks.check_offsets if copies or ahead else checks.typed_offsets
         check_members = checks.check_members if copies else checks.typed_members
         offsets = check_offsets(offsets_df, auto_offset_reset)

@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.errors import SourceError
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import Fleet
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Place, Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.kept import kept
@@ -91,8 +92,9 @@ class FleetSolver:
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))
         rows = task_rows(fleet.offsets, fleet.members)
         dealt = fleet.packing.repartition(rows)
+        named = described(rows.sparkSession, f"solving {fleet.groups:,} groups")
         watched = driver.reporting(self._progress, fleet.groups, fleet.packing.tasks)
-        with watched as counters, driver.batches_by_rows():
+        with named, watched as counters, driver.batches_by_rows():
             solver = Solver(options, budget, self._want, schema, attempt, *counters)
             solving = kept(dealt.mapInArrow(solver, SOLVED), place, self.until)
         solved = solving.table

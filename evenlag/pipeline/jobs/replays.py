@@ -12,15 +12,18 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
+from evenlag.errors import SourceError
 from evenlag.model.objective import DEFAULT_STICKINESS
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.spark.catalog import is_table
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kept import kept
-from evenlag.pipeline.spark.storage import written_whole
+from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
 from evenlag.pipeline.tasks.group import OFFSETS
@@ -52,19 +55,24 @@ class Replays:
         return self.groups.select("group", sf.inline("steps")).select(*columns(REPLAY_STEPS))
 
     def write(self, out: str | Path, form: Form = "parquet", overwrite: bool = False) -> list[str]:
-        """Write both tables to a folder, `summary` and `steps`, whole or not at all; return their names in it.
+        """Write `summary` and `steps`, both or neither, to a place as `run` takes one; return where they are.
 
         Raises
         ------
         SourceError
-            The folder is taken or cannot be written.
+            The place is taken or cannot be written.
         """
-        tables = {f"summary.{form}": self.summary, f"steps.{form}": self.steps}
-        with written_whole(self.groups.sparkSession, out, tuple(tables), overwrite) as folder, blamed("the replay"):
+        if is_table(out) and form != "parquet":
+            raise SourceError(f"{out}: its catalog has a format of its own; leave {form} out")
+        suffix = "" if is_table(out) else f".{form}"
+        tables = {f"summary{suffix}": self.summary, f"steps{suffix}": self.steps}
+        place = sink(self.groups.sparkSession, out)
+        with place.whole(list(tables), overwrite) as folder, blamed("the replay"):
             for name, table in tables.items():
                 order = ("group", "strategy", *(("snapshot_ts",) if "steps" in name else ()))
-                table.orderBy(*order).write.format(form).option("header", True).save(f"{folder}/{name}")
-        return list(tables)
+                with described(table.sparkSession, f"writing {name}"):
+                    table.orderBy(*order).write.format(form).option("header", True).save(f"{folder}/{name}")
+        return place.names(list(tables))
 
 
 def replay(
@@ -116,9 +124,11 @@ def replay(
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
     groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
-    total = 0 if progress is None else groups.count()
+    with described(offsets_df.sparkSession, "counting the groups"):
+        total = 0 if progress is None else groups.count()
     rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
+    named = described(offsets_df.sparkSession, f"replaying {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
-    with watched as counters, blamed("the replay"), driver.batches_by_rows():
+    with named, watched as counters, blamed("the replay"), driver.batches_by_rows():
         replayed = rows.mapInArrow(Replayer(options, schema, *counters), REPLAYS)
         return Replays(kept(replayed, driver.place(REPLAYS)).table)

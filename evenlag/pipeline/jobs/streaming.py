@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,6 +19,7 @@ from evenlag.pipeline.columns.fates import AUDITED, DUE, LATE, ROWS, WAITS, late
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.pipeline.jobs.batch import TABLES, run
 from evenlag.pipeline.jobs.commits import STATE, Commits
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
 from evenlag.pipeline.spark.sources import json_table
@@ -219,8 +221,9 @@ class _Job:
                 folder = self._commits.begin()
                 # Read from Kafka once: what follows looks at the rows several times.
                 rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
-                rows.write.parquet(f"{folder}/_rows")
-                self._take(folder, self._spark.read.parquet(f"{folder}/_rows"), number)
+                with self._described():
+                    rows.write.parquet(f"{folder}/_rows")
+                    self._take(folder, self._spark.read.parquet(f"{folder}/_rows"), number)
             except Exception as error:
                 self.error = error
                 raise
@@ -239,7 +242,11 @@ class _Job:
     def _flush(self) -> None:
         if self._waiting:
             rows = self._spark.createDataFrame([], ROWS)
-            self._take(self._commits.begin(), rows, self._commits.position, flush=True)
+            with self._described():
+                self._take(self._commits.begin(), rows, self._commits.position, flush=True)
+
+    def _described(self) -> AbstractContextManager[None]:
+        return described(self._spark, f"batch {self._commits.number + 1} of the stream")
 
     def _take(self, folder: str, rows: DataFrame, position: int, flush: bool = False) -> None:
         """Write what comes of new rows and of those that waited, and commit it."""

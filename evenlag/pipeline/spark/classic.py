@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pyspark import InheritableThread, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.settings import is_local
@@ -58,7 +59,8 @@ class ClassicDriver:
             with suppress(Exception):  # what goes wrong here is said by the work itself
                 numbers.write.format("noop").mode("append").save()
 
-        InheritableThread(target=wake, daemon=True).start()
+        with described(self._spark, "starting Python"):
+            InheritableThread(target=wake, daemon=True).start()
 
     def slots(self) -> int:
         """Return how many tasks Spark runs at once."""

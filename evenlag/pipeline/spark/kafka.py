@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
@@ -14,6 +15,7 @@ from pyspark.sql import functions as sf
 from evenlag.errors import SourceError
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.reach import reach
+from evenlag.pipeline.spark.settings import is_configured
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 COMPLETE = {"4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}  # of each line one whose parts are all on Maven Central
@@ -49,20 +51,37 @@ def record_text() -> Column:
 
 def connector(spark: SparkSession) -> str:
     """Return the Maven coordinates of the connector for a session's Spark: of its line, and else of its version."""
-    line, _, _ = spark.version.rpartition(".")
-    return f"{CONNECTOR}:{COMPLETE.get(line, spark.version)}"
+    return _coordinates(spark.version)
+
+
+def _coordinates(version: str) -> str:
+    line, _, _ = version.rpartition(".")
+    return f"{CONNECTOR}:{COMPLETE.get(line, version)}"
 
 
 def add_connector(spark: SparkSession) -> None:
-    """Have Spark fetch its Kafka connector from Maven Central, unless it is there.
+    """Have Spark fetch its Kafka connector from Maven Central, unless it was started with it.
+
+    For brokers that ask who you are by SASL start Spark with it (`--packages`): Java looks for what logs in only among
+    what Spark was started with.
 
     Raises
     ------
     SourceError
         It cannot be fetched.
     """
+    if CONNECTOR.split(":")[1] in (spark.conf.get("spark.jars", "") or ""):
+        return
     with blamed(f"Spark's Kafka connector ({connector(spark)})"):
         spark.sql(f"ADD JAR ivy://{connector(spark)}")
+
+
+def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
+    """Give settings by which Spark starts with its Kafka connector, unless others configure Spark: theirs would go."""
+    if is_configured():
+        return dict(settings)
+    packages = [settings.get("spark.jars.packages", ""), _coordinates(pyspark.__version__)]
+    return {**settings, "spark.jars.packages": ",".join(filter(None, packages))}
 
 
 @contextmanager

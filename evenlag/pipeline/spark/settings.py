@@ -53,7 +53,7 @@ def launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
     Options of Java are left to who configures Spark, as two that contradict one another would keep it from starting.
     """
-    java = {} if _is_configured() else _JAVA
+    java = {} if is_configured() else _JAVA
     return _LAUNCHER | java | dict(settings)
 
 
@@ -100,7 +100,7 @@ def refuse_connect(asked: Mapping[str, str]) -> None:
         raise SourceError(f"{who[0]} asks for Spark Connect, which evenlag cannot use; name a master instead")
 
 
-def _is_configured() -> bool:
+def is_configured() -> bool:
     """Whether someone configures Spark by arguments or by a file."""
     home: str = _find_spark_home()  # type: ignore[no-untyped-call]
     folder = os.environ.get("SPARK_CONF_DIR") or f"{home}/conf"

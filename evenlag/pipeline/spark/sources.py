@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.pipeline.spark.catalog import is_table, read_catalog_table
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kafka import connected, is_topic, record_text, topic_options
@@ -48,6 +49,20 @@ def read_table(
     SourceError
         There is no such file or table, or it is of no known format.
     """
+    with described(spark, f"reading {kind}"):
+        return _read(spark, path, kind, options)
+
+
+def table_at(
+    spark: SparkSession, table: str | Path | DataFrame, kind: TableKind, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """Give a table that is one already, or read it where it lies; `options` are for topics alone."""
+    if isinstance(table, DataFrame):
+        return table
+    return read_table(spark, table, kind, options if is_topic(table) else None)
+
+
+def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mapping[str, str] | None) -> DataFrame:
     if is_table(path):
         return read_catalog_table(spark, str(path), options)
     if is_topic(path):

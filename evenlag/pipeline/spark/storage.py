@@ -15,6 +15,8 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.spark.driver import is_connect
 from evenlag.pipeline.spark.errors import blamed
 
+RENAMING = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs")
+"""Schemes of file systems that rename a folder in one step; others, object stores, may copy its files one by one."""
 OLD = ".old"  # what a folder is called while its successor takes its place
 
 
@@ -31,6 +33,8 @@ class Storage:
     ----------
     path : str
         The same with its scheme, as Spark takes it.
+    renames : bool
+        Whether a folder gets another name in one step.
     """
 
     def __init__(self, spark: SparkSession, path: str | Path) -> None:
@@ -45,6 +49,7 @@ class Storage:
         self._spark, self._java_path = spark, hadoop.Path
         with blamed(path):
             self._files = self._java_path(self.path).getFileSystem(settings)
+            self.renames = str(self._files.getUri().getScheme()) in RENAMING
 
     def files(self) -> list[str] | None:
         """Return the paths of all files below; the path itself if it is a file, None if there is nothing.
@@ -87,6 +92,16 @@ class Storage:
         """Rename a folder."""
         if not self._files.rename(self._java_path(path), self._java_path(to)):
             raise SourceError(f"{self.path}: cannot be written: {path} could not be renamed to {to}")
+
+    def read_text(self, path: str) -> str:
+        """Return what a small file says."""
+        return "".join(row[0] for row in self._spark.read.text(path, wholetext=True).collect())
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a small file, in place of one that is there."""
+        file = self._files.create(self._java_path(path), True)
+        file.write(text.encode())
+        file.close()
 
     def restore(self) -> None:
         """Give the folder back its tables where a job was killed between putting these aside and its own in place."""
