@@ -5,10 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AclOperation, ResourceType
 
 from tests.broker import Broker
-from tests.command import evenlag_alone, refused
-from tests.traffic import create_topics, produce, running_group
+from tests.command import evenlag, evenlag_alone, refused
+from tests.few_rows import FEW_ROWS
+from tests.streams import send, snapshots
+from tests.traffic import allow, create_topics, produce, running_group
 
 
 @pytest.mark.broker
@@ -40,3 +43,43 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
         assert (sum(result["loads"].values()), len(result["counts"])) == (lags, members)
         assert (result["status"], result["forced_moves"]) == ("OPTIMAL", 0)
     assert not (tmp_path / "other").exists()
+
+
+def two_snapshots(broker: Broker, topic: str) -> None:
+    """Have a topic of two snapshots of two groups, 12 rows each."""
+    create_topics(broker.bootstrap, {topic: 1})
+    for rows in snapshots(2, 2):
+        send(broker.bootstrap, topic, [json.dumps(row) for row in rows])
+
+
+@pytest.mark.broker
+def test_a_topic_behind_a_password_is_audited(broker: Broker, tmp_path: Path) -> None:
+    two_snapshots(broker, "guarded-rows")
+    for operation in (AclOperation.DESCRIBE, AclOperation.READ):
+        allow(broker.bootstrap, broker.user, ResourceType.TOPIC, "guarded-rows", operation)
+    config = tmp_path / "client.properties"
+    login = f'username="{broker.user}" password="{broker.password}"'
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\n"
+        f"sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {login};\n"
+    )
+    words = ["audit", "--offsets", f"kafka://{broker.sasl_bootstrap}/guarded-rows", "--out", tmp_path / "out"]
+    words += ["--command-config", config, "--option", "kafka.sasl.mechanism=PLAIN"]
+    words += ["--group-time-limit", "0.05", "--gap", "0.2", "--json"]
+    done = evenlag_alone(*words, *(word for pair in FEW_ROWS.items() for word in ("--conf", "=".join(pair))))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["plans"] == 24
+
+
+@pytest.mark.broker
+@pytest.mark.usefixtures("kafka_spark")
+def test_a_topic_is_replayed_with_the_options_of_its_source(broker: Broker, tmp_path: Path) -> None:
+    two_snapshots(broker, "replayed-rows")
+    words = ["replay", "--offsets", f"kafka://{broker.bootstrap}/replayed-rows", "--strategies", "range", "--json"]
+    whole = json.loads(evenlag(*words, "--capacity", 1, "--tasks", 1).stdout)
+    assert (whole["groups"], whole["errors"]) == (2, [])
+    later = ("--option", json.dumps({"replayed-rows": {"0": 12}}).join(["startingOffsets=", ""]))
+    half = json.loads(evenlag(*words, "--capacity", 1, *later).stdout)
+    assert len(half["errors"]) == 2, "the first snapshot was to be left out"
+    wrong = ("audit", "--offsets", "o.csv", "--out", tmp_path / "no", *later)
+    refused(evenlag(*wrong), "options of Kafka's source are for kafka://HOST:PORT/TOPIC, and no table is a topic")

@@ -47,8 +47,13 @@ def delete_records(bootstrap: str, before: Mapping[tuple[str, int], int]) -> Non
 
 def allow_describe(bootstrap: str, user: str, kind: ResourceType, name: str) -> None:
     """Let a user describe a group or topic, and wait until the broker follows the rule."""
+    allow(bootstrap, user, kind, name, AclOperation.DESCRIBE)
+
+
+def allow(bootstrap: str, user: str, kind: ResourceType, name: str, operation: AclOperation) -> None:
+    """Let a user do something with a group or topic, and wait until the broker follows the rule."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    rule = (kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", AclOperation.DESCRIBE)
+    rule = (kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", operation)
     binding = AclBinding(*rule, AclPermissionType.ALLOW)
     admin.create_acls([binding])[binding].result()
     filter_ = AclBindingFilter(*rule, AclPermissionType.ALLOW)

@@ -12,6 +12,7 @@ import click
 
 from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group
 from evenlag.cli.terminal import working
+from evenlag.live import read_client_config
 from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, ObjectiveKind
 from evenlag.model.problem import Problem
@@ -65,6 +66,26 @@ def place(text: str) -> str | Path:
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------
+
+
+def kafka(command: Command) -> Command:
+    """Give a command the options for `kafka://` places; it gets them as `kafka_options`, those of Spark's source."""
+
+    @wraps(command)
+    def with_options(command_config: Path | None, option: dict[str, str], **others: Any) -> Any:
+        config = {} if command_config is None else read_client_config(command_config)
+        client = {f"kafka.{name}": value for name, value in config.items()}
+        return command(kafka_options=client | option, **others)
+
+    source = together(
+        click.option("--command-config", type=FILE,
+                     help="Properties file of Kafka's Java client (TLS, SASL, …), for kafka:// places."),
+        click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
+                     help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given again."),
+    )  # fmt: skip
+    decorated: Command = source(with_options)
+    return decorated
+
 
 auto_offset_reset = click.option(
     "--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default=AUTO_OFFSET_RESETS[0], show_default=True,

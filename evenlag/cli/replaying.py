@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,23 +89,27 @@ class FleetReplay:
 
 
 def replay_fleet(
-    offsets: Path,
-    members: Path | None,
+    offsets: str | Path,
+    members: str | Path | None,
     *,
-    out: Path | None = None,
+    out: str | Path | None = None,
     form: Form = "parquet",
     overwrite: bool = False,
     auto_offset_reset: str = "latest",
     progress: Progress | None = None,
+    options: Mapping[str, str] | None = None,
+    spark_settings: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> FleetReplay:
-    """Replay all groups of a table on local Spark; parameters are those of `evenlag.pipeline.replay`."""
+    """Replay all groups of a table on Spark; parameters are those of `evenlag.pipeline.replay`."""
     # PySpark takes a second to import, and a single group is replayed without.
-    from evenlag.pipeline import local_session, read_table, rejects, replay
+    from evenlag.cli.fleet import session_for
+    from evenlag.pipeline import rejects, replay
+    from evenlag.pipeline.spark.sources import table_at
 
-    spark = local_session()
-    offsets_df = read_table(spark, offsets, "offsets")
-    members_df = None if members is None else read_table(spark, members, "members")
+    spark = session_for((offsets, members), spark_settings, options)
+    offsets_df = table_at(spark, offsets, "offsets", options)
+    members_df = None if members is None else table_at(spark, members, "members", options)
     replays = replay(
         offsets_df, members_df, auto_offset_reset=auto_offset_reset, progress=progress, **parameters
     )  # fmt: skip
@@ -114,7 +119,7 @@ def replay_fleet(
         strategies=[row.asDict() for row in _compared(replays.summary).collect()],
         errors=[f"{row['group']}: {row['error']}" for row in failed],
         rejects=rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset).count(),
-        written=[] if out is None else [str(out / name) for name in replays.write(out, form, overwrite)],
+        written=[] if out is None else replays.write(out, form, overwrite),
     )
 
 

@@ -23,7 +23,8 @@ FLEET_GAP = options.FLEET_GAP
               help="Offsets table of many groups, a file, a folder, kafka://HOST:PORT/TOPIC or "
               "table:CATALOG.NAMESPACE.NAME: audited on Spark.")  # fmt: skip
 @click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with --offsets.")
-@options.spark_out("Folder for the tables plans, audit, rejects, groups and summary.")
+@options.kafka
+@options.spark_out("Folder for the tables plans, audit, rejects, groups and summary, or table:CATALOG.NAMESPACE.")
 @options.overwrite
 @options.balance
 @options.auto_offset_reset
@@ -43,15 +44,17 @@ def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, *
         _audit_fleet(offsets, as_json=as_json, **parameters)
     elif parameters["out"] is not None:
         raise click.UsageError("--out goes with --offsets; of single groups --json prints all that there is")
-    elif parameters["master"] or parameters["conf"] or parameters["tasks"]:
-        raise click.UsageError("--master, --conf and --tasks go with --offsets; single groups need no Spark")
+    elif any(parameters[name] for name in ("master", "conf", "tasks", "kafka_options")):
+        raise click.UsageError(
+            "--master, --conf, --tasks, --option and --command-config go with --offsets; single groups need no Spark"
+        )
     else:
         _audit_groups(inputs, as_json=as_json, **parameters)
 
 
 def _audit_fleet(
-    offsets: str | Path, *, out: str | Path | None, gap: float | None, threads: int | None, master: str | None,
-    conf: dict[str, str], as_json: bool, **parameters: Any,
+    offsets: str | Path, *, out: str | Path | None, gap: float | None, threads: int | None,
+    kafka_options: dict[str, str], master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     if out is None:
         raise click.UsageError("--offsets needs --out, the folder for the tables")
@@ -63,7 +66,7 @@ def _audit_fleet(
     with progress_bar("groups audited", err) as progress:
         report = audit_fleet(
             offsets, out=out, gap=FLEET_GAP if gap is None else gap, progress=progress,
-            spark_settings=options.spark_settings(master, conf), **parameters
+            options=kafka_options, spark_settings=options.spark_settings(master, conf), **parameters
         )  # fmt: skip
     show(report.report(), report.to_dict(), as_json)
 

@@ -28,8 +28,11 @@ class _Writing(NamedTuple):
 
 
 @click.command()
-@click.option("--offsets", type=options.FILE, required=True, help="Offsets table with snapshots of several times.")
-@click.option("--members", type=options.FILE, help="Members table that goes with it.")
+@click.option("--offsets", type=options.place, metavar="PATH", required=True,
+              help="Offsets table with snapshots of several times: a file or folder, kafka://HOST:PORT/TOPIC or "
+              "table:CATALOG.NAMESPACE.NAME.")  # fmt: skip
+@click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with it.")
+@options.kafka
 @click.option("--group", help="The group to replay; without it all groups, on Spark where there are several.")
 @options.auto_offset_reset
 @click.option("--strategies", callback=options.names, default=",".join(STRATEGIES),
@@ -45,31 +48,42 @@ class _Writing(NamedTuple):
 @options.group_time_limit(1.0, "Seconds for one rebalance by evenlag.")
 @options.gap(CLOSE, "Stop a rebalance by evenlag within this fraction of the mean load of the bound.")
 @options.repeating
-@options.out("Folder for the tables summary and steps.")
+@options.spark_out("Folder for the tables summary and steps, or table:CATALOG.NAMESPACE.")
 @options.form(get_args(Form), default="parquet", show_default=True)
 @options.overwrite
+@options.tasks
+@options.spark
 @click.option("--plot", type=options.FILE, help="Picture of one group's replay to write (.png, .svg, .pdf).")
 @options.as_json
 def replay(
-    offsets: Path, members: Path | None, group: str | None, auto_offset_reset: str, group_time_limit: float,
-    plot: Path | None, out: Path | None, form: Form, overwrite: bool, as_json: bool, **parameters: Any,
+    offsets: str | Path, members: str | Path | None, group: str | None, auto_offset_reset: str,
+    group_time_limit: float, plot: Path | None, out: str | Path | None, form: Form, overwrite: bool, as_json: bool,
+    kafka_options: dict[str, str], tasks: int | None, master: str | None, conf: dict[str, str], **parameters: Any,
 ) -> None:  # fmt: skip
     """Run every strategy over the recorded history of a group: which one would have served it best?"""
     replay_options = ReplayOptions.of(time_limit=group_time_limit, **parameters)
-    writing = _Writing(out, form, overwrite)
-    with working("reading"):
-        many = group is None and holds_many_groups(offsets)
-    if not many:
-        _replay_group((offsets, members, group, auto_offset_reset), replay_options, plot, as_json, writing)
-        return
-    if plot is not None:
-        raise click.UsageError(f"--plot shows one group, and {offsets} holds several: choose one with --group")
+    alone = not (kafka_options or tasks or master or conf)
+    if alone and isinstance(offsets, Path) and not isinstance(members, str) and not isinstance(out, str):
+        if group is not None or not _holds_many(offsets):
+            source = (offsets, members, group, auto_offset_reset)
+            _replay_group(source, replay_options, plot, as_json, _Writing(out, form, overwrite))
+            return
+        if plot is not None:
+            raise click.UsageError(f"--plot shows one group, and {offsets} holds several: choose one with --group")
+    elif group is not None or plot is not None:
+        raise click.UsageError("--group and --plot are for one group, which is replayed from a file, without Spark")
     with progress_bar("groups replayed", err) as progress:
         fleet = replay_fleet(
             offsets, members, progress=progress, auto_offset_reset=auto_offset_reset,
-            group_time_limit=group_time_limit, **writing._asdict(), **parameters,
+            group_time_limit=group_time_limit, out=out, form=form, overwrite=overwrite, tasks=tasks,
+            options=kafka_options, spark_settings=options.spark_settings(master, conf), **parameters,
         )  # fmt: skip
     show(fleet.report(), vars(fleet), as_json)
+
+
+def _holds_many(offsets: Path) -> bool:
+    with working("reading"):
+        return holds_many_groups(offsets)
 
 
 def _replay_group(

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
               help="Seconds between looks at the topic.")  # fmt: skip
 @click.option("--settle", type=click.FloatRange(0), default=300.0, show_default=True,
               help="Seconds without further rows after which a snapshot is taken for whole.")  # fmt: skip
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", callback=options.settings,
-              help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given "
-              "again.")  # fmt: skip
+@options.kafka
 @options.modelling
 @options.auto_offset_reset
 @options.group_time_limit(2.0)
@@ -35,8 +33,9 @@ if TYPE_CHECKING:
 @options.spark
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each batch.")
 def stream(
-    topic: str, out: str | Path, master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any
-) -> None:
+    topic: str, out: str | Path, kafka_options: dict[str, str], master: str | None, conf: dict[str, str],
+    as_json: bool, **parameters: Any,
+) -> None:  # fmt: skip
     """Plan and audit snapshots as they come through a topic, each once, on Spark; go on after an interruption."""
     # PySpark takes a second to import, and most commands do without.
     from evenlag.cli.fleet import batch_line, stream_fleet
@@ -47,4 +46,7 @@ def stream(
         else:
             click.echo(batch_line(batch))
 
-    stream_fleet(topic, out, spark_settings=options.spark_settings(master, conf), progress=show_batch, **parameters)
+    stream_fleet(
+        topic, out, options=kafka_options, spark_settings=options.spark_settings(master, conf), progress=show_batch,
+        **parameters,
+    )  # fmt: skip
