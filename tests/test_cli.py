@@ -266,7 +266,7 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
 def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     snapshot, out = Path(__file__).parent.parent / "examples" / "snapshot", tmp_path / "out"
     offsets, members = snapshot / "offsets.csv", snapshot / "members.csv"
-    words = ["audit", "--offsets", offsets, "--members", members.as_uri(), "--out", out.as_uri()]
+    words = ["audit", "--offsets", offsets.as_uri(), "--members", members.as_uri(), "--out", out.as_uri()]
     words += ["--group-time-limit", 0.2]
     done = evenlag(*words, "--tasks", 3, "--json")
     assert done.returncode == 0, done.stderr

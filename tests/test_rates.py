@@ -279,6 +279,8 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     assert spark.read.parquet(str(tmp_path / "out" / "steps.parquet")).count() == steps
     with pytest.raises(SourceError, match="exists already"):
         replays.write(tmp_path / "out")
+    with pytest.raises(SourceError, match=r"table:lake\.replays: its catalog has a format of its own; leave csv out"):
+        replays.write("table:lake.replays", form="csv")
 
     from evenlag.cli.replaying import replay_fleet
 

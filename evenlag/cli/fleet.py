@@ -22,6 +22,7 @@ from evenlag.compare.report import number, percent
 from evenlag.errors import SourceError
 from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
 from evenlag.pipeline.jobs.streaming import Batch, stream
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.kafka import add_connector, is_topic, with_connector
 from evenlag.pipeline.spark.session import local_session
@@ -126,10 +127,10 @@ def audit_fleet(
     spark = session_for((offsets, members), spark_settings, parameters.get("options"))
     summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
     written = sink(spark, out)
-    worst = _worst_groups(written.read("plans"), written.read("audit"), balance)
-    return FleetReport(
-        summary, out, worst, _strategies(written.read(f"{SUMMARY}/strategies")), written.names(OUTPUT)
-    )  # fmt: skip
+    with described(spark, "the report of the command"):
+        worst = _worst_groups(written.read("plans"), written.read("audit"), balance)
+        strategies = _strategies(written.read(f"{SUMMARY}/strategies"))
+        return FleetReport(summary, out, worst, strategies, written.names(OUTPUT))
 
 
 def session_for(
