@@ -5,7 +5,6 @@ needs them.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from evenlag import compare, heuristics
@@ -18,7 +17,7 @@ from evenlag.solve import solve
 if TYPE_CHECKING:
     from evenlag import live, pipeline
 
-__version__ = version("evenlag")
+__version__ = "0.1.0"
 __all__ = [
     "Phase",
     "Plan",

@@ -47,7 +47,7 @@ def case(seed: int) -> tuple[evenlag.Problem, Goal, Any]:
 
 
 def run(name: str, mip: Mip, limits: Limits, hint: NDArray[Any] | None = None) -> Outcome:
-    return BACKENDS[name](mip, hint, limits, [].append)
+    return BACKENDS[name]()(mip, hint, limits, [].append)
 
 
 def program(problem: evenlag.Problem, goal: Goal) -> Mip:
@@ -279,7 +279,7 @@ def test_a_backend_that_dies_or_refuses_has_failed(backend: Callable[..., Any]) 
 def test_a_broken_backend_leaves_a_baseline(
     name: str, backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(BACKENDS, name, backend)
+    monkeypatch.setitem(BACKENDS, name, lambda: backend)
     problem = unsettled()
     result = evenlag.solve(problem, method=name, time_limit=1)
     figures = assess(problem, result.assignment, Goal())
@@ -298,7 +298,7 @@ def test_a_broken_backend_leaves_the_search_its_plan(
     backend: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in BACKENDS:
-        monkeypatch.setitem(BACKENDS, name, backend)
+        monkeypatch.setitem(BACKENDS, name, lambda: backend)
     problem = unsettled()
     result = evenlag.solve(problem, time_limit=1)
     assert assess(problem, result.assignment, Goal()).objective == result.objective
@@ -315,7 +315,7 @@ def test_a_plan_reported_before_the_backend_hangs_is_kept(monkeypatch: pytest.Mo
         report(mip.encode(best.plan.member_of))
         return _hang()
 
-    monkeypatch.setitem(BACKENDS, "highs", report_and_hang)
+    monkeypatch.setitem(BACKENDS, "highs", lambda: report_and_hang)
     result = evenlag.solve(problem, method="highs", time_limit=1)
     assert result.objective <= best.objective
     assert (result.method, result.fallback) == ("highs", False)

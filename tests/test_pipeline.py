@@ -25,9 +25,9 @@ from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import check_tables
-from evenlag.pipeline.jobs.fleet_solver import attempt
 from evenlag.pipeline.spark.driver import BATCH_BYTES
 from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.task_context import attempt
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.worker import Solver

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from typing import cast
 
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -17,6 +16,7 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Place, Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.kept import kept
+from evenlag.pipeline.spark.task_context import attempt
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import RESERVE, Budget
@@ -105,9 +105,3 @@ class FleetSolver:
         if solving.hint and solved.count() != fleet.groups:
             raise SourceError(solving.hint)
         return solved
-
-
-def attempt() -> tuple[int, int]:
-    """Return the number of this executor's task, and how many attempts at it failed before."""
-    context = TaskContext.get()
-    return (0, 0) if context is None else (context.partitionId(), context.attemptNumber())

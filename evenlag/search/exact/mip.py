@@ -59,7 +59,7 @@ class Mip:
         mip = formulate(task.problem, task.rule, task.goal)
         hint = mip.encode(best.plan.member_of)
         limits = Limits(share * clock.left(), clock.work(share), task.threads, task.seed)
-        outcome = run_backend(BACKENDS[self.backend], mip, hint, limits)
+        outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
         if outcome.failure is not None:
             yield Note(f"{self.backend}: {outcome.failure}")
         if outcome.stopped == "time" and clock.deterministic:
