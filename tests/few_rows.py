@@ -1,6 +1,6 @@
 """Spark's settings for tests: what compiling is worth on a fleet, it costs on a few rows.
 
-The command under spark-submit (test_session.py) runs as Spark does by itself, and compiles.
+The command under spark-submit (test_shipping.py) runs as Spark does by itself, and compiles.
 """
 
 from pathlib import Path

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,17 +46,17 @@ def spark_environment(**variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int = 1) -> Iterator[Standalone]:
-    """Start a master and workers of one core each on 127.0.0.1, and stop all at the end."""
+def standalone(folder: Path, workers: int = 1, **variables: str) -> Iterator[Standalone]:
+    """Start a master and workers of one core each on 127.0.0.1, with these variables, and stop all at the end."""
     with ExitStack() as stack:
-        log = stack.enter_context(_daemon(folder, "master", "--webui-port", "0"))
+        log = stack.enter_context(_daemon(folder, "master", ["--webui-port", "0"], variables))
         master = _said(log, r"Starting Spark master at (spark://\S+)")
         page = _said(log, r"MasterWebUI.* started at (http://\S+)")
         for number in range(workers):
             place = folder / f"work{number}"
             place.mkdir()
-            worker = ("--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(place), master)
-            stack.enter_context(_daemon(place, "worker", *worker))
+            worker = ["--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(place), master]
+            stack.enter_context(_daemon(place, "worker", worker, variables))
         _said(log, "(?s)" + ".*".join(["(Registering worker) "] * workers))
         yield Standalone(master, f"http://127.0.0.1:{page.rpartition(':')[2]}")
 
@@ -78,10 +78,10 @@ def connect_server(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
 
 
 @contextmanager
-def _daemon(folder: Path, name: str, *arguments: str) -> Iterator[Path]:
+def _daemon(folder: Path, name: str, arguments: Sequence[str], variables: Mapping[str, str]) -> Iterator[Path]:
     command = [str(SPARK / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}.{name.title()}"]
     command += ["--host", "127.0.0.1", "--port", "0", *arguments]
-    with _running(folder, name, command, SPARK_DAEMON_MEMORY="256m", **QUICK) as log:
+    with _running(folder, name, command, SPARK_DAEMON_MEMORY="256m", **QUICK, **variables) as log:
         yield log
 
 

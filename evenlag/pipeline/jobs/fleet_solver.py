@@ -15,6 +15,7 @@ from evenlag.pipeline.jobs.fleet import Fleet
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Place, Progress
 from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kept import kept
 from evenlag.pipeline.spark.task_context import attempt
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
@@ -77,9 +78,11 @@ class FleetSolver:
         Raises
         ------
         SourceError
-            The driver cannot read what the executors wrote.
+            Executors lack what tasks need, or share no place with the driver.
         """
-        driver = driver_of(fleet.offsets.sparkSession)
+        spark = fleet.offsets.sparkSession
+        check_executors(spark, place, self._options.method, self.until)
+        driver = driver_of(spark)
         budget = Budget.share(
             *self._limits,
             started=self._started,

@@ -22,6 +22,7 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kept import kept
 from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
@@ -121,7 +122,8 @@ def replay(
         capacity=capacity, balance=balance, stickiness=stickiness, time_limit=group_time_limit, gap=gap, seed=seed,
         deterministic=deterministic, threads=driver.task_cpus(),
     )  # fmt: skip
-    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks)
+    fleet, place = check_tables(offsets_df, members_df, auto_offset_reset, tasks), driver.place(REPLAYS)
+    check_executors(offsets_df.sparkSession, place)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
     groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
     with described(offsets_df.sparkSession, "counting the groups"):
@@ -131,4 +133,4 @@ def replay(
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed("the replay"), driver.batches_by_rows():
         replayed = rows.mapInArrow(Replayer(options, schema, *counters), REPLAYS)
-        return Replays(kept(replayed, driver.place(REPLAYS)).table)
+        return Replays(kept(replayed, place).table)

@@ -13,16 +13,18 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from urllib.parse import unquote, urlsplit
 
 from pyspark import InheritableThread, SparkContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.settings import is_local
 from evenlag.pipeline.spark.storage import Storage
-from evenlag.pipeline.tasks.worker import unchanged
+from evenlag.pipeline.tasks.needs import look_around
 
 INTERVAL = 0.25  # seconds from one look at the counts to the next
 PATIENCE = 5  # seconds without a task before it is said
@@ -55,12 +57,16 @@ class ClassicDriver:
         few = max(self.slots() // 2, 1)  # the others are for what the driver asks for meanwhile
 
         def wake() -> None:
-            numbers = self._spark.range(0, few, 1, few).mapInArrow(unchanged, "id BIGINT")
+            woken = self._spark.range(0, few, 1, few).select(sf.udf(look_around(), "string", useArrow=False)("id"))
             with suppress(Exception):  # what goes wrong here is said by the work itself
-                numbers.write.format("noop").mode("append").save()
+                woken.write.format("noop").mode("append").save()
 
         with described(self._spark, "starting Python"):
             InheritableThread(target=wake, daemon=True).start()
+
+    def python(self) -> str:
+        """Return the Python that tasks run in."""
+        return str(self._context.pythonExec)
 
     def slots(self) -> int:
         """Return how many tasks Spark runs at once."""
@@ -153,11 +159,14 @@ class Folder:
         self._spark, self._path, self._ddl = spark, path, ddl
         local = is_local(str(spark.sparkContext.master))
         self.hint = "" if local else (
-            f"{path}: what executors wrote here cannot be read; name a folder that they share with the driver: "
+            f"{path}: what executors write here cannot be read; name a folder that they share with the driver: "
             "spark.sparkContext.setCheckpointDir(...)"
         )  # fmt: skip
         with blamed(path):
-            Storage(spark, path).make(path)
+            storage = Storage(spark, path)
+            storage.make(storage.path)
+        url = urlsplit(storage.path)
+        self.path = unquote(url.path) if url.scheme == "file" else None
 
     def write(self, df: DataFrame) -> None:
         """Write a table."""

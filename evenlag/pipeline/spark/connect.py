@@ -27,6 +27,9 @@ class ConnectDriver:
     def prepare(self) -> None:
         """Do nothing: which Python the workers are is the server's affair."""
 
+    def python(self) -> None:
+        """Return nothing: the server knows."""
+
     def slots(self) -> int:
         """Return how many tasks run at once: as the server's settings say, else as Spark spreads numbers."""
         cores = int(self._setting("spark.executor.cores", "1"))
@@ -102,6 +105,7 @@ class Table:
     """A new table in the session's current database, as a client has no folders; dropped when the driver ends."""
 
     hint = ""
+    path: str | None = None
 
     def __init__(self, spark: SparkSession, ddl: str) -> None:
         self._spark: Any = spark

@@ -29,6 +29,9 @@ class Place(Protocol):
     hint: str
     """What to do if the driver cannot read what executors write; empty where that cannot be."""
 
+    path: str | None
+    """Of a folder on disks, which executors must share; None where the table is in a file system of Spark's own."""
+
     def write(self, df: DataFrame) -> None:
         """Write a table: that of a task as soon as the task ends, if what keeps the table can do that."""
 
@@ -51,6 +54,9 @@ class Driver(Protocol):
 
     def prepare(self) -> None:
         """Get the workers ready, in the background."""
+
+    def python(self) -> str | None:
+        """Return the Python that tasks run in; None where that is not known here."""
 
     def slots(self) -> int:
         """Return how many tasks run at once: on the executors there are, or on as many as may come."""

@@ -29,7 +29,6 @@ _JAVA = {
 }
 _ANYWHERE = {
     "spark.executorEnv.OMP_NUM_THREADS": "1",
-    "spark.python.daemon.module": "evenlag.pipeline.spark.daemon",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.cache.maxEntries": "1000",  # a job of ours makes well over Spark's 100, and meets none again
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -39,6 +38,7 @@ _ANYWHERE = {
 _THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.python.daemon.module": "evenlag.pipeline.spark.daemon",
     "spark.ui.enabled": "false",
 }
 

@@ -14,6 +14,7 @@ from evenlag.pipeline.spark.catalog import is_table, read_catalog_table
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kafka import connected, is_topic, record_text, topic_options
 from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
@@ -116,6 +117,7 @@ def _read_describe(spark: SparkSession, path: str, kind: TableKind, *, lone: boo
     files = spark.read.text(path, wholetext=True).select(sf.col("_metadata.file_path").alias("path"), "value")
     schema = types.StructType([types.StructField(name, types.StringType()) for name in names(kind)])
     driver_of(spark).prepare()
+    check_executors(spark)
     return files.mapInArrow(Describe(kind, lone), schema)
 
 

@@ -99,11 +99,6 @@ class Unreached:
             yield result_batch([GroupResult(group, self.want, self.balance, late=True, error=UNREACHED)], self.schema)
 
 
-def unchanged(batches: Iterable[Any]) -> Iterable[Any]:
-    """Give back what came: all that a worker does for it is to import this module."""
-    return batches
-
-
 def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0) -> Any:
     """Write what became of some groups as a batch, a row for each; so many attempts at their task failed before."""
     values = {
