@@ -1,6 +1,7 @@
 """What executors need is what is said, comes to them as documented, and is asked for before the work begins."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.cloudpickle import dumps as pickle_by_value
+from pyspark.errors import PythonException
 
 import evenlag
+from evenlag.errors import SourceError
+from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import fault
 from evenlag.pipeline.spark.task_context import attempt
 from evenlag.pipeline.tasks.budget import Budget
@@ -25,6 +29,7 @@ from evenlag.search.options import SolveOptions
 from tests.environments import make_environment, with_all_that_they_require
 from tests.few_rows import FEW_ROWS
 from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
+from tests.pages import DOCS
 
 if TYPE_CHECKING:
     from tests.standalone import Standalone
@@ -70,6 +75,7 @@ def test_a_task_imports_what_is_said_and_nothing_else() -> None:
     packages = {homes[name][0].lower().replace("_", "-") for name in set(imported) & set(homes) - SPARKS_OWN}
     assert {"evenlag", *PACKAGES} <= packages
     assert packages - {"evenlag", "setuptools"} <= with_all_that_they_require(PACKAGES)
+    assert f"pip install {' '.join(PACKAGES)}\n" in (DOCS / "operations.md").read_text()
 
 
 # ---- a look at what is there -----------------------------------------------------------------------------------------
@@ -126,6 +132,13 @@ def test_a_look_finds_what_is_of_no_use(tmp_path: Path) -> None:
     broken = str(fault(found(sys.executable, path=tmp_path)))
     assert broken.startswith("executors cannot load evenlag (")
     assert broken.endswith("ImportError: libarrow.so: no such file")
+
+
+def test_of_a_traceback_the_line_is_said_that_tells() -> None:
+    told = "[PYTHON_VERSION_MISMATCH] Python in worker: 3.12, in driver: 3.11."
+    text = f"thrown from the Python worker.\nTraceback:\n  File ...\n    check()\na.b.SparkError: {told}\nPlease check."
+    with pytest.raises(SourceError, match=re.escape(f"the Python: a.b.SparkError: {told}") + "$"), blamed("the Python"):
+        raise PythonException(text)
 
 
 # ---- a cluster whose executors have no evenlag -----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 from pyspark.errors import PySparkException, PythonException
 
 from evenlag.errors import SourceError
+
+_RAISED = re.compile(r"^[\w.]+(?:Error|Exception): .*\S", re.MULTILINE)
 
 
 @contextmanager
@@ -24,7 +27,7 @@ def blamed(place: str | Path) -> Iterator[None]:
     try:
         yield
     except PythonException as error:  # a traceback from an executor: what it is comes last
-        raise SourceError(f"{place}: {_lines(str(error))[-1]}") from error
+        raise SourceError(f"{place}: {(_RAISED.findall(str(error)) or _lines(str(error)))[-1]}") from error
     except PySparkException as error:
         raise SourceError(f"{place}: {_lines(str(error))[0]}") from error
     except Exception as error:
