@@ -111,12 +111,13 @@ class Table:
         self._spark: Any = spark
         self._name = f"evenlag_{uuid.uuid4().hex[:12]}"
         with blamed(f"the table {self._name}, where a result is kept"):
-            spark.sql(f"CREATE TABLE {self._name} ({ddl})").collect()
+            each_task = ", ".join(f"'{name}' = '{value}'" for name, value in COMMIT_EACH_TASK.items())
+            spark.sql(f"CREATE TABLE {self._name} ({ddl}) OPTIONS ({each_task})").collect()
         atexit.register(self._drop)
 
     def write(self, df: DataFrame) -> None:
         """Write a table."""
-        df.write.options(**COMMIT_EACH_TASK).insertInto(self._name)
+        df.write.insertInto(self._name)
 
     def read(self) -> DataFrame:
         """Give what was written."""
