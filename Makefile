@@ -18,7 +18,7 @@ check: .venv/.ready lint ## check style and types and run the quick tests: no Sp
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker" --numprocesses auto --maxprocesses 4
 
 versions: .venv/.ready ## run the tests of the pipeline on another PySpark: make versions pyspark=4.3.0
-	@sh scripts/versions.sh $(pyspark)
+	@sh scripts/versions.sh $(pyspark) $(tests)
 
 lint: .venv/.ready types ## check style and types
 	$(BIN)/ruff check .
