@@ -85,6 +85,7 @@ def test_a_catalog_that_cannot_replace_a_table_is_refused(spark: "SparkSession")
 # ---- Iceberg --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_a_killed_run_leaves_each_table_old_or_new_and_the_next_makes_them_one(tmp_path: Path) -> None:
     [first] = lake("killed", tmp_path)

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.few_rows import FEW_ROWS
 from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
 from tests.frames import assert_same_rows
@@ -59,6 +61,7 @@ spark.stop()
 """
 
 
+@pytest.mark.cluster
 def test_executors_that_are_killed_change_nothing(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline
     from tests.standalone import spark_environment, standalone

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.few_rows import FEW_ROWS
 from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
 from tests.frames import assert_same_rows
@@ -62,6 +64,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.cluster
 def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path) -> None:
     from evenlag import pipeline
     from tests.standalone import connect_server, spark_environment

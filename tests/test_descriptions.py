@@ -28,7 +28,7 @@ class Jobs:
         java.listenerBus().waitUntilEmpty()
         jobs = java.statusStore().jobsList(None)
         found = [jobs.apply(n) for n in range(jobs.size())]
-        return [(job.jobId(), job.description().getOrElse(None) or "") for job in found]
+        return [(job.jobId(), job.description().get() if job.description().isDefined() else "") for job in found]
 
 
 def test_every_job_of_a_run_says_what_it_is(spark: "SparkSession", tmp_path: Path) -> None:

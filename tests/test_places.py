@@ -32,6 +32,7 @@ def hdfs(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_tables_come_from_and_go_to_hdfs(spark: "SparkSession", hdfs: str, tmp_path: Path) -> None:
     rows, members = fleet(3)

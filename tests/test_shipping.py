@@ -280,7 +280,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield Site(cluster, folder, folder / "environment/bin/python", tables, len(offsets))
 
 
-@pytest.mark.spark
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_evenlag_alone_is_shipped_by_spark_submit(site: Site) -> None:
     from tests.standalone import SPARK
@@ -290,7 +290,7 @@ def test_evenlag_alone_is_shipped_by_spark_submit(site: Site) -> None:
     site.check(site.run(*command, python=site.python), "a fleet")
 
 
-@pytest.mark.spark
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_an_environment_is_shipped_as_an_archive(site: Site) -> None:
     home = site.folder / "packed"
@@ -302,7 +302,7 @@ def test_an_environment_is_shipped_as_an_archive(site: Site) -> None:
     site.check(site.run(sys.executable, *command, python="./environment/bin/python"), "archived")
 
 
-@pytest.mark.spark
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_what_executors_lack_is_said_at_once_and_a_busy_cluster_keeps_to_the_limit(site: Site) -> None:
     make_environment(site.folder / "bare")

@@ -121,6 +121,22 @@ def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> No
     assert {row["status"] for row in solved.audit.collect()} == {"ERROR"}
 
 
+def test_a_job_that_can_start_no_task_ends_in_one_line(spark: "SparkSession", tmp_path: "Path") -> None:
+    from evenlag import pipeline
+    from evenlag.errors import SourceError
+
+    (tmp_path / "offsets.csv").write_text("snapshot_ts,group,topic,partition,lag\nnow,g,t,0,5\n")
+    offsets, _ = tables(spark, 1)
+    out = tmp_path / "out"
+    with busy(spark, 120.0):
+        for place in (str(tmp_path / "offsets.csv"), offsets):
+            started = time.time()
+            with pytest.raises(SourceError, match=f"^{out}: Spark could start no task within the time limit"):
+                pipeline.run(spark, place, out=out, time_limit=2.0)
+            assert time.time() - started < 30  # slots are taken for 120
+    assert [path.name for path in tmp_path.iterdir()] == ["offsets.csv"]
+
+
 def test_it_is_said_that_spark_waits_for_executors(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,8 +24,10 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.kept import within
 from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.spark.sources import table_at
+from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.search.options import SolveKeywords, solving_options
 
@@ -33,6 +35,7 @@ TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
 GROUPS = "groups"
 OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)))
+TOO_BUSY = "{out}: Spark could start no task within the time limit, and nothing was written; wait for free executors"
 MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
@@ -121,28 +124,33 @@ def run(
     Raises
     ------
     SourceError
-        A table cannot be read, or the place not be written; the message names it.
+        A table cannot be read, or the place not be written; the message names it. Or no task could start within the
+        time limit.
     InvalidProblemError
         An option that is no such thing.
     """
     started = time.monotonic()
     parameters = solving_options("run", solving)
     solver = FleetSolver(parameters, "both", time_limit, group_time_limit, progress)
-    offsets_df = table_at(spark, offsets, "offsets", options)
-    members_df = None if members is None else table_at(spark, members, "members", options)
+    tables = within(spark, solver.until, lambda: _tables(spark, offsets, members, options))
+    if tables is None:
+        raise SourceError(TOO_BUSY.format(out=out))
+    offsets_df, members_df = tables
     with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
         fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True, until=solver.until)
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:
             solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED))
-            tables = {
+            if solver.over and not Storage(spark, f"{folder}/solved").files():
+                raise SourceError(TOO_BUSY.format(out=out))
+            results = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),
                 "rejects": checks.rejects(fleet.offsets, fleet.members),
                 GROUPS: fleet.dated(group_rows(solved)),
             }
-            for name, table in tables.items():
+            for name, table in results.items():
                 with described(spark, f"writing {name}"):
                     table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
             with described(spark, "reading what was written"):
@@ -155,6 +163,16 @@ def run(
         finally:
             for df in kept:
                 df.unpersist()
+
+
+def _tables(
+    spark: SparkSession,
+    offsets: str | Path | DataFrame,
+    members: str | Path | DataFrame | None,
+    options: Mapping[str, str] | None,
+) -> tuple[DataFrame, DataFrame | None]:
+    first = table_at(spark, offsets, "offsets", options)
+    return first, None if members is None else table_at(spark, members, "members", options)
 
 
 def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> RunReport:

@@ -70,6 +70,11 @@ class FleetSolver:
         limit, _ = self._limits
         return None if limit is None else self._started + limit + GRACE
 
+    @property
+    def over(self) -> bool:
+        """Whether jobs that still run are cancelled by now."""
+        return self.until is not None and time.time() >= self.until
+
     def run(self, fleet: Fleet, place: Place) -> DataFrame:
         """Solve all groups once, and keep what becomes of them (`schemas.SOLVED`) in a place for it.
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+if TYPE_CHECKING:  # the command is there before Spark is
+    from pyspark.sql import DataFrame, SparkSession
 
 Progress = Callable[[int, int, int], None]
 """Called with the groups done, their total, and how many of them failed."""
