@@ -16,7 +16,7 @@ from evenlag.heuristics import HEURISTICS
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
 from tests.problems import alike, random_owners, random_parameters, random_problem, seeds, solved_again
 
-LIMIT = 10.0  # seconds; the small groups take some milliseconds
+LIMIT = 60.0  # seconds; the small groups take some milliseconds, but a disk that is busy can hold CBC up
 HOPELESS = 0.5  # seconds, where the bound cannot meet the objective because it is rounded, so that time runs out
 SMALL = {"partitions": 8, "members": 4, "topics": 3}
 
@@ -187,7 +187,7 @@ def test_every_method_finds_the_optimum(seed: int, method: str) -> None:
     problem, parameters, goal = small_case(seed)
     result = evenlag.solve(problem, **parameters, method=method, time_limit=LIMIT)
     assert assess(problem, result.assignment, goal).objective == result.objective
-    assert (result.status, result.objective) == ("OPTIMAL", optimum(seed).objective)
+    assert (result.status, result.objective) == ("OPTIMAL", optimum(seed).objective), result.warnings
     assert result.bound <= result.objective
 
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
@@ -24,10 +25,12 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.kafka import is_topic
 from evenlag.pipeline.spark.kept import within
 from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.spark.sources import table_at
 from evenlag.pipeline.spark.storage import Storage
+from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.search.options import SolveKeywords, solving_options
 
@@ -132,10 +135,10 @@ def run(
     started = time.monotonic()
     parameters = solving_options("run", solving)
     solver = FleetSolver(parameters, "both", time_limit, group_time_limit, progress)
-    tables = within(spark, solver.until, lambda: _tables(spark, offsets, members, options))
-    if tables is None:
+    offsets_df = _table(spark, offsets, "offsets", options, solver.until)
+    members_df = None if members is None else _table(spark, members, "members", options, solver.until)
+    if offsets_df is None or (members is not None and members_df is None):
         raise SourceError(TOO_BUSY.format(out=out))
-    offsets_df, members_df = tables
     with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
         fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True, until=solver.until)
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
@@ -165,14 +168,17 @@ def run(
                 df.unpersist()
 
 
-def _tables(
+def _table(
     spark: SparkSession,
-    offsets: str | Path | DataFrame,
-    members: str | Path | DataFrame | None,
+    place: str | Path | DataFrame,
+    kind: TableKind,
     options: Mapping[str, str] | None,
-) -> tuple[DataFrame, DataFrame | None]:
-    first = table_at(spark, offsets, "offsets", options)
-    return first, None if members is None else table_at(spark, members, "members", options)
+    until: float | None,
+) -> DataFrame | None:
+    """Read a table, None where Spark could not do so before a time (epoch): some formats take a task."""
+    read = partial(table_at, spark, place, kind, options)
+    # A topic takes none, and where Spark was given its connector later, this thread alone knows of it.
+    return read() if isinstance(place, DataFrame) or is_topic(place) else within(spark, until, read)
 
 
 def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> RunReport:
