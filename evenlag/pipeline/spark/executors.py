@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 
 import evenlag
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Place
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
@@ -54,7 +55,8 @@ def check_executors(
         return
     tasks = min(driver.slots(), MOST)
     look = sf.udf(look_around(method, path), "string", useArrow=False)
-    with blamed(f"the Python of the executors{', ' if driver.python() else ''}{driver.python() or ''}"):
+    python = f", {driver.python()}" if driver.python() else ""
+    with described(spark, "looking at the executors"), blamed(f"the Python of the executors{python}"):
         answers = within(spark, until, spark.range(0, tasks, 1, tasks).select(look("id")).collect)
     for [answer] in answers or ():
         wrong = fault(json.loads(answer), "" if place is None else place.hint)
