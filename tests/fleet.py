@@ -129,3 +129,11 @@ _OFFSET = st.none() | st.integers(-2, 12) | st.integers(-(2**63), 2**63 - 1) | s
 _RESET = st.sampled_from([None, "", "latest", "LATEST", "earliest", "none", "by_duration:P1D"])
 # Log start, log end, commit, lag and auto.offset.reset of a row, whether they make sense or not.
 OFFSET_VALUES = st.tuples(_OFFSET, _OFFSET, _OFFSET, _OFFSET, _RESET)
+
+
+def write_tables(folder: Path, offsets: Sequence[Row], members: Sequence[Row]) -> list[str]:
+    """Write both tables as CSV, and give their paths."""
+    return [
+        str(write_csv(folder / "offsets.csv", offsets, OFFSET_NAMES)),
+        str(write_csv(folder / "members.csv", members, MEMBER_NAMES)),
+    ]

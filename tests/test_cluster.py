@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.few_rows import FEW_ROWS
-from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
+from tests.fleet import fleet, write_tables
 from tests.frames import assert_same_rows
 
 if TYPE_CHECKING:
@@ -67,10 +67,7 @@ def test_executors_that_are_killed_change_nothing(spark: "SparkSession", tmp_pat
     from tests.standalone import spark_environment, standalone
 
     offsets, members = fleet(GROUPS)
-    paths = [
-        str(write_csv(tmp_path / "offsets.csv", offsets, OFFSET_NAMES)),
-        str(write_csv(tmp_path / "members.csv", members, MEMBER_NAMES)),
-    ]
+    paths = write_tables(tmp_path, offsets, members)
     with standalone(tmp_path, workers=2) as cluster:
         settings = FEW_ROWS | {
             "spark.master": cluster.master,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.few_rows import FEW_ROWS
-from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
+from tests.fleet import OFFSET_NAMES, fleet, write_csv, write_tables
 from tests.frames import assert_same_rows
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path)
     from tests.standalone import connect_server, spark_environment
 
     offsets, members = fleet(GROUPS)
-    paths = [
-        str(write_csv(tmp_path / "offsets.csv", offsets, OFFSET_NAMES)),
-        str(write_csv(tmp_path / "members.csv", members, MEMBER_NAMES)),
-    ]
+    paths = write_tables(tmp_path, offsets, members)
     history = [row | {"snapshot_ts": f"2026-01-0{day}T00:00:00Z"} for day in (1, 2) for row in offsets]
     past = str(write_csv(tmp_path / "history.csv", history, OFFSET_NAMES))
     out = tmp_path / "out"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenlag import pipeline
 from evenlag.pipeline.spark.descriptions import PROPERTY, described
-from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
+from tests.fleet import fleet, write_tables
 from tests.frames import tables
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ class Jobs:
 
 def test_every_job_of_a_run_says_what_it_is(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(3)
-    places = [
-        write_csv(tmp_path / "o.csv", offsets, OFFSET_NAMES),
-        write_csv(tmp_path / "m.csv", members, MEMBER_NAMES),
-    ]
+    places = write_tables(tmp_path, offsets, members)
     pipeline.solve(*tables(spark, 1), method="lag-aware", group_time_limit=0.05)  # wakes Python
     with described(spark, "the caller's own"):
         jobs = Jobs(spark)

@@ -29,7 +29,7 @@ from evenlag.pipeline.tasks.worker import Solver
 from evenlag.search.options import SolveOptions
 from tests.environments import make_environment, with_all_that_they_require
 from tests.few_rows import FEW_ROWS
-from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
+from tests.fleet import fleet, write_tables
 from tests.pages import DOCS
 
 if TYPE_CHECKING:
@@ -270,9 +270,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     make_environment(folder / "environment", PACKAGES)
     offsets, members = fleet(3)
-    offsets_csv = write_csv(folder / "offsets.csv", offsets, OFFSET_NAMES)
-    members_csv = write_csv(folder / "members.csv", members, MEMBER_NAMES)
-    tables = ["--offsets", str(offsets_csv), "--members", str(members_csv)]
+    paths = write_tables(folder, offsets, members)
+    tables = ["--offsets", paths[0], "--members", paths[1]]
     subprocess.run(
         [sys.executable, "-m", "zipfile", "-c", str(folder / "evenlag.zip"), "evenlag"], cwd=ROOT, check=True
     )
