@@ -30,6 +30,8 @@ def assert_as_defined(problem: evenlag.Problem, balance: str, slack: int, random
     allowed = {row.tobytes() for row in group.allowed_counts(balance, slack)}
     for wanted in (True, False):
         rows = [row for row in feasible if (row.tobytes() in allowed) == wanted]
+        if rows:
+            assert (rule.keeps(np.stack(rows).astype(np.int64)) == wanted).all()
         for counts in random.sample(rows, min(MOST, len(rows))):
             broken = rule.violation(counts.astype(np.int64))
             assert (broken is None) == wanted, (counts.tolist(), broken)

@@ -13,6 +13,7 @@ import pytest
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.search.exact.enumeration import Enumeration
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
 from tests.problems import alike, random_owners, random_parameters, random_problem, seeds, solved_again
 
@@ -58,16 +59,26 @@ def optimum(seed: int) -> Optimum:
     return found
 
 
+@pytest.fixture(params=["enumeration", "search"])
+def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Small groups are solved by looking at all plans, and by the stages that larger ones need."""
+    if request.param == "search":
+        monkeypatch.setattr(Enumeration, "applies", lambda *_: False)
+    return str(request.param)
+
+
 @cache
-def solved(seed: int) -> evenlag.Result:
+def solved(seed: int, by: str) -> evenlag.Result:
     problem, parameters, _ = small_case(seed)
-    return evenlag.solve(problem, **parameters, time_limit=LIMIT)
+    result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
+    assert by == "enumeration" or result.method != "enumeration"
+    return result
 
 
 @pytest.mark.parametrize("seed", small_groups(250))
-def test_optimum(seed: int) -> None:
+def test_optimum(seed: int, by: str) -> None:
     problem, _, goal = small_case(seed)
-    wanted, result = optimum(seed), solved(seed)
+    wanted, result = optimum(seed), solved(seed, by)
     figures = assess(problem, result.assignment, goal)
     assert (result.spread, result.makespan, result.moves) == (figures.spread, figures.makespan, figures.moves)
     assert result.objective == figures.objective
@@ -89,9 +100,9 @@ def test_infeasible(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", small_groups(250))
-def test_figures_follow_from_the_assignment(seed: int) -> None:
+def test_figures_follow_from_the_assignment(seed: int, by: str) -> None:
     problem, _, goal = small_case(seed)
-    result, group = solved(seed), Group(problem)
+    result, group = solved(seed, by), Group(problem)
     names = dict(zip(problem.partitions, group.lags, strict=True))
     assert set(result.assignment) == set(problem.members)
     assert result.counts == {member: len(these) for member, these in result.assignment.items()}
@@ -109,9 +120,9 @@ def test_figures_follow_from_the_assignment(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", small_groups(250))
-def test_never_worse_than_a_baseline(seed: int) -> None:
+def test_never_worse_than_a_baseline(seed: int, by: str) -> None:
     problem, _, goal = small_case(seed)
-    result = solved(seed)
+    result = solved(seed, by)
     plans = [current(problem)]
     for heuristic in HEURISTICS.values():
         try:
@@ -140,22 +151,22 @@ def current(problem: evenlag.Problem) -> dict[str, list[tuple[str, int]]]:
 
 
 @pytest.mark.parametrize("seed", small_groups(120))
-def test_solving_again_moves_nothing(seed: int) -> None:
+def test_solving_again_moves_nothing(seed: int, by: str) -> None:
     problem, parameters, goal = small_case(seed)
     if goal.max_moves is not None:  # a fresh budget is a fresh chance
         parameters = {**parameters, "max_moves": None}
         result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
     else:
-        result = solved(seed)
+        result = solved(seed, by)
     again = evenlag.solve(solved_again(problem, result.assignment), **parameters, time_limit=LIMIT)
     assert again.assignment == result.assignment
     assert again.moves == again.forced_moves == 0
 
 
 @pytest.mark.parametrize("seed", small_groups(120))
-def test_no_single_swap_betters_a_plan(seed: int) -> None:
+def test_no_single_swap_betters_a_plan(seed: int, by: str) -> None:
     problem, _, goal = small_case(seed)
-    group, found = Group(problem), solved(seed).assignment
+    group, found = Group(problem), solved(seed, by).assignment
     member_of = group.read(found)
     assert_swaps_are_no_better(group, goal, member_of)
 
@@ -245,6 +256,7 @@ def larger_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Optimum]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(40))
+@pytest.mark.usefixtures("by")
 def test_binding(seed: int) -> None:
     """A rule is named if and only if the optimum without it is lower."""
     random = Random(seed)
@@ -474,6 +486,7 @@ def test_work_limits_do_not_fail_a_backend(seed: int, method: str) -> None:
 
 
 @pytest.mark.parametrize("seed", small_groups(15))
+@pytest.mark.usefixtures("by")
 def test_a_gap_that_is_wide_enough_stops_the_search(seed: int) -> None:
     problem, parameters, _ = small_case(seed)
     result = evenlag.solve(problem, **parameters, gap=1e9, time_limit=LIMIT)
@@ -482,6 +495,7 @@ def test_a_gap_that_is_wide_enough_stops_the_search(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", small_groups(15))
+@pytest.mark.usefixtures("by")
 def test_deterministic_runs_are_identical(seed: int) -> None:
     problem, parameters, _ = small_case(seed)
     documents = []

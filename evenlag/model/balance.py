@@ -11,7 +11,7 @@ import numpy as np
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.flow import Cells, CountBounds, CountNetwork
 from evenlag.model.names import Name
-from evenlag.model.problem import NO_CAP, NOBODY, Problem
+from evenlag.model.problem import NO_CAP, NOBODY, Bools, Problem
 
 
 class Balance(Name):
@@ -121,6 +121,20 @@ class CountRule:
                     f"{self.balance} balance allows {_span(self.topic_bounds, (t, m))}"
                 )
         return None
+
+    def keeps(self, topic_counts: Cells) -> Bools:
+        """Say which of many plans' counts keep the rule, as `violation` does for one; shape (N, T, M) gives (N,)."""
+        counts = topic_counts.sum(axis=1)
+        kept: Bools = ((counts >= self.member_bounds.lo) & (counts <= self.member_bounds.hi)).all(axis=1)
+        if self.ranks is not None:
+            over = counts - self.ranks.base
+            cost = (self.ranks.steps[0] * (over >= 1) + self.ranks.steps[1] * (over >= 2)).sum(axis=1)
+            kept &= cost <= self.ranks.total
+        if self.topic_bounds is not None:
+            below, above = self.topic_bounds.lo - topic_counts, topic_counts - self.topic_bounds.hi
+            distance = (np.maximum(below, 0) + np.maximum(above, 0)).sum(axis=(1, 2))
+            kept &= distance <= self.topic_distance
+        return kept
 
     def fewest_moves(self) -> tuple[int, Cells]:
         """Return the fewest moves the rule allows, and counts n[t, m] that reach it."""

@@ -71,7 +71,12 @@ class Note:
     clocked: bool = False
 
 
-Finding = Candidate | Bound | Note
+@dataclass(frozen=True)
+class Exhausted:
+    """All plans have been looked at: none is better than the best one offered, by the tie rule either."""
+
+
+Finding = Candidate | Bound | Note | Exhausted
 
 
 class Incumbent:
@@ -88,6 +93,8 @@ class Incumbent:
     notes : list of str
     clocked : bool
         The wall clock ended a stage that has a work limit.
+    exhausted : bool
+        All plans have been looked at.
     seconds : dict of stage to float
         What each stage took; those that did not run are not in it.
     """
@@ -100,7 +107,7 @@ class Incumbent:
         self.base_bound: Number = 0
         self.moves_bound = 0
         self.notes: list[str] = []
-        self.clocked = False
+        self.clocked = self.exhausted = False
         self.seconds: dict[str, float] = {}
 
     def take(self, finding: Finding, by: str) -> None:
@@ -109,6 +116,8 @@ class Incumbent:
             self._take_plan(finding, by)
         elif isinstance(finding, Bound):
             self._take_bound(finding, by)
+        elif isinstance(finding, Exhausted):
+            self.exhausted = True
         else:
             self.notes.append(finding.text)
             self.clocked |= finding.clocked

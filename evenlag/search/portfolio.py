@@ -11,6 +11,7 @@ from evenlag.model.formulation import boolean_count
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
 from evenlag.search.exact import mip, move_dp
 from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
+from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
 from evenlag.search.exact.move_dp import MoveDP
@@ -114,6 +115,7 @@ START = (
 )
 
 AUTO: tuple[Step, ...] = (
+    Step(Enumeration()),
     *START,
     Step(Relocation(), relocation_share, when=worth_relocating),
     Step(LoadsAlone(lambda: AUTO), 0.3),

@@ -59,9 +59,9 @@ class Step:
 
 
 def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> Incumbent:
-    """Run steps until the time is up; once the task is settled few are left to run."""
+    """Run steps until the time is up or all plans have been seen; once the task is settled few are left to run."""
     for step in steps:
-        if best.found and task.clock.passed():
+        if best.found and (best.exhausted or task.clock.passed()):
             break
         if best.settled and not step.though_settled:
             continue

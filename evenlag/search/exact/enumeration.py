@@ -1,0 +1,133 @@
+"""The best of all plans, where there are so few that each can be looked at.
+
+Which plans a rule allows depends on counts, subscriptions and pins alone, not on lags or owners. So the list is kept:
+a fleet of small groups has few shapes, and a group of a shape that was seen before takes one product of its lags with
+the list.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.plan import Plan, whole
+from evenlag.model.problem import NOBODY
+from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
+from evenlag.search.task import Task
+
+SMALL = 2**62  # below, all figures of a plan fit into 64 bits
+MOST_SHAPES = 64  # lists that are kept
+
+Plans = NDArray[Any]  # (N, P): the member of each assignable partition in each plan
+
+_lists: OrderedDict[tuple[Any, ...], Plans] = OrderedDict()
+
+
+def allowed_plans(rule: CountRule) -> Plans:
+    """Return every plan that the rule allows, in a fixed order; the list is kept for other groups of this shape."""
+    key = _shape(rule)
+    plans = _lists.get(key)
+    if plans is None:
+        plans = _lists[key] = _listed(rule)
+        if len(_lists) > MOST_SHAPES:
+            _lists.popitem(last=False)
+    _lists.move_to_end(key)
+    return plans
+
+
+def _shape(rule: CountRule) -> tuple[Any, ...]:
+    """Return what the allowed plans depend on."""
+    problem, ranks, topics = rule.problem, rule.ranks, rule.topic_bounds
+    arrays = [problem.allowed, problem.topic_of, problem.pins, rule.member_bounds.lo, rule.member_bounds.hi]
+    arrays += [topics.lo, topics.hi] if topics is not None else []
+    arrays += [ranks.base, ranks.steps] if ranks is not None else []
+    total = None if ranks is None else ranks.total
+    return (problem.allowed.shape, topics is None, rule.topic_distance, total, *(array.tobytes() for array in arrays))
+
+
+def _listed(rule: CountRule) -> Plans:
+    problem = rule.problem
+    topics, members = problem.allowed.shape
+    takers = [np.flatnonzero(row) for row in problem.allowed]
+    here = np.flatnonzero(problem.assignable)
+    choices = [takers[problem.topic_of[p]] if problem.pins[p] == NOBODY else problem.pins[p : p + 1] for p in here]
+    places = np.indices([len(choice) for choice in choices], dtype=np.int32).reshape(len(here), -1)
+    plans = np.stack([choice[place] for choice, place in zip(choices, places, strict=True)], axis=1)
+    counts = np.zeros((len(plans), topics, members), dtype=np.int64)
+    for p, topic in enumerate(problem.topic_of[here].tolist()):
+        counts[np.arange(len(plans)), topic, plans[:, p]] += 1
+    return plans[rule.keeps(counts)].astype(np.min_scalar_type(members))
+
+
+def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
+    """Return the best of all plans and what that proves; None where none keeps the budget of moves."""
+    problem, goal = task.problem, task.goal
+    here, active = np.flatnonzero(problem.assignable), np.flatnonzero(problem.active)
+    unit, price = problem.load_unit, Fraction(goal.stickiness)
+    common = lcm(unit.denominator, price.denominator)
+    per_load, per_move = int(unit * common), int(price * common)
+    factors = problem.load_factors[active]
+    most = problem.total_lag * int(max(factors))
+    fits = max(most * per_load + per_move * len(here), most * problem.total_lag) < SMALL
+    number = np.int64 if fits else object
+    lags = problem.lags[here].astype(number)
+    loads = np.stack([(plans == m) @ lags for m in active], axis=1)
+    scaled = loads * factors.astype(number)
+    base = scaled.max(axis=1) - (scaled.min(axis=1) if task.spread_matters else 0)
+    owner = problem.owner[here]
+    moves = ((plans != owner) & (owner != NOBODY)).sum(axis=1)
+    values = base * per_load + moves.astype(number) * per_move
+    kept = np.arange(len(plans)) if goal.max_moves is None else np.flatnonzero(moves <= goal.max_moves)
+    if not len(kept):
+        return None
+    ties = kept[values[kept] == values[kept].min()]
+    unevenness = (loads[ties] * scaled[ties]).sum(axis=1)
+    best = min(zip(unevenness.tolist(), moves[ties].tolist(), ties.tolist(), strict=True))[2]
+    member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+    member_of[here] = plans[best]
+    plan = Plan(problem, member_of)
+    return plan, Bound(goal.value(plan), whole(unit * int(base.min())), int(moves.min()))
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """All plans.
+
+    Attributes
+    ----------
+    most : int
+        Ways to hand the partitions out, whatever the counts; with more it does not run.
+    most_counts : int
+        Numbers that it takes to count each topic's partitions on each member in all of them.
+    """
+
+    most: int = 65_536
+    most_counts: int = 1_000_000
+    name: str = "enumeration"
+
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """Where there are few ways to hand the partitions out."""
+        problem = task.problem
+        takers = problem.allowed.sum(axis=1)[problem.topic_of[problem.pins == NOBODY]]
+        several = takers[takers > 1]
+        if len(several) >= self.most.bit_length():
+            return False
+        ways: int = prod(several.tolist())
+        return ways <= self.most and ways * problem.allowed.size <= self.most_counts
+
+    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+        """Offer the best plan and the proof; nothing is left to do."""
+        found = best_plan(allowed_plans(task.rule), task)
+        if found is not None:
+            plan, proof = found
+            yield Candidate(plan, from_current=True)  # the best by the tie rule: from there it is found again
+            yield proof
+            yield Exhausted()
