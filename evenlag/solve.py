@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenlag.model.balance import Balance
-from evenlag.model.objective import DEFAULT_STICKINESS, ObjectiveKind
+from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
@@ -19,6 +19,7 @@ def solve(
     max_moves: int | None = None,
     slack: int = 0,
     objective: str = ObjectiveKind.SPREAD,
+    across: str = Across.MEAN,
     method: str = AUTO,
     time_limit: float = 10.0,
     gap: float = 0.0,
@@ -42,6 +43,8 @@ def solve(
     slack : int
         Partitions by which every count may leave its range.
     objective : {"spread", "makespan"}
+    across : {"mean", "worst"}
+        What counts where the problem has scenarios: the mean of their spreads by weight, or the worst of them.
     method : str
         "auto", a backend ("cp-sat", "cbc", "highs": baselines, then its MIP alone), or a published heuristic.
     time_limit : float
@@ -75,7 +78,8 @@ def solve(
         A heuristic asked for by name gives no valid plan for this problem.
     """
     options = SolveOptions(
-        balance=balance, stickiness=stickiness, max_moves=max_moves, slack=slack, objective=objective, method=method,
-        time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work,
+        balance=balance, stickiness=stickiness, max_moves=max_moves, slack=slack, objective=objective, across=across,
+        method=method, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads,
+        work=work,
     )  # fmt: skip
     return search(problem, options, start=start)

@@ -268,7 +268,7 @@ def _check_member(row: Row) -> None:
     if topics is not None and not listed:
         raise InvalidProblemError(f"member {name!r}: topics is not a list of names: {shown(topics)}")
     if row["weight"] is not None:
-        parse_weight(name, row["weight"])
+        parse_weight(f"member {name!r}", row["weight"])
     parse_cap(name, row["max_partitions"])
     parse_generation(name, row["generation"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,3 +20,9 @@ def summable(values: NDArray[np.int64]) -> Ints:
     """Return values >= 0 so that they can be added up: as Python integers (dtype object) if the sum needs it."""
     large = len(values) > 0 and len(values) * int(values.max()) >= 2**62
     return values.astype(object) if large and sum(values.tolist()) >= 2**62 else values
+
+
+def stacked(rows: Sequence[Ints]) -> Ints:
+    """Return lags of several scenarios as one table (S, P), of Python integers where one of them needs it."""
+    wide = any(row.dtype == object for row in rows)
+    return np.array([row.astype(object) if wide else row for row in rows]) if rows else np.empty((0, 0), np.int64)

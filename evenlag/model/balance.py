@@ -82,6 +82,10 @@ class CountRule:
         """The problem that the rule is about."""
         return self.network.problem
 
+    def at(self, problem: Problem) -> CountRule:
+        """Return the rule for the same group with other lags."""
+        return replace(self, network=self.network.at(problem))
+
     @cached_property
     def interchangeable(self) -> bool:
         """Whether any two partitions can be exchanged without a count of the rule noticing."""

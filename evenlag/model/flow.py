@@ -9,6 +9,7 @@ between topics and members, so the weights below keep them apart.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -96,6 +97,12 @@ class CountNetwork:
         eligible = self.sizes @ problem.allowed
         self.capacity: Cells = np.minimum(problem.caps, eligible)
         self.topics, self.members = np.nonzero(problem.allowed & (self.sizes > 0)[:, None])
+
+    def at(self, problem: Problem) -> CountNetwork:
+        """Return the network of the same group with other lags."""
+        other = copy(self)
+        other.problem = problem
+        return other
 
     def counts(
         self,

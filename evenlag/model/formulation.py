@@ -1,7 +1,8 @@
 """The MIP (docs/formulation.md): built here once, as arrays, for every backend and for export.
 
 Columns, in this order: one boolean x[p, m] per partition that has a choice and member it may go to; `high` and
-`low` (largest and smallest load per weight, in `unit` messages); `moves`; then the helpers of the count rule.
+`low` (largest and smallest load per weight, in `unit` messages), of each scenario where there are any; `worst`, where
+the worst of them counts; `moves`; then the helpers of the count rule.
 All coefficients are whole numbers, so an integer solver needs no scaling and a float solver no luck.
 """
 
@@ -9,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import gcd
+from math import gcd, lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Index, Problem
 
@@ -61,9 +62,11 @@ class Mip:
     step : Fraction
         Messages per unit of the objective: every objective is a multiple of it.
     unit : Fraction
-        Messages per unit of `high` and `low`.
-    high, low, moves : int
-        Column numbers; `low` is −1 where the objective has none.
+        Messages per unit of `high`, `low` and `worst`.
+    levels : range
+        The columns `high`, `low` and `worst`.
+    moves : int
+        Column number.
     """
 
     problem: Problem
@@ -77,8 +80,7 @@ class Mip:
     costs: dict[int, int]
     step: Fraction
     unit: Fraction
-    high: int
-    low: int
+    levels: range
     moves: int
 
     @property
@@ -118,38 +120,60 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     """Write the problem down as a mixed-integer program."""
     fixed, x_partition, x_member = _choices(problem)
     booleans = len(x_partition)
-    common = gcd(*(int(lag) for lag in problem.lags[problem.assignable])) or 1
+    futures = problem.judged_by
+    common = gcd(*(int(lag) for future in futures for lag in future.lags[problem.assignable])) or 1
     unit = problem.load_unit * common
-    with_low = objective.kind == ObjectiveKind.SPREAD
-    high, low = booleans, booleans + 1 if with_low else -1
-    moves = booleans + 1 + with_low
-    sizes = problem.lags // common
-    most = int((sizes[problem.assignable]).sum()) * max((int(f) for f in problem.load_factors), default=1)
+    factor = max((int(f) for f in problem.load_factors), default=1)
+    most = max(int((future.lags // common)[problem.assignable].sum()) for future in futures) * factor
     owned = int(((problem.owner != NOBODY) & problem.assignable).sum())
     budget = owned if objective.max_moves is None else min(owned, objective.max_moves)
+    levels = _level_names(problem, objective)
+    highs, lows, worst = (
+        [booleans + i for i, name in enumerate(levels) if name.startswith(kind)] for kind in ("high", "low", "worst")
+    )
+    moves = booleans + len(levels)
     lower = [0] * (moves + 1)
-    upper = [1] * booleans + [most] * (1 + with_low) + [budget]
-    names = [f"x_{p}_{m}" for p, m in zip(x_partition.tolist(), x_member.tolist(), strict=True)]
-    names += ["high", "low", "moves"] if with_low else ["high", "moves"]
+    upper = [1] * booleans + [most] * len(levels) + [budget]
+    names = [f"x_{p}_{m}" for p, m in zip(x_partition.tolist(), x_member.tolist(), strict=True)] + [*levels, "moves"]
     rows = _Rows()
     for columns in _groups(x_partition, booleans):
         rows.add(columns, 1, 1, 1)
     of_member = dict(zip(*_grouped(x_member), strict=True))
-    _load_rows(rows, problem, of_member, fixed, sizes, x_partition, high, low)
+    for s, future in enumerate(futures):
+        _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, highs[s], lows[s : s + 1])
+        for column in worst:
+            below = [*lows[s : s + 1], column]
+            rows.add(np.array([highs[s], *below]), np.array([1, *(-1 for _ in below)]), None, 0)
     _move_row(rows, problem, fixed, x_partition, x_member, moves)
     helpers = _count_rows(rows, problem, rule, of_member, fixed, x_partition, x_member, moves + 1)
     for name, most_of_it in helpers:
         lower.append(0)
         upper.append(most_of_it)
         names.append(name)
-    step, costs = _costs(unit, objective.stickiness, high, low, moves)
+    shares = [Fraction(weight) / sum(problem.scenario_weights) for weight in problem.scenario_weights] or [Fraction(1)]
+    step, costs = _whole_costs(
+        {column: unit for column in worst}
+        | ({} if worst else {column: unit * share for column, share in zip(highs, shares, strict=True)})
+        | {moves: Fraction(objective.stickiness)}
+        | ({} if worst else {column: -unit * share for column, share in zip(lows, shares, strict=False)})
+    )
     starts = np.searchsorted(np.concatenate(rows.row), np.arange(len(rows.lo) + 1))
     every_column, every_coefficient = np.concatenate(rows.column), np.concatenate(rows.coefficient)
     spans = zip(starts[:-1].tolist(), starts[1:].tolist(), rows.lo, rows.hi, strict=True)
     table = [(every_column[a:b], every_coefficient[a:b], lo, hi) for a, b, lo, hi in spans]
     return Mip(
-        problem, x_partition, x_member, fixed, lower, upper, names, table, costs, step, unit, high, low, moves
+        problem, x_partition, x_member, fixed, lower, upper, names, table, costs, step, unit, range(booleans, moves),
+        moves,
     )  # fmt: skip
+
+
+def _level_names(problem: Problem, objective: Objective) -> list[str]:
+    """Return the names of the columns for levels of load."""
+    kinds = ("high", "low") if objective.kind == ObjectiveKind.SPREAD else ("high",)
+    if not problem.futures:
+        return list(kinds)
+    names = [f"{kind}_{s}" for s in range(len(problem.futures)) for kind in kinds]
+    return [*names, "worst"] if objective.across == Across.WORST else names
 
 
 def _choices(problem: Problem) -> tuple[Index, Index, Index]:
@@ -181,16 +205,15 @@ def _groups(keys: Index, count: int) -> list[Column]:
 
 def _load_rows(
     rows: _Rows, problem: Problem, of_member: dict[int, Column], fixed: Index, sizes: Column,
-    x_partition: Index, high: int, low: int,
+    x_partition: Index, high: int, low: list[int],
 ) -> None:  # fmt: skip
     for m in np.flatnonzero(problem.active).tolist():
         columns = of_member.get(m, np.zeros(0, dtype=np.int64))
         factor = int(problem.load_factors[m])
         coefficients = (sizes[x_partition[columns]].astype(object) * factor).tolist()
         base = int(sizes[fixed == m].sum()) * factor
-        for bound, lo, hi in ((high, None, -base), (low, -base, None)):
-            if bound >= 0:
-                rows.add(np.append(columns, bound), _integers([*coefficients, -1]), lo, hi)
+        for bound, lo, hi in ((high, None, -base), *((column, -base, None) for column in low)):
+            rows.add(np.append(columns, bound), _integers([*coefficients, -1]), lo, hi)
 
 
 def _move_row(rows: _Rows, problem: Problem, fixed: Index, x_partition: Index, x_member: Index, moves: int) -> None:
@@ -252,15 +275,12 @@ def _count_rows(
     return helpers
 
 
-def _costs(unit: Fraction, stickiness: Number, high: int, low: int, moves: int) -> tuple[Fraction, dict[int, int]]:
-    price = Fraction(stickiness)
-    numerators = [unit.numerator * price.denominator, price.numerator * unit.denominator]
-    common = gcd(*numerators) or 1
-    step = Fraction(common, unit.denominator * price.denominator)
-    costs = {high: numerators[0] // common, moves: numerators[1] // common}
-    if low >= 0:
-        costs[low] = -costs[high]
-    return step, {column: cost for column, cost in costs.items() if cost}
+def _whole_costs(costs: dict[int, Fraction]) -> tuple[Fraction, dict[int, int]]:
+    """Return messages per unit of the objective, and costs in whole units; those of 0 are left out."""
+    denominator = lcm(*(cost.denominator for cost in costs.values()))
+    whole_costs = {column: int(cost * denominator) for column, cost in costs.items()}
+    common = gcd(*whole_costs.values()) or 1
+    return Fraction(common, denominator), {column: cost // common for column, cost in whole_costs.items() if cost}
 
 
 def _integers(values: list[int]) -> Column:

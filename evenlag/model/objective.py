@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import CountRule
 from evenlag.model.names import Name
 from evenlag.model.plan import Number, Plan, whole
-from evenlag.model.problem import NOBODY
+from evenlag.model.problem import NOBODY, Problem
 
 FEWEST_MOVES = "fewest-moves"
 DEFAULT_STICKINESS = "0.1%"
@@ -24,9 +25,19 @@ class ObjectiveKind(Name):
     MAKESPAN = "makespan"
 
 
+class Across(Name):
+    """What becomes of the spreads (makespans) of several scenarios."""
+
+    MEAN = "mean"
+    WORST = "worst"
+
+
 @dataclass(frozen=True)
 class Objective:
     """`kind` + stickiness · moves, with at most `max_moves` moves.
+
+    Where the problem has scenarios, `kind` is taken with the lags of each, and their mean by weight or the worst of
+    them counts.
 
     Attributes
     ----------
@@ -43,15 +54,38 @@ class Objective:
     stickiness: Number = 0
     max_moves: int | None = None
     fewest: bool = False
+    across: Across = Across.MEAN
 
     def value(self, plan: Plan) -> Number:
         """Return the objective in messages, exact."""
-        base = plan.spread if self.kind == ObjectiveKind.SPREAD else plan.makespan
-        return whole(base + self.stickiness * plan.moves)
+        return whole(self.base(plan) + self.stickiness * plan.moves)
+
+    def base(self, plan: Plan) -> Number:
+        """Return the spread (makespan) that counts, in messages, exact."""
+        if not plan.problem.futures:
+            return self.measured(plan)
+        return self.combined(plan.problem, [self.measured(each) for each in plan.in_scenarios])
+
+    def measured(self, plan: Plan) -> Number:
+        """Return the spread (makespan) with the lags of now, in messages, exact."""
+        return plan.spread if self.kind == ObjectiveKind.SPREAD else plan.makespan
+
+    def combined(self, problem: Problem, values: Sequence[Number]) -> Number:
+        """Return what a value for each of `problem.judged_by` comes to: their mean by weight, or the largest."""
+        if not problem.futures or self.across == Across.WORST:
+            return max(values)
+        return whole(_mean(problem, values))
+
+    def scale(self, problem: Problem) -> Fraction:
+        """Return the mean load that gaps and shares are of, in messages: that of the scenarios where there are any."""
+        return Fraction(self.combined(problem, [future.mean_load for future in problem.judged_by]))
 
     def key(self, plan: Plan) -> tuple[Number, Number, int]:
         """Return what plans are compared by: the objective, then Σ load² / weight, then moves."""
-        return self.value(plan), plan.unevenness, plan.moves
+        uneven = plan.unevenness
+        if plan.problem.futures:
+            uneven = _mean(plan.problem, [each.unevenness for each in plan.in_scenarios])
+        return self.value(plan), uneven, plan.moves
 
     def within_budget(self, plan: Plan) -> bool:
         """Say whether the plan keeps the budget of moves."""
@@ -63,6 +97,7 @@ def resolve_objective(
     kind: str = ObjectiveKind.SPREAD,
     stickiness: float | str = DEFAULT_STICKINESS,
     max_moves: int | None = None,
+    across: str = Across.MEAN,
 ) -> Objective:
     """Turn the parameters of `solve` into an `Objective`.
 
@@ -75,7 +110,7 @@ def resolve_objective(
     InfeasibleError
         The balance needs more moves than `max_moves`; the message says how many.
     """
-    kind = ObjectiveKind.of(kind, "objective")
+    goal = Objective(ObjectiveKind.of(kind, "objective"), across=Across.of(across, "across"))
     check_budget(max_moves)
     fewest = stickiness == FEWEST_MOVES
     if fewest or max_moves is not None:
@@ -88,8 +123,8 @@ def resolve_objective(
         max_moves = needed if fewest else max_moves
         if max_moves is not None and max_moves >= int((rule.problem.owner != NOBODY).sum()):
             max_moves = None  # all that could move may
-    price = 0 if fewest else move_price(stickiness, rule.problem.mean_load)
-    return Objective(kind, price, max_moves, fewest)
+    price = 0 if fewest else move_price(stickiness, goal.scale(rule.problem))
+    return replace(goal, stickiness=price, max_moves=max_moves, fewest=fewest)
 
 
 def check_budget(max_moves: object) -> None:
@@ -118,3 +153,9 @@ def move_price(stickiness: float | str, mean_load: Fraction) -> Number:
             f"got {stickiness!r}"
         )
     return math.ceil(number / 100 * mean_load) if percent else whole(number)
+
+
+def _mean(problem: Problem, values: Sequence[Number]) -> Fraction:
+    """Return the mean of a value for each scenario, by their weights."""
+    weights = problem.scenario_weights
+    return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0)) / sum(weights)

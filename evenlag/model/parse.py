@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.arrays import NOBODY, Bools, Index, Ints
+from evenlag.model.arrays import NOBODY, Bools, Index, Ints, stacked
 from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.values import (
     check_fields,
@@ -24,7 +24,8 @@ from evenlag.model.values import (
 )
 
 _MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions")
-_DOCUMENT_FIELDS = ("group", "topics", "members", "pins")
+_DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios")
+_SCENARIO_FIELDS = ("weight", "topics")
 
 # What is dropped from the input; a count goes before each.
 _UNKNOWN_SUBSCRIPTION = "subscriptions to topics that have no partitions here, ignored"
@@ -46,6 +47,7 @@ class Arguments(TypedDict):
     max_partitions: Mapping[str, int | None]
     generations: Mapping[str, int | None]
     pins: Iterable[tuple[str, int, str]]
+    scenarios: Iterable[tuple[float, LagsByTopic]]
 
 
 class Fields(TypedDict):
@@ -66,6 +68,8 @@ class Fields(TypedDict):
     empty_topics: Mapping[str, tuple[str, ...]]
     warnings: tuple[str, ...]
     lost_claims: Index
+    scenario_weights: tuple[Fraction, ...]
+    scenario_lags: Ints
 
 
 def parse_document(document: Any) -> Arguments:
@@ -86,7 +90,23 @@ def parse_document(document: Any) -> Arguments:
         max_partitions={name: entry.get("max_partitions") for name, entry in members.items()},
         generations={name: entry.get("generation") for name, entry in members.items()},
         pins=_given(document, "pins", ()),
+        scenarios=[_scenario_entry(s, entry) for s, entry in enumerate(_listed(document, "scenarios"))],
     )
+
+
+def _listed(document: Mapping[str, Any], field: str) -> list[Any]:
+    value = _given(document, field, [])
+    if not isinstance(value, list):
+        raise InvalidProblemError(f"{field!r} must be a list; got {kind(value)}")
+    return value
+
+
+def _scenario_entry(number: int, entry: Any) -> tuple[float, LagsByTopic]:
+    place = f"scenario {number}"
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("topics"), Mapping):
+        raise InvalidProblemError(f"{place}: must be an object with its topics; got {kind(entry)}")
+    check_fields(entry, _SCENARIO_FIELDS, place)
+    return _given(entry, "weight", 1), entry["topics"]
 
 
 def _member_entry(name: str, entry: Any) -> Mapping[str, Any]:
@@ -111,6 +131,7 @@ def parse(
     max_partitions: Mapping[str, int | None],
     generations: Mapping[str, int | None],
     pins: Iterable[tuple[str, int, str]],
+    scenarios: Iterable[tuple[float, LagsByTopic]] = (),
 ) -> Fields:
     """Validate plain values and put them in canonical order; see `Problem.from_lags`."""
     check_name(group, "the group")
@@ -125,6 +146,7 @@ def parse(
     caps = np.array([parse_cap(name, max_partitions.get(name)) for name in names], dtype=np.int64)
     ages = tuple(parse_generation(name, generations.get(name)) for name in names)
     pinned = _pins(pins, partitions, names, subscribed, caps)
+    futures = [_scenario(s, partitions, entry) for s, entry in enumerate(scenarios)]
     claims = _Claims(partitions, names, subscribed, ages, dropped)
     for name in sorted(owned):
         claims.take(name, owned[name])
@@ -136,7 +158,7 @@ def parse(
         partition_ids=partitions.ids,
         lags=partitions.lags,
         subscribed=subscribed,
-        weights=tuple(parse_weight(name, weights.get(name, 1)) for name in names),
+        weights=tuple(parse_weight(f"member {name!r}", weights.get(name, 1)) for name in names),
         caps=caps,
         generations=ages,
         owner=claims.owner,
@@ -144,7 +166,27 @@ def parse(
         empty_topics=empty_topics,
         warnings=_warnings(partitions, dropped),
         lost_claims=claims.lost_claims,
+        scenario_weights=tuple(weight for weight, _ in futures),
+        scenario_lags=stacked([lags for _, lags in futures]),
     )
+
+
+def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction, Ints]:
+    """Return weight and lags of a scenario, which has the partitions of `topics`, all and no others."""
+    place = f"scenario {number}"
+    if not isinstance(entry, tuple | list) or len(entry) != 2 or not isinstance(entry[1], Mapping):
+        raise InvalidProblemError(f"{place}: must be a weight and the lags of its topics; got {kind(entry)}")
+    try:
+        future = Partitions(entry[1])
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{place}: {error}") from error
+    missing = partitions.first_not_in(future)
+    more = future.first_not_in(partitions)
+    if missing is not None or more is not None:
+        topic, partition = missing or more  # type: ignore[misc]
+        said = "it has no lag of" if missing is not None else "there is no"
+        raise InvalidProblemError(f"{place}: {said} {topic}-{partition}; its partitions must be those of topics")
+    return parse_weight(place, entry[0]), future.lags
 
 
 def _warnings(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:

@@ -43,6 +43,14 @@ class Partitions:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def first_not_in(self, other: Partitions) -> tuple[str, int] | None:
+        """Return the first of these partitions that `other` lacks, by topic and number; None where it has them all."""
+        same_topics = self.topics == other.topics and np.array_equal(self.topic_of, other.topic_of)
+        if same_topics and np.array_equal(self.ids, other.ids):
+            return None
+        names = zip(self.topic_of.tolist(), self.ids.tolist(), strict=True)
+        return next(((self.topics[t], i) for t, i in names if other.find(self.topics[t], i) is None), None)
+
     def find(self, topic: object, partition: object) -> int | None:
         """Return the index of a partition, None where there is no such one."""
         t = self._numbers.get(topic) if isinstance(topic, str) else None

@@ -116,6 +116,12 @@ class Plan:
         return list(self.loads[self.problem.active])
 
     @cached_property
+    def in_scenarios(self) -> tuple[Plan, ...]:
+        """The same assignment in each scenario of the problem, or as it is now where there is none."""
+        futures = self.problem.futures
+        return tuple(Plan(future, self.member_of) for future in futures) if futures else (self,)
+
+    @cached_property
     def moves(self) -> int:
         """Partitions that leave their owner."""
         owner = self.problem.owner

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, summable
+from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, summable
 from evenlag.model.parse import parse, parse_document
 from evenlag.model.partitions import LagsByTopic
 
@@ -60,6 +60,10 @@ class Problem:
         What was dropped from the input, and topics without partitions, with counts.
     lost_claims : int32 array (N, 2)
         (partition, member) of claims to own a partition that were dropped; the member may hold it all the same.
+    scenario_weights : tuple of Fraction
+        How much each scenario counts, > 0; empty where plans are judged by `lags` alone.
+    scenario_lags : int64 or object array (S, P)
+        The lags of each scenario, in messages: what a plan is judged by in place of `lags`.
     """
 
     group: str
@@ -77,10 +81,12 @@ class Problem:
     empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     lost_claims: Index = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
+    scenario_weights: tuple[Fraction, ...] = ()
+    scenario_lags: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
 
     def __post_init__(self) -> None:
         arrays = (self.topic_of, self.partition_ids, self.lags, self.subscribed, self.caps, self.owner, self.pins)
-        for array in (*arrays, self.lost_claims):
+        for array in (*arrays, self.lost_claims, self.scenario_lags):
             array.flags.writeable = False
 
     # ---- construction ------------------------------------------------------------------------------------------
@@ -97,6 +103,7 @@ class Problem:
         max_partitions: Mapping[str, int | None] | None = None,
         generations: Mapping[str, int | None] | None = None,
         pins: Iterable[tuple[str, int, str]] = (),
+        scenarios: Iterable[tuple[float, LagsByTopic]] = (),
     ) -> Problem:
         """Build a problem from plain Python values.
 
@@ -117,6 +124,9 @@ class Problem:
         generations : mapping of member to generation, optional
         pins : iterable of (topic, partition, member)
             Partitions that must go to a member.
+        scenarios : iterable of (weight, lags)
+            Lags, of the same partitions, that the plan is for: now, in an hour, … With them plans are judged by the
+            weighted mean (or the worst) of what they come to in each; `lags` remain those of now.
 
         Raises
         ------
@@ -124,15 +134,27 @@ class Problem:
             The message names the topic, partition or member.
         """
         return cls(
-            **parse(group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins)
+            **parse(
+                group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins,
+                scenarios,
+            )
         )  # fmt: skip
 
-    def at(self, lags: NDArray[np.int64], owner: Index) -> Problem:
-        """Return the same group with other lags (messages, 0 … 2**62) and owners; both of shape (P,).
+    def at(
+        self,
+        lags: NDArray[np.int64],
+        owner: Index,
+        scenarios: Iterable[tuple[Fraction, NDArray[np.int64]]] = (),
+    ) -> Problem:
+        """Return the same group with other lags (messages, 0 … 2**62), owners and scenarios; lags of shape (P,).
 
         What follows from topics, members and subscriptions alone is not worked out again.
         """
-        other = replace(self, lags=summable(lags), owner=owner, warnings=(), lost_claims=np.empty((0, 2), np.int32))
+        weights, tables = zip(*scenarios, strict=True) if (scenarios := list(scenarios)) else ((), ())
+        other = replace(
+            self, lags=summable(lags), owner=owner, warnings=(), lost_claims=np.empty((0, 2), np.int32),
+            scenario_weights=weights, scenario_lags=stacked(tables),
+        )  # fmt: skip
         other.__dict__.update({name: self.__dict__[name] for name in _OF_STRUCTURE if name in self.__dict__})
         return other
 
@@ -159,18 +181,24 @@ class Problem:
         """Return the problem-file document; `Problem.from_dict` reads it back to an equal problem."""
         names = self.partitions
         pins = [[*names[p], self.members[self.pins[p]]] for p in np.flatnonzero(self.pins != NOBODY)]
-        return {
+        document: dict[str, Any] = {
             "group": self.group,
-            "topics": self._lags_document(),
+            "topics": self._lags_document(self.lags),
             "members": self._members_document(),
             "pins": pins,
         }
+        if self.scenario_weights:
+            document["scenarios"] = [
+                {"weight": _document_weight(weight), "topics": self._lags_document(lags)}
+                for weight, lags in zip(self.scenario_weights, self.scenario_lags, strict=True)
+            ]
+        return document
 
-    def _lags_document(self) -> dict[str, Any]:
+    def _lags_document(self, of: Ints) -> dict[str, Any]:
         document: dict[str, Any] = {topic: [] for topic in self.empty_topics}
         for t, topic in enumerate(self.topics):
             here = self.topic_slice(t)
-            ids, lags = self.partition_ids[here].tolist(), [int(lag) for lag in self.lags[here]]
+            ids, lags = self.partition_ids[here].tolist(), [int(lag) for lag in of[here]]
             dense = ids == list(range(len(ids)))
             document[topic] = lags if dense else {str(i): lag for i, lag in zip(ids, lags, strict=True)}
         return dict(sorted(document.items()))
@@ -184,12 +212,11 @@ class Problem:
             owned[m].append(list(names[p]))
         document: dict[str, Any] = {}
         for m, name in enumerate(self.members):
-            weight = self.weights[m]
             subscribed = [topic for t, topic in enumerate(self.topics) if self.subscribed[t, m]]
             subscribed += [topic for topic, subscribers in self.empty_topics.items() if name in subscribers]
             document[name] = {
                 "topics": sorted(subscribed),
-                "weight": weight.numerator if weight.denominator == 1 else float(weight),
+                "weight": _document_weight(self.weights[m]),
                 "owned": owned[m],
                 "generation": self.generations[m],
                 "max_partitions": None if self.caps[m] == NO_CAP else int(self.caps[m]),
@@ -277,6 +304,34 @@ class Problem:
             return Fraction(1)
         return Fraction(sum(weights), len(weights) * lcm(*weights))
 
+    # ---- scenarios ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def futures(self) -> tuple[Problem, ...]:
+        """The same group in each scenario: with its lags, without scenarios of its own; none where there are none."""
+        return tuple(self.at(lags.astype(np.int64), self.owner) for lags in self.scenario_lags)
+
+    @cached_property
+    def simplified(self) -> Problem:
+        """The same problem with equal scenarios made one; with one scenario left its lags stand for those of now."""
+        distinct: dict[bytes, int] = {}
+        for s, lags in enumerate(self.scenario_lags):
+            distinct.setdefault(repr(lags.tolist()).encode() if lags.dtype == object else lags.tobytes(), s)
+        if len(distinct) == len(self.scenario_weights) > 1 or not distinct:
+            return self
+        if len(distinct) == 1:
+            return replace(self.futures[0], warnings=self.warnings, lost_claims=self.lost_claims)
+        firsts = list(distinct.values())
+        weights = {s: Fraction(0) for s in firsts}
+        for lags, weight in zip(self.scenario_lags, self.scenario_weights, strict=True):
+            weights[next(s for s in firsts if np.array_equal(lags, self.scenario_lags[s]))] += weight
+        return replace(self, scenario_weights=tuple(weights.values()), scenario_lags=self.scenario_lags[firsts])
+
+    @cached_property
+    def judged_by(self) -> tuple[Problem, ...]:
+        """The group in each scenario, or as it is now where there is none."""
+        return self.futures or (self,)
+
     # ---- totals ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -289,3 +344,7 @@ class Problem:
         """Messages per active member; 0 where there is none."""
         members = int(self.active.sum())
         return Fraction(self.total_lag, members) if members else Fraction(0)
+
+
+def _document_weight(weight: Fraction) -> int | float:
+    return weight.numerator if weight.denominator == 1 else float(weight)

@@ -38,6 +38,9 @@ def _rule_for(problem: Problem, rule: CountRule) -> CountRule:
 
 def _without_hottest(problem: Problem) -> Problem:
     lags = np.where(problem.assignable, problem.lags, -1)
+    if problem.futures:  # the one that is hottest over all of them
+        weights = [float(weight) for weight in problem.scenario_weights]
+        lags = np.where(problem.assignable, np.array(weights) @ problem.scenario_lags.astype(np.float64), -1)
     keep = np.arange(len(lags)) != int(lags.argmax())
     topics, topic_of = np.unique(problem.topic_of[keep], return_inverse=True)  # its topic may have had no other
     return replace(
@@ -49,4 +52,5 @@ def _without_hottest(problem: Problem) -> Problem:
         subscribed=problem.subscribed[topics],
         owner=problem.owner[keep],
         pins=problem.pins[keep],
+        scenario_lags=problem.scenario_lags[:, keep] if problem.futures else problem.scenario_lags,
     )

@@ -108,6 +108,11 @@ class Result:
         return self.plan.makespan
 
     @property
+    def scenario_spreads(self) -> list[Number]:
+        """The spread in each scenario, in messages; none where there are none."""
+        return [each.spread for each in self.plan.in_scenarios] if self.plan.problem.futures else []
+
+    @property
     def moves(self) -> int:
         """Partitions that leave their owner."""
         return self.plan.moves
@@ -151,6 +156,7 @@ class Result:
             "gap": self.gap,
             "spread": plain(self.spread),
             "makespan": plain(self.makespan),
+            **({"scenario_spreads": [plain(each) for each in self.scenario_spreads]} if self.scenario_spreads else {}),
             "moves": self.moves,
             "moves_bound": self.moves_bound,
             "forced_moves": self.forced_moves,

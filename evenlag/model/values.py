@@ -75,8 +75,8 @@ def parse_partition_number(topic: str, key: object) -> int:
     return number
 
 
-def parse_weight(member: str, weight: object) -> Fraction:
-    """Return a weight as the exact number that its decimals say."""
+def parse_weight(place: str, weight: object) -> Fraction:
+    """Return the weight of a member or a scenario as the exact number that its decimals say."""
     value = Fraction(0)
     if isinstance(weight, int | Fraction) and not isinstance(weight, bool):
         value = Fraction(weight)
@@ -85,9 +85,7 @@ def parse_weight(member: str, weight: object) -> Fraction:
     elif isinstance(weight, float | np.floating) and math.isfinite(weight):
         value = Fraction(Decimal(repr(float(weight))))  # 0.1 is meant as a tenth, not as its nearest double
     if not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
-        raise InvalidProblemError(
-            f"member {member!r}: weight must be a number > 0, between 1e-9 and 1e9, not {shown(weight)}"
-        )
+        raise InvalidProblemError(f"{place}: weight must be a number > 0, between 1e-9 and 1e9, not {shown(weight)}")
     return value
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from evenlag.model.balance import CountRule
-from evenlag.model.bounds import lower_bound
 from evenlag.model.objective import Objective
-from evenlag.model.plan import Number
+from evenlag.model.plan import Number, whole
 from evenlag.model.relaxations import relaxations
 from evenlag.model.result import Binding, StoppedBy
 from evenlag.search.cache import SolveCache
@@ -27,7 +26,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
     """
     if best.bound == 0:
         return ()
-    plain_bound = lower_bound(task.bounds, task.goal, best.moves_bound)
+    plain_bound = whole(task.least_base + task.goal.stickiness * best.moves_bound)
     binding: list[Binding] = []
     freed_of = relaxations(task.rule, task.goal)  # each is made only once there is time for it
     while True:

@@ -9,7 +9,6 @@ from math import ceil, floor
 from evenlag.errors import InvalidPlanError
 from evenlag.model.check import violation
 from evenlag.model.plan import Number, Plan, current_plan, whole
-from evenlag.model.problem import Problem
 from evenlag.model.result import Result, StoppedBy
 from evenlag.search.task import Task
 
@@ -177,7 +176,7 @@ class Incumbent:
     @property
     def gap(self) -> float:
         """(objective − bound) as a fraction of the mean load."""
-        return relative_gap(self.value, self.bound, self.task.problem)
+        return relative_gap(self.value, self.bound, self.task.scale)
 
     @property
     def proven(self) -> bool:
@@ -209,7 +208,7 @@ class Incumbent:
         target, problem = self.task.target, self.task.problem
         if target.cutoff is not None:
             return target.cutoff - problem.load_unit
-        return self.bound + Fraction(target.gap) * max(Fraction(1), problem.mean_load)
+        return self.bound + Fraction(target.gap) * max(Fraction(1), self.task.scale)
 
     @property
     def wanted(self) -> tuple[Number, Number]:
@@ -246,6 +245,6 @@ def begin(best: Incumbent, start: Plan | None = None, known: Result | None = Non
     return best
 
 
-def relative_gap(objective: Number, bound: Number, problem: Problem) -> float:
+def relative_gap(objective: Number, bound: Number, mean_load: Fraction) -> float:
     """Return (objective − bound) as a fraction of the mean load, or of one message if that is more."""
-    return float(Fraction(objective - bound) / max(Fraction(1), problem.mean_load))
+    return float(Fraction(objective - bound) / max(Fraction(1), mean_load))

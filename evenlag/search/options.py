@@ -12,7 +12,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
-from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, ObjectiveKind, check_budget, move_price
+from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
@@ -31,6 +31,7 @@ class SolveKeywords(TypedDict, total=False):
     max_moves: int | None
     slack: int
     objective: str
+    across: str
     method: str
     gap: float
     seed: int
@@ -52,6 +53,7 @@ class SolveOptions:
     max_moves: int | None = None
     slack: int = 0
     objective: str = ObjectiveKind.SPREAD
+    across: str = Across.MEAN
     method: str = AUTO
     time_limit: float = 10.0
     gap: float = 0.0
@@ -63,6 +65,7 @@ class SolveOptions:
     def __post_init__(self) -> None:
         Balance.of(self.balance, "balance")
         ObjectiveKind.of(self.objective, "objective")
+        Across.of(self.across, "across")
         check_slack(self.slack)
         check_budget(self.max_moves)
         if self.stickiness != FEWEST_MOVES:

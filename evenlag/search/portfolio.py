@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from evenlag.model.backends import BACKENDS
 from evenlag.model.formulation import boolean_count
+from evenlag.model.problem import Problem
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
 from evenlag.search.exact import mip, move_dp
 from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
+from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
@@ -20,6 +22,7 @@ from evenlag.search.improve import lns
 from evenlag.search.improve.equalize import Equalize, Restarts
 from evenlag.search.improve.local_search import LocalSearch
 from evenlag.search.improve.relocation import Relocation
+from evenlag.search.improve.scenario_search import Scenarios
 from evenlag.search.incumbent import Incumbent
 from evenlag.search.options import AUTO_BACKEND
 from evenlag.search.stage import Step
@@ -132,7 +135,22 @@ AUTO: tuple[Step, ...] = (
     Step(LocalSearch(), local_search_share, when=unfinished, though_settled=True),
 )
 
+# Groups with scenarios: loads are vectors, of which the stages above know nothing.
+SCENARIOS: tuple[Step, ...] = (
+    Step(Enumeration()),
+    *START,
+    Step(EachScenario(lambda: AUTO), 0.3),
+    Step(Scenarios(), 0.5),
+    Step(Mip(AUTO_BACKEND, said=False), 0.6),
+    Step(Scenarios(again=True), 0.95),
+)
+
 # A backend asked for by name gets the best baseline as its hint, and nothing else.
 PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
     backend: (*START, Step(Mip(backend))) for backend in BACKENDS
 }
+
+
+def portfolio_of(problem: Problem, method: str = "auto") -> tuple[Step, ...]:
+    """Return the steps for a problem."""
+    return SCENARIOS if problem.futures and method == "auto" else PORTFOLIOS[method]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from evenlag.errors import InvalidPlanError, InvalidProblemError
@@ -16,7 +19,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Incumbent, begin, relative_gap
 from evenlag.search.options import MOST_GAP, SolveOptions
-from evenlag.search.portfolio import AUTO, BOUND, PORTFOLIOS
+from evenlag.search.portfolio import BOUND, portfolio_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
 
@@ -61,15 +64,17 @@ def search(
         raise InvalidProblemError(
             "start must be a plan of the same problem; Plan(problem, start.member_of) makes it one, if it fits"
         )
+    if problem.simplified is not problem and options.method not in HEURISTICS:
+        return _by_simplified(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
     task = task_of(problem, options, cache=cache, tie_break=tie_break)
     if not problem.active.any():
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options.method)
-    best = run_steps(task, begin(Incumbent(task), start, known), PORTFOLIOS[options.method] if steps is None else steps)
+    best = run_steps(task, begin(Incumbent(task), start, known), steps or portfolio_of(problem, options.method))
     stopped_by = best.stopped_by
-    binding = find_binding(task, best, AUTO if steps is None else steps) if explain else ()
+    binding = find_binding(task, best, steps or portfolio_of(problem)) if explain else ()
     status = Status.OPTIMAL if best.proven else Status.FEASIBLE
     return _result(
         best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding
@@ -87,9 +92,20 @@ def task_of(
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
     rule = cache.rule(options.balance, options.slack)
-    goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves)
+    goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves, options.across)
     target, threads = Target(float(min(options.gap, MOST_GAP))), options.mip_threads
     return Task(rule, goal, clock, cache, target, options.seed, threads, tie_break)
+
+
+def _by_simplified(
+    problem: Problem, options: SolveOptions, start: Plan | None, known: Result | None, **how: Any
+) -> Result:
+    """Solve the problem that scenarios which are copies of one another come to; its plan is one of this problem."""
+    simple = problem.simplified
+    start = None if start is None else Plan(simple, start.member_of)
+    known = None if known is None else replace(known, plan=Plan(simple, known.plan.member_of))
+    result = search(simple, options, start=start, known=known, **how)
+    return replace(result, plan=Plan(problem, result.plan.member_of))
 
 
 def _by_heuristic(task: Task, name: str) -> Result:
@@ -124,7 +140,7 @@ def _result(
         fallback=fallback,
         objective=objective,
         bound=best.bound,
-        gap=relative_gap(objective, best.bound, rule.problem) if violation is None else None,
+        gap=relative_gap(objective, best.bound, best.task.scale) if violation is None else None,
         moves_bound=best.moves_bound,
         stickiness=FEWEST_MOVES if goal.fewest else goal.stickiness,
         balance=rule.balance,

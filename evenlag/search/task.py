@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 
 from evenlag.model.balance import CountRule
@@ -65,6 +66,22 @@ class Task:
     def bounds(self) -> LoadBounds:
         """How high the largest and how low the smallest load must be in any plan."""
         return self.cache.load_bounds(self.rule)
+
+    @cached_property
+    def each(self) -> tuple[Task, ...]:
+        """The same question about each scenario alone; this one where there are none."""
+        futures = self.problem.futures
+        return tuple(replace(self, rule=self.rule.at(future), cache=SolveCache(future)) for future in futures) or (self,)
+
+    @cached_property
+    def least_base(self) -> Number:
+        """A lower bound of the spread (makespan) that counts, whatever is moved, in messages."""
+        return self.goal.combined(self.problem, [task.bounds.least(self.goal.kind) for task in self.each])
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """The mean load that gaps are shares of, in messages."""
+        return self.goal.scale(self.problem)
 
     @cached_property
     def has_owners(self) -> bool:

@@ -34,10 +34,10 @@ _HIGHS_STOPPED: dict[highspy.HighsModelStatus, Stopped] = {
 
 
 def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
-    """Write the program with `high`, `low` and the objective in units of so many messages."""
+    """Write the program with its levels of load and the objective in units of so many messages."""
     problem = pulp.LpProblem("evenlag", pulp.LpMinimize)
     unit, step = float(mip.unit) / messages, float(mip.step) / messages
-    loads = {mip.high, mip.low}
+    loads = mip.levels
     columns = []
     for i, (lower, upper, name) in enumerate(zip(mip.lower, mip.upper, mip.names, strict=True)):
         scale, kind = (unit, pulp.LpContinuous) if i in loads else (1, pulp.LpInteger)

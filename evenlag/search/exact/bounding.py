@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evenlag.model.bounds import lower_bound
 from evenlag.model.move_bounds import MoveBound
-from evenlag.model.plan import whole
+from evenlag.model.plan import Number, whole
 from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -30,14 +29,18 @@ class Bounds:
         moves = 0
         if task.has_owners and (task.target.cutoff is None or task.goal.stickiness):
             moves, _ = task.rule.fewest_moves()
-        objective = lower_bound(task.bounds, task.goal, moves)
-        yield Bound(objective, task.bounds.least(task.goal.kind), moves)
+        least = task.least_base
+        yield Bound(whole(least + task.goal.stickiness * moves), least, moves)
         if task.moves_matter and (task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started)):
             yield bound_with_moves(task, best, share)
 
 
 def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
-    """Bound the objective by the moves that a spread takes."""
-    moves = MoveBound(task.rule, task.bounds, best.moves_bound, spread=task.spread_matters, least=best.base_bound)
-    objective = moves.objective(task.goal.stickiness, task.goal.max_moves, task.clock.stop(share))
-    return Bound(whole(objective))
+    """Bound the objective by the moves that a spread takes; of several scenarios each for itself."""
+    bounds: list[Number] = []
+    for alone in task.each:
+        least = best.base_bound if alone is task else alone.bounds.least(task.goal.kind)
+        moves = MoveBound(alone.rule, alone.bounds, best.moves_bound, spread=task.spread_matters, least=least)
+        stop = task.clock.stop(share / len(task.each))
+        bounds.append(moves.objective(task.goal.stickiness, task.goal.max_moves, stop))
+    return Bound(task.goal.combined(task.problem, [whole(bound) for bound in bounds]))

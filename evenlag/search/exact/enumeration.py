@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
+from evenlag.model.objective import Across
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
@@ -69,32 +70,41 @@ def _listed(rule: CountRule) -> Plans:
 
 def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     """Return the best of all plans and what that proves; None where none keeps the budget of moves."""
-    problem, goal = task.problem, task.goal
+    problem, goal, futures = task.problem, task.goal, task.problem.judged_by
     here, active = np.flatnonzero(problem.assignable), np.flatnonzero(problem.active)
-    unit, price = problem.load_unit, Fraction(goal.stickiness)
-    common = lcm(unit.denominator, price.denominator)
-    per_load, per_move = int(unit * common), int(price * common)
+    weights = problem.scenario_weights or (Fraction(1),)
+    shares = [problem.load_unit * weight / sum(weights) for weight in weights]
+    if goal.across == Across.WORST:
+        shares = [problem.load_unit for _ in weights]
+    common = lcm(Fraction(goal.stickiness).denominator, *(share.denominator for share in shares))
+    per_load, per_move = [int(share * common) for share in shares], int(goal.stickiness * common)
+    counted = lcm(*(weight.denominator for weight in weights))
+    per_square = [int(weight * counted) for weight in weights]
     factors = problem.load_factors[active]
-    most = problem.total_lag * int(max(factors))
-    fits = max(most * per_load + per_move * len(here), most * problem.total_lag) < SMALL
-    number = np.int64 if fits else object
-    lags = problem.lags[here].astype(number)
-    loads = np.stack([(plans == m) @ lags for m in active], axis=1)
-    scaled = loads * factors.astype(number)
-    base = scaled.max(axis=1) - (scaled.min(axis=1) if task.spread_matters else 0)
+    most = max(future.total_lag for future in futures)
+    largest = most * int(max(factors)) * max(sum(per_load), most * sum(per_square))
+    number = np.int64 if largest + per_move * len(here) < SMALL else object
+    bases, uneven = [], []
+    for future, per_one, squared in zip(futures, per_load, per_square, strict=True):
+        lags = future.lags[here].astype(number)
+        loads = np.stack([(plans == m) @ lags for m in active], axis=1)
+        scaled = loads * factors.astype(number)
+        bases.append((scaled.max(axis=1) - (scaled.min(axis=1) if task.spread_matters else 0)) * per_one)
+        uneven.append((loads * scaled).sum(axis=1) * squared)
+    base = np.max(bases, axis=0) if goal.across == Across.WORST else np.sum(bases, axis=0)
     owner = problem.owner[here]
     moves = ((plans != owner) & (owner != NOBODY)).sum(axis=1)
-    values = base * per_load + moves.astype(number) * per_move
+    values = base + moves.astype(number) * per_move
     kept = np.arange(len(plans)) if goal.max_moves is None else np.flatnonzero(moves <= goal.max_moves)
     if not len(kept):
         return None
     ties = kept[values[kept] == values[kept].min()]
-    unevenness = (loads[ties] * scaled[ties]).sum(axis=1)
+    unevenness = np.sum(uneven, axis=0)[ties]
     best = min(zip(unevenness.tolist(), moves[ties].tolist(), ties.tolist(), strict=True))[2]
     member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
     member_of[here] = plans[best]
     plan = Plan(problem, member_of)
-    return plan, Bound(goal.value(plan), whole(unit * int(base.min())), int(moves.min()))
+    return plan, Bound(goal.value(plan), whole(Fraction(int(base.min()), common)), int(moves.min()))
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,7 @@ class Enumeration:
         if len(several) >= self.most.bit_length():
             return False
         ways: int = prod(several.tolist())
-        return ways <= self.most and ways * problem.allowed.size <= self.most_counts
+        return ways * len(problem.judged_by) <= self.most and ways * problem.allowed.size <= self.most_counts
 
     def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
         """Offer the best plan and the proof; nothing is left to do."""

@@ -79,4 +79,5 @@ class Mip:
             yield Note(f"{self.backend}: discarded a solution that breaks a rule: {broken}")
         elif task.goal.value(plan) < best.value:
             yield Candidate(plan)
-            yield Candidate(local_search(plan, task.rule, task.goal, task.clock.stop()))
+            if not task.problem.futures:
+                yield Candidate(local_search(plan, task.rule, task.goal, task.clock.stop()))

@@ -1,0 +1,434 @@
+"""Plans for several scenarios at once: loads that are vectors, evened out by exchanges of two partitions.
+
+The problem is multidimensional number partitioning with counts. What falls is the p-norm of each scenario's distances
+from the mean load, a smooth stand-in for the largest of them: with p = 2 nearly every exchange that is good for the
+whole is found good, with p = 32 only what the extremes gain. So p rises in the course of a descent.
+
+One step looks at many pairs of members at once, a heavy one of some scenario beside a light one: all exchanges of what
+each pair holds (or of a sample), the best of each pair is carried out. Pairs have no member in common, so that each
+exchange is worth what it was found worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.objective import Across, Objective, ObjectiveKind
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY, Index
+from evenlag.search.clock import in_steps_of
+from evenlag.search.construct import differencing
+from evenlag.search.construct.fresh import fresh_plan
+from evenlag.search.construct.relabel import relabel
+from evenlag.search.incumbent import Candidate, Finding, Incumbent
+from evenlag.search.task import Task
+
+Table = NDArray[np.float64]
+Column = NDArray[Any]
+
+POWERS = (2, 4, 8, 16, 32)
+MOST_EXCHANGES = 200_000  # exchanges times scenarios that one step looks at
+MOST_SAMPLED = 24  # partitions of a member that one step looks at
+IDLE_STEPS = 6  # steps that may carry out next to nothing before p rises
+FEW = 0.01  # of the pairs: fewer exchanges in a step are next to nothing
+STEPS_OF_A_ROUND = 4  # what one step takes, in steps of pairs
+KICKED = 0.1  # of the members, that a kick disturbs
+
+
+class ScenarioState:
+    """Who holds what and the loads in every scenario, as floats: what counts is worked out anew by `Objective`.
+
+    Attributes
+    ----------
+    lags : float array (P, S)
+    loads : float array (M, S)
+        Load per weight less the mean load, in messages.
+    held : int array (M, K)
+        The free partitions of every member, then NOBODY: the last column always is.
+    sizes : int array (M,)
+        How many of them there are.
+    moves : int
+    """
+
+    def __init__(self, plan: Plan, rule: CountRule, goal: Objective, seed: int) -> None:
+        problem = self.problem = plan.problem
+        self.rule, self.goal = rule, goal
+        self.rng = np.random.default_rng(seed)
+        self.active = np.flatnonzero(problem.active)
+        self.lags = problem.scenario_lags.astype(np.float64).T.copy()
+        self.factors = problem.load_factors.astype(np.float64) * float(problem.load_unit)
+        weights = np.array([float(weight) for weight in problem.scenario_weights])
+        self.weights = weights / weights.sum()
+        self.means = np.array([float(future.mean_load) for future in problem.futures])
+        self.free = (problem.pins == NOBODY) & problem.assignable
+        self.owner: Index = problem.owner
+        self.any_may_swap = rule.interchangeable and problem.equal_subscriptions
+        self.start_from(plan.member_of)
+
+    def start_from(self, member_of: Index) -> None:
+        """Take over an assignment of the same problem that differs in free partitions only."""
+        problem = self.problem
+        self.member_of = member_of.copy()
+        plan = Plan(problem, member_of.copy())
+        self.counts, self.topic_counts, self.moves = plan.counts.copy(), plan.topic_counts.copy(), plan.moves
+        held = member_of != NOBODY
+        loads = np.zeros((len(problem.members), self.lags.shape[1]))
+        np.add.at(loads, member_of[held], self.lags[held])
+        self.loads = loads * self.factors[:, None] - self.means
+        free = np.flatnonzero(self.free)
+        order = free[np.argsort(member_of[free], kind="stable")]
+        self.sizes = np.bincount(member_of[order], minlength=len(problem.members))
+        starts = np.cumsum(self.sizes) - self.sizes
+        self.held = np.full((len(problem.members), int(self.sizes.max(initial=0)) + 2), NOBODY)
+        self.held[member_of[order], np.arange(len(order)) - starts[member_of[order]]] = order
+
+    # ---- what counts ---------------------------------------------------------------------------------------------
+
+    def base_of(self, highs: Table, lows: Table) -> Column:
+        """Return the spread (makespan) that counts, for largest and smallest loads of each scenario on the last axis."""
+        each = highs - lows if self.goal.kind == ObjectiveKind.SPREAD else highs + self.means
+        return each.max(axis=-1) if self.goal.across == Across.WORST else each @ self.weights
+
+    def objective(self) -> float:
+        """Return the objective in messages, but for the rounding of floats."""
+        loads = self.loads[self.active]
+        return float(self.base_of(loads.max(axis=0), loads.min(axis=0))) + float(self.goal.stickiness) * self.moves
+
+    def rates(self, power: int) -> Table:
+        """Return by how much the objective falls, about, for each unit that Σ |load|^p of a scenario does; (S,)."""
+        loads = self.powers(self.loads[self.active], power)
+        sums = np.maximum(loads.sum(axis=0), 1e-300)
+        norms = sums ** (1 / power)
+        rates: Table = norms / sums / power * (2.0 if self.goal.kind == ObjectiveKind.SPREAD else 1.0)
+        if self.goal.across == Across.WORST:
+            total = norms + (0 if self.goal.kind == ObjectiveKind.SPREAD else self.means)
+            emphasis = (total / max(total.max(), 1e-300)) ** power
+            return rates * emphasis / emphasis.sum()
+        return rates * self.weights
+
+    def powers(self, loads: Table, power: int) -> Table:
+        """Return |load|^p; of loads below the mean nothing, where only the largest load counts."""
+        if self.goal.kind == ObjectiveKind.MAKESPAN:
+            loads = np.maximum(loads, 0)
+        result: Table = loads * loads
+        while power > 2:
+            result, power = result * result, power // 2
+        return result
+
+    # ---- what is allowed -----------------------------------------------------------------------------------------
+
+    def fits(self, a: Column, b: Column, ours: Column, theirs: Column) -> NDArray[np.bool_]:
+        """Say which exchanges of pairs (a, b) keep every rule: rows what a gives, columns what it takes; (N, K, K)."""
+        problem, rule = self.problem, self.rule
+        none_of_ours, none_of_theirs = ours == NOBODY, theirs == NOBODY
+        give_only, take_only = self._shifts(a, b)
+        fits: NDArray[np.bool_] = ~(none_of_ours[:, :, None] & none_of_theirs[:, None, :])
+        fits &= ~none_of_theirs[:, None, :] | give_only[:, None, None]
+        fits &= ~none_of_ours[:, :, None] | take_only[:, None, None]
+        if self.any_may_swap:
+            return fits
+        topics, their_topics = problem.topic_of[ours], problem.topic_of[theirs]
+        fits &= (none_of_ours | problem.allowed[topics, b[:, None]])[:, :, None]
+        fits &= (none_of_theirs | problem.allowed[their_topics, a[:, None]])[:, None, :]
+        count_bounds = rule.topic_bounds
+        if count_bounds is not None:
+            counts, one, other = self.topic_counts, a[:, None], b[:, None]
+            leave = (counts[topics, one] > count_bounds.lo[topics, one]) & (
+                counts[topics, other] < count_bounds.hi[topics, other]
+            )
+            enter = (counts[their_topics, other] > count_bounds.lo[their_topics, other]) & (
+                counts[their_topics, one] < count_bounds.hi[their_topics, one]
+            )
+            across = (leave | none_of_ours)[:, :, None] & (enter | none_of_theirs)[:, None, :]
+            same = (topics[:, :, None] == their_topics[:, None, :]) & ~(none_of_ours[:, :, None] | none_of_theirs[:, None])
+            fits &= same | across if rule.topic_distance == 0 else same
+        return fits
+
+    def _shifts(self, a: Column, b: Column) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether the total counts let a hand one partition to b, and b one to a; each of shape (N,)."""
+        bounds, ranks, counts = self.rule.total_bounds, self.rule.ranks, self.counts
+        gives = (counts[a] > bounds.lo[a]) & (counts[b] < bounds.hi[b])
+        takes = (counts[a] < bounds.hi[a]) & (counts[b] > bounds.lo[b])
+        if ranks is not None:
+            gives &= ranks.allows(counts, a, b)
+            takes &= ranks.allows(counts, b, a)
+        return gives, takes
+
+    def after(self, a: Column, b: Column, ours: Column, theirs: Column) -> tuple[Table, Table]:
+        """Return the loads of a and of b after each exchange, (N, K, K, S)."""
+        lags = np.vstack([self.lags, np.zeros(self.lags.shape[1])])  # of NOBODY, the last
+        change = lags[theirs][:, None, :, :] - lags[ours][:, :, None, :]
+        mine = self.loads[a][:, None, None, :] + change * self.factors[a][:, None, None, None]
+        other = self.loads[b][:, None, None, :] - change * self.factors[b][:, None, None, None]
+        return mine, other
+
+    def costs(self, a: Column, b: Column, ours: Column, theirs: Column) -> NDArray[np.int64]:
+        """Return the moves that each exchange adds; a partition that goes home takes one away; (N, K, K)."""
+        owner = np.append(self.owner, NOBODY)  # of NOBODY, the last
+        of_ours, of_theirs = owner[ours], owner[theirs]
+        give = (of_ours == a[:, None]).astype(np.int64) - (of_ours == b[:, None])
+        take = (of_theirs == b[:, None]).astype(np.int64) - (of_theirs == a[:, None])
+        costs: NDArray[np.int64] = give[:, :, None] + take[:, None, :]
+        return costs
+
+    def carry_out(self, a: Column, b: Column, i: Column, j: Column) -> None:
+        """Let each a give what stands in its column i, and each b what stands in its column j; pairs are disjoint."""
+        give, take = self.held[a, i], self.held[b, j]
+        lags = np.vstack([self.lags, np.zeros(self.lags.shape[1])])  # of NOBODY, the last
+        change = lags[take] - lags[give]
+        self.loads[a] += change * self.factors[a][:, None]
+        self.loads[b] -= change * self.factors[b][:, None]
+        owner = np.append(self.owner, NOBODY)
+        gives, takes = give != NOBODY, take != NOBODY
+        self.moves += int((gives & (owner[give] == a)).sum() - (gives & (owner[give] == b)).sum())
+        self.moves += int((takes & (owner[take] == b)).sum() - (takes & (owner[take] == a)).sum())
+        for items, moved, source, target in ((give, gives, a, b), (take, takes, b, a)):
+            topics = self.problem.topic_of[items[moved]]
+            self.member_of[items[moved]] = target[moved]
+            np.subtract.at(self.counts, source[moved], 1)
+            np.add.at(self.counts, target[moved], 1)
+            np.subtract.at(self.topic_counts, (topics, source[moved]), 1)
+            np.add.at(self.topic_counts, (topics, target[moved]), 1)
+        self.held[a, i], self.held[b, j] = take, give
+        shifted = gives != takes
+        for m in (a[shifted], b[shifted]):
+            self._close_up(m)
+
+    def _close_up(self, members: Column) -> None:
+        """Put the free partitions of these members first again, NOBODY behind them."""
+        rows = self.held[members]
+        self.held[members] = np.take_along_axis(rows, np.argsort(rows == NOBODY, axis=1, kind="stable"), axis=1)
+        self.sizes[members] = (rows != NOBODY).sum(axis=1)
+        if len(members) and self.sizes[members].max() >= self.held.shape[1] - 1:
+            self.held = np.pad(self.held, ((0, 0), (0, 4)), constant_values=NOBODY)
+
+
+class ScenarioSearch:
+    """The descent on one state, and the best assignment that it came by.
+
+    Attributes
+    ----------
+    member_of : int32 array (P,)
+        The best so far.
+    objective : float
+        Of it, in messages.
+    """
+
+    def __init__(self, state: ScenarioState) -> None:
+        self.state = state
+        self.width = min(int(state.sizes[state.active].max(initial=1)) + 1, MOST_SAMPLED)
+        self.pairs = max(MOST_EXCHANGES // (self.width**2 * state.lags.shape[1]), 1)
+        self.member_of, self.objective = state.member_of.copy(), state.objective()
+
+    def descend(self, stop: Callable[[], bool], powers: tuple[int, ...] = POWERS) -> None:
+        """Exchange until nothing helps at the highest power, then among the extremes, or until `stop`."""
+        for power in powers:
+            idle = 0
+            while idle < IDLE_STEPS and not stop():
+                carried_out, pairs = self.step(power)
+                idle = idle + 1 if carried_out <= FEW * pairs else 0
+                self._keep()
+        while not stop() and self.relieve_extremes():
+            self._keep()
+
+    def kick(self) -> None:
+        """Go back to the best assignment and disturb some members: each gives another one partition for one."""
+        state = self.state
+        state.start_from(self.member_of)
+        a, b = self._at_random(max(int(KICKED * len(state.active)), 2))
+        columns_a, columns_b = self._sample(a), self._sample(b)
+        ours, theirs = state.held[a[:, None], columns_a], state.held[b[:, None], columns_b]
+        drawn = np.where(state.fits(a, b, ours, theirs), state.rng.random((len(a), self.width, self.width)), -1.0)
+        if state.goal.max_moves is not None:
+            drawn[state.costs(a, b, ours, theirs) > 0] = -1.0
+        self._carry_out(a, b, columns_a, columns_b, drawn.reshape(len(a), -1), 0.0)
+
+    def _keep(self) -> None:
+        objective = self.state.objective()
+        if objective < self.objective - 1e-12 * abs(self.objective):
+            self.member_of, self.objective = self.state.member_of.copy(), objective
+
+    # ---- many pairs at once --------------------------------------------------------------------------------------
+
+    def step(self, power: int) -> tuple[int, int]:
+        """Carry out the best exchange of each of many pairs that have one; return how many, of how many pairs."""
+        state = self.state
+        a, b = self._pairs()
+        columns_a, columns_b = self._sample(a), self._sample(b)
+        ours, theirs = state.held[a[:, None], columns_a], state.held[b[:, None], columns_b]
+        mine, other = state.after(a, b, ours, theirs)
+        rates = state.rates(power)
+        before = (state.powers(state.loads[a], power) + state.powers(state.loads[b], power)) @ rates
+        gain = before[:, None, None] - (state.powers(mine, power) + state.powers(other, power)) @ rates
+        gain[~state.fits(a, b, ours, theirs)] = -np.inf
+        price, budget = float(state.goal.stickiness), state.goal.max_moves
+        if price or budget is not None:
+            costs = state.costs(a, b, ours, theirs)
+            gain -= price * costs
+            if budget is not None:
+                gain[costs > (budget - state.moves) // len(a)] = -np.inf
+        done = self._carry_out(a, b, columns_a, columns_b, gain.reshape(len(a), -1), 1e-9 * float(before.max()))
+        return done, len(a)
+
+    def _carry_out(self, a: Column, b: Column, columns_a: Column, columns_b: Column, worth: Table, least: float) -> int:
+        best = worth.argmax(axis=1)
+        chosen = np.flatnonzero(worth[np.arange(len(a)), best] > least)
+        i, j = np.divmod(best[chosen], self.width)
+        self.state.carry_out(a[chosen], b[chosen], columns_a[chosen, i], columns_b[chosen, j])
+        return len(chosen)
+
+    def _pairs(self) -> tuple[Column, Column]:
+        """Draw pairs of members: the heaviest of a scenario with its lightest, the farthest out with any, or any."""
+        state = self.state
+        loads = state.loads[state.active]
+        if state.rng.random() < 0.25:
+            return self._at_random(self.pairs)
+        share = (loads.max(axis=0) - loads.min(axis=0)) * state.weights + 1e-300
+        order = np.argsort(loads[:, state.rng.choice(len(share), p=share / share.sum())], kind="stable")
+        half = len(order) // 2
+        count = min(half, self.pairs)
+        heavy, light = order[::-1][:half], order[:half]
+        if state.rng.random() < 0.5:
+            return state.active[heavy[:count]], state.active[light[:count]]
+        out = np.argsort(-np.abs(loads * state.weights).max(axis=1), kind="stable")
+        return state.active[out[:count]], state.active[state.rng.permutation(out[count:])[:count]]
+
+    def _at_random(self, count: int) -> tuple[Column, Column]:
+        drawn = self.state.rng.permutation(self.state.active)
+        count = min(count, len(drawn) // 2)
+        return drawn[:count], drawn[count : 2 * count]
+
+    def _sample(self, members: Column) -> Column:
+        """Return columns of `held` to look at, all or some drawn; the last of each is empty: nothing given."""
+        state, width = self.state, self.width
+        sizes = state.sizes[members]
+        if sizes.max(initial=0) < width:
+            return np.broadcast_to(np.arange(width), (len(members), width))
+        drawn = (state.rng.random((len(members), width)) * sizes[:, None]).astype(np.int64)
+        drawn[:, -1] = sizes
+        return drawn
+
+    # ---- the extremes alone --------------------------------------------------------------------------------------
+
+    def relieve_extremes(self) -> bool:
+        """Carry out the exchange of an extreme member that lowers the objective most; say whether there was one."""
+        state = self.state
+        loads = state.loads[state.active]
+        share = (loads.max(axis=0) - loads.min(axis=0)) * state.weights
+        seen: set[int] = set()
+        for s in np.argsort(-share).tolist():
+            ends = [int(loads[:, s].argmax())]
+            ends += [int(loads[:, s].argmin())] if state.goal.kind == ObjectiveKind.SPREAD else []
+            for end in ends:
+                if end not in seen and self._relieve(int(state.active[end])):
+                    return True
+                seen.add(end)
+        return False
+
+    def _relieve(self, m: int) -> bool:
+        """Carry out the best exchange of one member with any other, if it lowers the objective."""
+        state = self.state
+        others = state.active[state.active != m]
+        most = max(MOST_EXCHANGES // (self.width**2 * state.lags.shape[1]), 1)
+        others = state.rng.permutation(others)[:most] if len(others) > most else others
+        if not len(others):
+            return False
+        a = np.full(len(others), m)
+        columns_a, columns_b = np.repeat(self._sample(a[:1]), len(others), axis=0), self._sample(others)
+        ours, theirs = state.held[a[:, None], columns_a], state.held[others[:, None], columns_b]
+        mine, other = state.after(a, others, ours, theirs)
+        highs, lows = (self._beside(m, others, sign) for sign in (1, -1))
+        highs = np.maximum(np.maximum(mine, other), highs[:, None, None, :])
+        lows = np.minimum(np.minimum(mine, other), -lows[:, None, None, :])
+        costs = state.costs(a, others, ours, theirs)
+        after = state.base_of(highs, lows) + float(state.goal.stickiness) * (costs + state.moves)
+        after[~state.fits(a, others, ours, theirs)] = np.inf
+        if state.goal.max_moves is not None:
+            after[costs > state.goal.max_moves - state.moves] = np.inf
+        best = int(after.argmin())
+        now = state.objective()
+        if not after.reshape(-1)[best] < now - 1e-9 * abs(now):
+            return False
+        pair, place = divmod(best, self.width**2)
+        i, j = divmod(place, self.width)
+        one = slice(pair, pair + 1)
+        state.carry_out(a[one], others[one], columns_a[one, i], columns_b[one, j])
+        return True
+
+    def _beside(self, m: int, others: Column, sign: int) -> Table:
+        """Return the largest load · sign of each scenario among all members but `m` and each other; (N, S)."""
+        state = self.state
+        rest = state.active[state.active != m]
+        loads = sign * state.loads[rest]
+        first = loads.argmax(axis=0)
+        highest = loads.max(axis=0)
+        again = loads.copy()
+        again[first, np.arange(loads.shape[1])] = -np.inf
+        second = again.max(axis=0)
+        beside: Table = np.where(others[:, None] == rest[first][None, :], second, highest)
+        return beside
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """Plans for several scenarios at once.
+
+    Attributes
+    ----------
+    again : bool
+        Go on from the best plan, drawing anew, for the time that is left.
+    most_idle : int
+        Draws that may bring nothing before it is given up.
+    """
+
+    again: bool = False
+    most_idle: int = 30
+    name: str = "scenarios"
+
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """For problems with scenarios, where there are two members to exchange anything."""
+        return bool(task.problem.futures) and int(task.problem.active.sum()) > 1
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Offer what a descent makes of each start; again: of the best plan, disturbed."""
+        stop = in_steps_of(STEPS_OF_A_ROUND, task.clock.stop(share))
+        if not self.again:
+            for start in self._starts(task, best):
+                if stop() or best.settled:
+                    return
+                yield Candidate(start)
+                search = ScenarioSearch(ScenarioState(start, task.rule, task.goal, task.seed))
+                search.descend(stop)
+                yield Candidate(Plan(task.problem, search.member_of))
+            return
+        search = ScenarioSearch(ScenarioState(best.plan, task.rule, task.goal, task.seed + 1))
+        search.descend(stop, POWERS[2:])
+        idle = 0
+        while idle < self.most_idle and not stop() and not best.settled:
+            before, idle = search.objective, idle + 1
+            search.kick()
+            search.descend(stop, POWERS[1:])
+            if search.objective < before:
+                idle = 0
+                yield Candidate(Plan(task.problem, search.member_of))
+
+    @staticmethod
+    def _starts(task: Task, best: Incumbent) -> Iterator[Plan]:
+        """What moves least, where moves matter; a fresh plan for the mean of the scenarios; the best plan so far."""
+        problem = task.problem
+        if task.moves_matter:
+            yield task.fewest_moves_plan
+        weights = np.array([float(weight) for weight in problem.scenario_weights])
+        mean = (weights / weights.sum()) @ problem.scenario_lags.astype(np.float64)
+        fresh = fresh_plan(task.rule.at(problem.at(mean.astype(np.int64), problem.owner)))
+        fresh = relabel(fresh) if task.has_owners and differencing.applies(task.rule) else fresh
+        fresh = Plan(problem, fresh.member_of.copy())
+        if task.goal.within_budget(fresh):
+            yield fresh
+        yield best.plan
