@@ -49,6 +49,7 @@ class Goal:
     max_moves: int | None = None
     slack: int = 0
     objective: str = "spread"
+    across: str = "mean"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,10 @@ class Group:
         self.topics = range(len(problem.topics))
         self.topic_of = problem.topic_of.tolist()
         self.lags = [int(lag) for lag in problem.lags]
+        self.scenarios = [
+            (weight, [int(lag) for lag in lags])
+            for weight, lags in zip(problem.scenario_weights, problem.scenario_lags, strict=True)
+        ] or [(Fraction(1), self.lags)]
         self.caps = [min(int(cap), len(self.lags)) for cap in problem.caps]
         self.subscribers = [[m for m in self.members if problem.subscribed[t, m]] for t in self.topics]
         self.takers = [[m for m in these if self.caps[m] > 0] for these in self.subscribers]
@@ -109,10 +114,11 @@ class Group:
     def mean_load(self) -> Fraction:
         return Fraction(sum(self.lags[p] for p in self.assignable), len(self.active))
 
-    def price(self, stickiness: float | str) -> Fraction:
+    def price(self, stickiness: float | str, across: str = "mean") -> Fraction:
         """Messages per move."""
         if isinstance(stickiness, str) and stickiness.endswith("%"):
-            return Fraction(math.ceil(Fraction(Decimal(stickiness[:-1])) / 100 * self.mean_load))
+            loads = [Fraction(sum(lags[p] for p in self.assignable), len(self.active)) for _, lags in self.scenarios]
+            return Fraction(math.ceil(Fraction(Decimal(stickiness[:-1])) / 100 * self.combined(loads, across)))
         return Fraction(0) if stickiness == FEWEST else Fraction(Decimal(str(stickiness)))
 
     # ---- counts --------------------------------------------------------------------------------------------
@@ -188,16 +194,27 @@ class Group:
 
     # ---- figures -------------------------------------------------------------------------------------------
 
+    def combined(self, values: list[Any], across: str) -> Any:
+        """The mean by weight of a value for each scenario, or the largest."""
+        if across == "worst":
+            return np.max(values, axis=0)
+        weights = [weight for weight, _ in self.scenarios]
+        return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+
     def figures(self, member_of: Mapping[int, int], goal: Goal) -> Figures:
         """What an assignment (partition index to member index) comes to."""
+        moves = sum(self.owner[p] not in (None, m) for p, m in member_of.items())
+        spread, makespan = self._levels(member_of, self.lags)
+        levels = [self._levels(member_of, lags)[goal.objective == "makespan"] for _, lags in self.scenarios]
+        base = self.combined(levels, goal.across)
+        return Figures(base + self.price(goal.stickiness, goal.across) * moves, spread, makespan, moves)
+
+    def _levels(self, member_of: Mapping[int, int], lags: list[int]) -> tuple[Fraction, Fraction]:
+        """Spread and makespan."""
         loads = dict.fromkeys(self.active, Fraction(0))
         for p, m in member_of.items():
-            loads[m] += self.lags[p] / self.weights[m]
-        moves = sum(self.owner[p] not in (None, m) for p, m in member_of.items())
-        makespan = max(loads.values())
-        spread = makespan - min(loads.values())
-        base = spread if goal.objective == "spread" else makespan
-        return Figures(base + self.price(goal.stickiness) * moves, spread, makespan, moves)
+            loads[m] += lags[p] / self.weights[m]
+        return max(loads.values()) - min(loads.values()), max(loads.values())
 
     def read(self, assignment: Assignment) -> dict[int, int]:
         """Partition index to member index; AssertionError for what is no assignment of this group."""
@@ -258,13 +275,16 @@ def exhaustive(problem: Problem, goal: Goal, *, alike: bool = True) -> Optimum:
     moves = ((owner >= 0) & (plans != owner)).sum(axis=1)
     fewest = int(moves.min())
     factors, unit = _factors(group)
-    lags = np.array([group.lags[p] for p in group.assignable], dtype=object)
-    fits = sum(lags) * max(factors) < 2**62
-    lags = lags.astype(np.int64) if fits else lags
-    loads = np.stack([((plans == m) * lags).sum(axis=1) * factors[m] for m in group.active], axis=1)
-    units = loads.max(axis=1) - (loads.min(axis=1) if goal.objective == "spread" else 0)
+    levels = []
+    for _, of_partition in group.scenarios:
+        lags = np.array([of_partition[p] for p in group.assignable], dtype=object)
+        fits = sum(lags) * max(factors) < 2**62
+        lags = lags.astype(np.int64) if fits else lags
+        loads = np.stack([((plans == m) * lags).sum(axis=1) * factors[m] for m in group.active], axis=1)
+        levels.append(loads.max(axis=1) - (loads.min(axis=1) if goal.objective == "spread" else 0))
+    units = levels[0] if len(levels) == 1 else group.combined([level.astype(object) for level in levels], goal.across)
     kept = moves <= _budget(goal, fewest)
-    price = group.price(goal.stickiness)
+    price = group.price(goal.stickiness, goal.across)
     best = min(units[kept & (moves == count)].min() * unit + price * int(count) for count in np.unique(moves[kept]))
     return Optimum(Fraction(best), fewest)
 

@@ -71,7 +71,9 @@ class Task:
     def each(self) -> tuple[Task, ...]:
         """The same question about each scenario alone; this one where there are none."""
         futures = self.problem.futures
-        return tuple(replace(self, rule=self.rule.at(future), cache=SolveCache(future)) for future in futures) or (self,)
+        return tuple(replace(self, rule=self.rule.at(future), cache=SolveCache(future)) for future in futures) or (
+            self,
+        )
 
     @cached_property
     def least_base(self) -> Number:

@@ -33,6 +33,7 @@ Table = NDArray[np.float64]
 Column = NDArray[Any]
 
 POWERS = (2, 4, 8, 16, 32)
+PRICED_POWERS = (16, 32, 64)  # where moves cost: only what the extremes gain is worth any
 MOST_EXCHANGES = 200_000  # exchanges times scenarios that one step looks at
 MOST_SAMPLED = 24  # partitions of a member that one step looks at
 IDLE_STEPS = 6  # steps that may carry out next to nothing before p rises
@@ -54,6 +55,8 @@ class ScenarioState:
     sizes : int array (M,)
         How many of them there are.
     moves : int
+    unit : float
+        Messages that loads are measured in where powers are taken of them, so that these stay finite.
     """
 
     def __init__(self, plan: Plan, rule: CountRule, goal: Objective, seed: int) -> None:
@@ -66,6 +69,7 @@ class ScenarioState:
         weights = np.array([float(weight) for weight in problem.scenario_weights])
         self.weights = weights / weights.sum()
         self.means = np.array([float(future.mean_load) for future in problem.futures])
+        self.unit = 1.0
         self.free = (problem.pins == NOBODY) & problem.assignable
         self.owner: Index = problem.owner
         self.any_may_swap = rule.interchangeable and problem.equal_subscriptions
@@ -101,10 +105,13 @@ class ScenarioState:
         return float(self.base_of(loads.max(axis=0), loads.min(axis=0))) + float(self.goal.stickiness) * self.moves
 
     def rates(self, power: int) -> Table:
-        """Return by how much the objective falls, about, for each unit that Σ |load|^p of a scenario does; (S,)."""
-        loads = self.powers(self.loads[self.active], power)
-        sums = np.maximum(loads.sum(axis=0), 1e-300)
-        norms = sums ** (1 / power)
+        """Return by how much the objective falls, about, for each unit that Σ |load|^p of a scenario does; (S,).
+
+        Sets `unit` to the largest load.
+        """
+        self.unit = max(float(np.abs(self.loads[self.active]).max()), 1e-300)
+        sums = np.maximum(self.powers(self.loads[self.active], power).sum(axis=0), 1e-300)
+        norms = self.unit * sums ** (1 / power)
         rates: Table = norms / sums / power * (2.0 if self.goal.kind == ObjectiveKind.SPREAD else 1.0)
         if self.goal.across == Across.WORST:
             total = norms + (0 if self.goal.kind == ObjectiveKind.SPREAD else self.means)
@@ -116,6 +123,7 @@ class ScenarioState:
         """Return |load|^p; of loads below the mean nothing, where only the largest load counts."""
         if self.goal.kind == ObjectiveKind.MAKESPAN:
             loads = np.maximum(loads, 0)
+        loads = loads / self.unit
         result: Table = loads * loads
         while power > 2:
             result, power = result * result, power // 2
@@ -146,7 +154,9 @@ class ScenarioState:
                 counts[their_topics, one] < count_bounds.hi[their_topics, one]
             )
             across = (leave | none_of_ours)[:, :, None] & (enter | none_of_theirs)[:, None, :]
-            same = (topics[:, :, None] == their_topics[:, None, :]) & ~(none_of_ours[:, :, None] | none_of_theirs[:, None])
+            same = (topics[:, :, None] == their_topics[:, None, :]) & ~(
+                none_of_ours[:, :, None] | none_of_theirs[:, None]
+            )
             fits &= same | across if rule.topic_distance == 0 else same
         return fits
 
@@ -226,9 +236,14 @@ class ScenarioSearch:
         self.pairs = max(MOST_EXCHANGES // (self.width**2 * state.lags.shape[1]), 1)
         self.member_of, self.objective = state.member_of.copy(), state.objective()
 
-    def descend(self, stop: Callable[[], bool], powers: tuple[int, ...] = POWERS) -> None:
-        """Exchange until nothing helps at the highest power, then among the extremes, or until `stop`."""
-        for power in powers:
+    def descend(self, stop: Callable[[], bool], skip: int = 0) -> None:
+        """Exchange until nothing helps at the highest power, then among the extremes, or until `stop`.
+
+        The first `skip` powers are left out.
+        """
+        goal = self.state.goal
+        priced = bool(goal.stickiness) or goal.max_moves is not None
+        for power in (PRICED_POWERS if priced else POWERS)[skip:]:
             idle = 0
             while idle < IDLE_STEPS and not stop():
                 carried_out, pairs = self.step(power)
@@ -263,7 +278,7 @@ class ScenarioSearch:
         columns_a, columns_b = self._sample(a), self._sample(b)
         ours, theirs = state.held[a[:, None], columns_a], state.held[b[:, None], columns_b]
         mine, other = state.after(a, b, ours, theirs)
-        rates = state.rates(power)
+        rates = state.rates(power)  # sets the unit
         before = (state.powers(state.loads[a], power) + state.powers(state.loads[b], power)) @ rates
         gain = before[:, None, None] - (state.powers(mine, power) + state.powers(other, power)) @ rates
         gain[~state.fits(a, b, ours, theirs)] = -np.inf
@@ -408,12 +423,12 @@ class Scenarios:
                 yield Candidate(Plan(task.problem, search.member_of))
             return
         search = ScenarioSearch(ScenarioState(best.plan, task.rule, task.goal, task.seed + 1))
-        search.descend(stop, POWERS[2:])
+        search.descend(stop, 2)
         idle = 0
         while idle < self.most_idle and not stop() and not best.settled:
             before, idle = search.objective, idle + 1
             search.kick()
-            search.descend(stop, POWERS[1:])
+            search.descend(stop, 1)
             if search.objective < before:
                 idle = 0
                 yield Candidate(Plan(task.problem, search.member_of))
@@ -429,6 +444,6 @@ class Scenarios:
         fresh = fresh_plan(task.rule.at(problem.at(mean.astype(np.int64), problem.owner)))
         fresh = relabel(fresh) if task.has_owners and differencing.applies(task.rule) else fresh
         fresh = Plan(problem, fresh.member_of.copy())
-        if task.goal.within_budget(fresh):
+        if task.goal.within_budget(fresh) and task.goal.stickiness * fresh.moves < best.value:
             yield fresh
         yield best.plan
