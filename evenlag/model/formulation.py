@@ -152,7 +152,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         names.append(name)
     shares = [Fraction(weight) / sum(problem.scenario_weights) for weight in problem.scenario_weights] or [Fraction(1)]
     step, costs = _whole_costs(
-        {column: unit for column in worst}
+        dict.fromkeys(worst, unit)
         | ({} if worst else {column: unit * share for column, share in zip(highs, shares, strict=True)})
         | {moves: Fraction(objective.stickiness)}
         | ({} if worst else {column: -unit * share for column, share in zip(lows, shares, strict=False)})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession, types
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
@@ -76,7 +77,7 @@ def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mappi
         files = storage.files()
         form = _format(path, files)
         if form == "csv":
-            return _read_csv(spark, storage.path)
+            return _read_csv(spark, storage.path, files or [])
         if form == "json":
             return _read_json(spark, storage.path, kind)
         if form == "text":
@@ -99,13 +100,25 @@ def _suffix(path: PurePosixPath) -> str:
     return PurePosixPath(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
 
 
-def _read_csv(spark: SparkSession, path: str) -> DataFrame:
+def _read_csv(spark: SparkSession, path: str, files: list[str]) -> DataFrame:
     reader = spark.read.options(header=True, escape='"', encoding="UTF-8")
-    header = reader.csv(path).columns
+    header = _header(reader, path, files)
     texts = [types.StructField(name, types.StringType()) for name in (*header, MALFORMED)]
     # Every file must have this header: by default Spark would go by the place of a column, whatever its name.
     checked = reader.options(enforceSchema=False, mode="PERMISSIVE", columnNameOfCorruptRecord=MALFORMED)
     return checked.schema(types.StructType(texts)).csv(path).toDF(*(name.strip() for name in header), MALFORMED)
+
+
+def _header(reader: DataFrameReader, path: str, files: list[str]) -> list[str]:
+    """Return the columns of the first file that has any; of a folder Spark would look up every file for them."""
+    for file in files:
+        try:
+            header = reader.csv(unquote(file)).columns
+        except AnalysisException:  # a name that Spark takes for a pattern
+            break
+        if header:
+            return header
+    return reader.csv(path).columns
 
 
 def _read_json(spark: SparkSession, path: str, kind: TableKind) -> DataFrame:

@@ -31,7 +31,7 @@ class EachScenario:
         """In small groups."""
         return bool(task.problem.futures) and len(task.problem.lags) <= self.most_partitions
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, _best: Incumbent, share: float) -> Iterator[Finding]:
         """Run the portfolio on one scenario after another."""
         bounds = []
         for alone in task.each:

@@ -95,7 +95,7 @@ class ScenarioState:
     # ---- what counts ---------------------------------------------------------------------------------------------
 
     def base_of(self, highs: Table, lows: Table) -> Column:
-        """Return the spread (makespan) that counts, for largest and smallest loads of each scenario on the last axis."""
+        """Return the spread (makespan) that counts, for the largest and smallest load of each scenario, last axis."""
         each = highs - lows if self.goal.kind == ObjectiveKind.SPREAD else highs + self.means
         return each.max(axis=-1) if self.goal.across == Across.WORST else each @ self.weights
 
