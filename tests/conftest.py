@@ -57,3 +57,13 @@ def kafka_spark(spark: "SparkSession") -> "SparkSession":
 
     add_connector(spark)
     return spark
+
+
+@pytest.fixture(params=["enumeration", "search"])
+def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Small groups are solved by looking at all plans, and by the stages that larger ones need."""
+    from evenlag.search.exact.enumeration import Enumeration
+
+    if request.param == "search":
+        monkeypatch.setattr(Enumeration, "applies", lambda *_: False)
+    return str(request.param)

@@ -13,7 +13,6 @@ import pytest
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
-from evenlag.search.exact.enumeration import Enumeration
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
 from tests.problems import alike, random_owners, random_parameters, random_problem, seeds, solved_again
 
@@ -57,14 +56,6 @@ def optimum(seed: int) -> Optimum:
     found = feasible_case(seed)[-1]
     assert isinstance(found, Optimum)
     return found
-
-
-@pytest.fixture(params=["enumeration", "search"])
-def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Small groups are solved by looking at all plans, and by the stages that larger ones need."""
-    if request.param == "search":
-        monkeypatch.setattr(Enumeration, "applies", lambda *_: False)
-    return str(request.param)
 
 
 @cache

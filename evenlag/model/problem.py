@@ -313,19 +313,19 @@ class Problem:
 
     @cached_property
     def simplified(self) -> Problem:
-        """The same problem with equal scenarios made one; with one scenario left its lags stand for those of now."""
-        distinct: dict[bytes, int] = {}
-        for s, lags in enumerate(self.scenario_lags):
-            distinct.setdefault(repr(lags.tolist()).encode() if lags.dtype == object else lags.tobytes(), s)
-        if len(distinct) == len(self.scenario_weights) > 1 or not distinct:
+        """The same problem with its scenarios in order, equal ones as one; a single one's lags are those of now."""
+        if not self.scenario_weights:
             return self
-        if len(distinct) == 1:
+        weights: dict[tuple[int, ...], Fraction] = {}
+        for lags, weight in zip(self.scenario_lags.tolist(), self.scenario_weights, strict=True):
+            weights[tuple(lags)] = weights.get(tuple(lags), Fraction(0)) + weight
+        if len(weights) == 1:
             return replace(self.futures[0], warnings=self.warnings, lost_claims=self.lost_claims)
-        firsts = list(distinct.values())
-        weights = {s: Fraction(0) for s in firsts}
-        for lags, weight in zip(self.scenario_lags, self.scenario_weights, strict=True):
-            weights[next(s for s in firsts if np.array_equal(lags, self.scenario_lags[s]))] += weight
-        return replace(self, scenario_weights=tuple(weights.values()), scenario_lags=self.scenario_lags[firsts])
+        ordered = sorted(weights)
+        if list(map(tuple, self.scenario_lags.tolist())) == ordered:
+            return self
+        table = np.array(ordered, dtype=self.scenario_lags.dtype)
+        return replace(self, scenario_weights=tuple(weights[lags] for lags in ordered), scenario_lags=table)
 
     @cached_property
     def judged_by(self) -> tuple[Problem, ...]:

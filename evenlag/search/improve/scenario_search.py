@@ -34,6 +34,7 @@ Column = NDArray[Any]
 
 POWERS = (2, 4, 8, 16, 32)
 PRICED_POWERS = (16, 32, 64)  # where moves cost: only what the extremes gain is worth any
+NEAR, FAR = 0.01, 100.0  # of the largest load: less and more is taken for that, so that powers stay finite
 MOST_EXCHANGES = 200_000  # exchanges times scenarios that one step looks at
 MOST_SAMPLED = 24  # partitions of a member that one step looks at
 IDLE_STEPS = 6  # steps that may carry out next to nothing before p rises
@@ -89,7 +90,7 @@ class ScenarioState:
         order = free[np.argsort(member_of[free], kind="stable")]
         self.sizes = np.bincount(member_of[order], minlength=len(problem.members))
         starts = np.cumsum(self.sizes) - self.sizes
-        self.held = np.full((len(problem.members), int(self.sizes.max(initial=0)) + 2), NOBODY)
+        self.held = np.full((len(problem.members), max(int(self.sizes.max(initial=0)), MOST_SAMPLED) + 2), NOBODY)
         self.held[member_of[order], np.arange(len(order)) - starts[member_of[order]]] = order
 
     # ---- what counts ---------------------------------------------------------------------------------------------
@@ -97,7 +98,8 @@ class ScenarioState:
     def base_of(self, highs: Table, lows: Table) -> Column:
         """Return the spread (makespan) that counts, for the largest and smallest load of each scenario, last axis."""
         each = highs - lows if self.goal.kind == ObjectiveKind.SPREAD else highs + self.means
-        return each.max(axis=-1) if self.goal.across == Across.WORST else each @ self.weights
+        base: Column = each.max(axis=-1) if self.goal.across == Across.WORST else each @ self.weights
+        return base
 
     def objective(self) -> float:
         """Return the objective in messages, but for the rounding of floats."""
@@ -110,20 +112,22 @@ class ScenarioState:
         Sets `unit` to the largest load.
         """
         self.unit = max(float(np.abs(self.loads[self.active]).max()), 1e-300)
-        sums = np.maximum(self.powers(self.loads[self.active], power).sum(axis=0), 1e-300)
+        sums = np.maximum(self.powers(self.loads[self.active], power).sum(axis=0), NEAR**power)
         norms = self.unit * sums ** (1 / power)
         rates: Table = norms / sums / power * (2.0 if self.goal.kind == ObjectiveKind.SPREAD else 1.0)
         if self.goal.across == Across.WORST:
             total = norms + (0 if self.goal.kind == ObjectiveKind.SPREAD else self.means)
             emphasis = (total / max(total.max(), 1e-300)) ** power
-            return rates * emphasis / emphasis.sum()
-        return rates * self.weights
+            rates *= emphasis / emphasis.sum()
+        else:
+            rates *= self.weights
+        return rates
 
     def powers(self, loads: Table, power: int) -> Table:
         """Return |load|^p; of loads below the mean nothing, where only the largest load counts."""
         if self.goal.kind == ObjectiveKind.MAKESPAN:
             loads = np.maximum(loads, 0)
-        loads = loads / self.unit
+        loads = np.minimum(np.abs(loads) / self.unit, FAR)
         result: Table = loads * loads
         while power > 2:
             result, power = result * result, power // 2

@@ -1,0 +1,273 @@
+"""Plans for several scenarios, against all plans looked at by the solver that shares nothing with evenlag's."""
+
+from fractions import Fraction
+from functools import cache
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenlag
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.plan import Plan
+from evenlag.search.improve.scenario_search import ScenarioSearch, ScenarioState
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import task_of
+from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, assess, exhaustive
+from tests.problems import (
+    CASES,
+    LAG_KINDS,
+    alike,
+    lags,
+    problems,
+    random_document,
+    random_owners,
+    random_parameters,
+    seeds,
+)
+
+LIMIT = 30.0  # seconds; they take some hundredths
+
+
+def with_scenarios(random: Random, document: dict[str, Any], count: int) -> dict[str, Any]:
+    """A problem document with so many scenarios, some of them alike, with weights."""
+    scenarios = []
+    for _ in range(count):
+        kind = random.choice(LAG_KINDS)
+        topics = {name: lags(random, len(now), kind) for name, now in document["topics"].items()}
+        scenarios.append({"weight": random.choice([1, 1, 2, 0.5, 0.1]), "topics": topics})
+        if random.random() < 0.2:
+            scenarios.append(random.choice(scenarios))
+    return {**document, "scenarios": scenarios}
+
+
+def parameters(random: Random) -> dict[str, Any]:
+    return {**random_parameters(random), "across": random.choice(["mean", "mean", "worst"])}
+
+
+@cache
+def small_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Goal, Optimum]:
+    """A group that has a plan: at most 8 partitions, 4 members and 6 scenarios."""
+    random = Random(seed)
+    while True:
+        document = random_document(random, partitions=8, members=4)
+        problem = evenlag.Problem.from_dict(with_scenarios(random, document, random.randint(1, 5)))
+        chosen = parameters(random)
+        if Group(problem).assignable:
+            try:
+                return problem, chosen, Goal(**chosen), exhaustive(problem, Goal(**chosen))
+            except Infeasible:
+                continue
+
+
+def assert_is_the_optimum(result: evenlag.Result, case: tuple[evenlag.Problem, dict[str, Any], Goal, Optimum]) -> None:
+    problem, _, goal, wanted = case
+    figures = assess(problem, result.assignment, goal)
+    assert (result.objective, result.spread, result.makespan) == (figures.objective, figures.spread, figures.makespan)
+    assert result.bound <= wanted.objective
+    assert (result.status, result.objective) == ("OPTIMAL", wanted.objective), result.warnings
+    if goal.stickiness == FEWEST:
+        assert result.moves == wanted.fewest_moves
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(150))
+def test_optimum(seed: int, by: str) -> None:
+    case = small_case(seed)
+    result = evenlag.solve(case[0], **case[1], time_limit=LIMIT)
+    assert by == "enumeration" or result.method != "enumeration"
+    assert_is_the_optimum(result, case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["cp-sat", "cbc", "highs"])
+@pytest.mark.parametrize("seed", seeds(15))
+def test_every_method_finds_the_optimum(seed: int, method: str) -> None:
+    case = small_case(seed)
+    assert_is_the_optimum(evenlag.solve(case[0], **case[1], method=method, time_limit=60.0), case)
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_never_worse_than_a_baseline_nor_than_today(seed: int, by: str) -> None:
+    problem, chosen, goal, _ = small_case(seed)
+    result = evenlag.solve(problem, **chosen, time_limit=LIMIT)
+    assert by
+    for heuristic in HEURISTICS.values():
+        try:
+            figures = assess(problem, heuristic(problem).assignment, goal)
+        except (AssertionError, evenlag.errors.EvenlagError):  # not defined for this group, or breaks the balance
+            continue
+        fits = goal.max_moves is None or figures.moves <= goal.max_moves
+        if fits and (goal.stickiness != FEWEST or figures.moves <= result.moves):
+            assert result.objective <= figures.objective
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_the_order_of_scenarios_does_not_matter(seed: int, by: str) -> None:
+    problem, chosen, _, _ = small_case(seed)
+    document = problem.to_dict()
+    Random(seed).shuffle(document["scenarios"])
+    shuffled = evenlag.Problem.from_dict(document)
+    one, other = (evenlag.solve(each, **chosen, time_limit=LIMIT, deterministic=True) for each in (problem, shuffled))
+    assert by
+    assert (one.objective, one.bound, one.assignment) == (other.objective, other.bound, other.assignment)
+    assert sorted(one.scenario_spreads) == sorted(other.scenario_spreads)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("seed", seeds(60))
+def test_copies_of_one_scenario_give_its_plan(seed: int, copies: int) -> None:
+    random = Random(seed)
+    document = random_document(random, partitions=12, members=4)
+    future = {name: lags(random, len(now), "wide") for name, now in document["topics"].items()}
+    chosen = {**parameters(random), "max_moves": None}
+    one = evenlag.Problem.from_dict({**document, "topics": future})
+    many = evenlag.Problem.from_dict(
+        {**document, "scenarios": [{"weight": i + 1, "topics": future} for i in range(copies)]}
+    )
+    if not Group(one).assignable:
+        return
+    try:
+        wanted = evenlag.solve(one, **chosen, deterministic=True)
+    except InfeasibleError:
+        return
+    result = evenlag.solve(many, **chosen, deterministic=True)
+    assert result.assignment == wanted.assignment
+    for figure in ("objective", "bound", "status", "method", "moves", "stickiness", "binding"):
+        assert getattr(result, figure) == getattr(wanted, figure), figure
+    assert result.scenario_spreads == [wanted.spread] * copies
+    assert result.plan.problem is many
+
+
+@settings(max_examples=80 * CASES, derandomize=True)
+@given(problems(partitions=10), st.integers(1, 3), st.randoms(use_true_random=True))
+def test_a_problem_with_scenarios_survives_its_file(problem: evenlag.Problem, count: int, random: Random) -> None:
+    document = with_scenarios(random, problem.to_dict() | {"topics": listed(problem)}, count)
+    once = evenlag.Problem.from_dict(document)
+    again = evenlag.Problem.from_dict(once.to_dict())
+    assert again.to_dict() == once.to_dict()
+    assert again.scenario_weights == once.scenario_weights
+    assert (again.scenario_lags == once.scenario_lags).all()
+    assert once.at(once.lags.astype(np.int64), once.owner).futures == ()
+
+
+def listed(problem: evenlag.Problem) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for (topic, _), lag in zip(problem.partitions, problem.lags.tolist(), strict=True):
+        found.setdefault(topic, []).append(lag)
+    return found
+
+
+def larger(seed: int, *, owned: bool) -> evenlag.Problem:
+    """24 partitions of two topics over four members, four scenarios."""
+    random = Random(seed)
+    topics = {name: lags(random, 12, "skewed") for name in "ab"}
+    futures = [(random.choice([1, 2]), {name: lags(random, 12, "skewed") for name in "ab"}) for _ in range(4)]
+    more = {"owned": random_owners(random, topics, 4)} if owned else {}
+    return alike(topics, 4, scenarios=futures, **more)
+
+
+@pytest.mark.parametrize("across", ["mean", "worst"])
+@pytest.mark.parametrize("objective", ["spread", "makespan"])
+@pytest.mark.parametrize("owned", [False, True])
+def test_larger_groups_keep_the_rules_and_beat_every_plan_for_one_scenario(
+    owned: bool, objective: str, across: str
+) -> None:
+    problem = larger(3, owned=owned)
+    result = evenlag.solve(problem, objective=objective, across=across, time_limit=2)
+    figures = assess(problem, result.assignment, Goal(objective=objective, across=across))
+    assert result.objective == figures.objective >= result.bound
+    assert result.gap == pytest.approx(
+        float(
+            (result.objective - result.bound)
+            / Group(problem).combined([future.mean_load for future in problem.futures], across)
+        )
+    )
+    goal = task_of(problem, SolveOptions(objective=objective, across=across)).goal
+    for future in problem.futures:
+        alone = evenlag.solve(future, objective=objective, time_limit=0.5)
+        assert result.objective <= goal.value(Plan(problem, alone.plan.member_of))
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_what_the_search_keeps_track_of_is_true(seed: int) -> None:
+    """Loads, counts, moves and the objective of its state after a descent are those of its plan."""
+    random = Random(seed)
+    document = random_document(random, partitions=40, members=6)
+    problem = evenlag.Problem.from_dict(with_scenarios(random, document, 3))
+    if int(problem.active.sum()) < 2 or not problem.assignable.any():
+        return
+    try:
+        task = task_of(problem, SolveOptions(balance=random.choice(["both", "topic", "group", "none"])))
+    except InfeasibleError:
+        return
+    state = ScenarioState(task.fewest_moves_plan, task.rule, task.goal, seed)
+    search = ScenarioSearch(state)
+    left = iter(range(40))
+    search.descend(lambda: next(left, None) is None)
+    search.kick()
+    plan = Plan(problem, state.member_of.copy())
+    assert task.rule.violation(plan.topic_counts) is None
+    assert (state.counts == plan.counts).all()
+    assert (state.topic_counts == plan.topic_counts).all()
+    assert state.moves == plan.moves
+    assert state.objective() == pytest.approx(float(task.goal.value(plan)), abs=1e-6)
+    for m in range(len(problem.members)):
+        held = set(np.flatnonzero((state.member_of == m) & state.free).tolist())
+        assert set(state.held[m][state.held[m] >= 0].tolist()) == held
+        assert (state.held[m][state.sizes[m] :] == -1).all()
+    best = Plan(problem, search.member_of.copy())
+    assert search.objective == pytest.approx(float(task.goal.value(best)), abs=1e-6)
+
+
+def test_work_limits_make_it_repeatable() -> None:
+    problem = larger(5, owned=True)
+    one, other = (evenlag.solve(problem, deterministic=True, time_limit=60, work=0.5) for _ in range(2))
+    assert one.assignment == other.assignment
+    assert (one.objective, one.bound, one.stopped_by) == (other.objective, other.bound, other.stopped_by)
+
+
+def test_lags_beyond_64_bits_stay_exact() -> None:
+    huge = 2**62
+    problem = alike([1, 1, 1, 1], "ab", scenarios=[(1, {"t": [huge, huge, huge, 3]}), (1, {"t": [huge, huge, 1, 1]})])
+    result = evenlag.solve(problem)
+    assert result.objective == Fraction((huge + huge) - (huge + 3), 2) + Fraction(0)
+    assert result.status == "OPTIMAL"
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "said"),
+    [
+        ([(1, {"t": [1, 2]})], "scenario 0: it has no lag of t-2"),
+        ([(1, {"t": [1, 2, 3]}), (1, {"t": [1, 2, 3, 4]})], "scenario 1: there is no t-3"),
+        ([(1, {"t": [1, 2, 3], "u": [1]})], "scenario 0: there is no u-0"),
+        ([(0, {"t": [1, 2, 3]})], "scenario 0: weight must be"),
+        ([(-1, {"t": [1, 2, 3]})], "scenario 0: weight must be"),
+        ([("much", {"t": [1, 2, 3]})], "scenario 0: weight must be"),
+        ([(1, {"t": [1, -2, 3]})], "scenario 0: t-1: lag must lie"),
+        ([(1, [1, 2, 3])], "scenario 0: must be a weight and the lags"),
+        ([7], "scenario 0: must be a weight and the lags"),
+    ],
+)
+def test_scenarios_that_are_none_are_refused(scenarios: Any, said: str) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        alike([1, 2, 3], "ab", scenarios=scenarios)
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "said"),
+    [
+        ({}, "'scenarios' must be a list"),
+        ([[1]], "scenario 0: must be an object"),
+        ([{"weight": 1}], "scenario 0: must be an object with its topics"),
+        ([{"topics": {"t": [1]}, "wait": 2}], "scenario 0: unknown field 'wait'"),
+    ],
+)
+def test_scenarios_of_a_file_that_are_none_are_refused(scenarios: Any, said: str) -> None:
+    document = {"topics": {"t": [1]}, "members": {"a": {"topics": ["t"]}}, "scenarios": scenarios}
+    with pytest.raises(InvalidProblemError, match=said):
+        evenlag.Problem.from_dict(document)
