@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from evenlag.errors import SourceError
 from evenlag.model.balance import Balance
+from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
@@ -170,7 +171,7 @@ def solved(rows: GroupRows, gap: float, seconds: float = 0.0) -> GroupResult:
     plan = Plan(rows.problem(), np.zeros(len(rows.lags), dtype=np.int32))
     result = Result(
         plan, Status.FEASIBLE if gap else Status.OPTIMAL, None, "drawn", False, 5000 + round(1000 * gap), 5000, gap,
-        0, 0, Balance.NONE, (), None, (), seconds,
+        0, 0, Balance.NONE, ObjectiveKind.SPREAD, Across.MEAN, (), None, (), seconds,
     )  # fmt: skip
     return GroupResult(rows, "plan", "none", seconds, result=result)
 

@@ -20,7 +20,7 @@ from evenlag.model.result import Status, StoppedBy
 from evenlag.search.exact import mip
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.options import METHODS, SolveKeywords, SolveOptions, solving_options
-from evenlag.search.portfolio import AUTO, PORTFOLIOS
+from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS
 from evenlag.search.solver import search, task_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
@@ -289,10 +289,11 @@ def test_the_mip_has_one_turn_at_most(owned: bool, options: dict[str, Any], turn
     assert len(backend.runs) == turns
 
 
-def test_the_table_of_the_docs_is_the_page() -> None:
-    rows = table("solver.md", "## The steps")
-    assert [row[0] for row in rows] == [f"{step.stage.name}" for step in AUTO]
-    for row, step in zip(rows, AUTO, strict=True):
+@pytest.mark.parametrize(("heading", "steps"), [("## The steps", AUTO), ("## With scenarios", SCENARIOS)])
+def test_the_tables_of_the_docs_are_the_page(heading: str, steps: tuple[Step, ...]) -> None:
+    rows = table("solver.md", heading)
+    assert [row[0] for row in rows] == [f"{step.stage.name}" for step in steps]
+    for row, step in zip(rows, steps, strict=True):
         share = "varies" if callable(step.share) else f"{step.share:.0%}"
         assert row[1] == share, row
         module = type(step.stage).__module__.replace(".", "/") + ".py"
@@ -303,11 +304,15 @@ def documented_methods() -> set[str]:
     rows = table("glossary.md", "## Values of `method`")
     others = {name for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
     strategies = {row[0].strip("`") for row in table("heuristics.md", "# Published strategies")}
-    return others | strategies | {row[0] for row in table("solver.md", "## The steps")}
+    return (
+        others
+        | strategies
+        | {row[0] for heading in ("## The steps", "## With scenarios") for row in table("solver.md", heading)}
+    )
 
 
 def test_every_method_is_in_the_docs() -> None:
-    stages = {step.stage.name for steps in PORTFOLIOS.values() for step in steps}
+    stages = {step.stage.name for steps in (*PORTFOLIOS.values(), SCENARIOS) for step in steps}
     assert documented_methods() == {*stages, *HEURISTICS, "greedy", "current", "start", "none"}
     assert set(METHODS) == {"auto", *BACKENDS, *HEURISTICS}
 

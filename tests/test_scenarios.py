@@ -1,7 +1,9 @@
 """Plans for several scenarios, against all plans looked at by the solver that shares nothing with evenlag's."""
 
+import json
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -17,6 +19,7 @@ from evenlag.model.plan import Plan
 from evenlag.search.improve.scenario_search import ScenarioSearch, ScenarioState
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of
+from tests.command import evenlag as command
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, assess, exhaustive
 from tests.problems import (
     CASES,
@@ -271,3 +274,28 @@ def test_scenarios_of_a_file_that_are_none_are_refused(scenarios: Any, said: str
     document = {"topics": {"t": [1]}, "members": {"a": {"topics": ["t"]}}, "scenarios": scenarios}
     with pytest.raises(InvalidProblemError, match=said):
         evenlag.Problem.from_dict(document)
+
+
+def test_the_command_plans_for_scenarios(tmp_path: Path) -> None:
+    problem = larger(1, owned=True)
+    path = tmp_path / "shop.json"
+    path.write_text(json.dumps(problem.to_dict()))
+    text = command("plan", str(path), "--across", "worst", "--time-limit", "2")
+    assert "worst spread of 4 scenarios" in text.stdout
+    document = json.loads(command("plan", str(path), "--json", "--time-limit", "2").stdout)
+    assert document["across"] == "mean"
+    assert len(document["scenario_spreads"]) == 4
+    model = command("export", str(path), "--format", "lp", "--across", "worst").stdout
+    assert all(f"high_{s}" in model and f"low_{s}" in model for s in range(4))
+    assert "worst" in model
+
+
+def test_audit_and_frontier_are_of_now() -> None:
+    problem = larger(2, owned=True)
+    wanted = evenlag.compare.audit(problem.now, deterministic=True, time_limit=60, work=0.2)
+    found = evenlag.compare.audit(problem, deterministic=True, time_limit=60, work=0.2)
+    assert [(row.strategy, row.spread, row.bound) for row in found.rows] == [
+        (row.strategy, row.spread, row.bound) for row in wanted.rows
+    ]
+    curve = evenlag.compare.frontier(problem, time_limit=1)
+    assert curve.points[-1].spread == curve.points[-1].plan.spread

@@ -14,7 +14,7 @@ from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group
 from evenlag.cli.terminal import working
 from evenlag.live import read_client_config
 from evenlag.model.balance import Balance
-from evenlag.model.objective import DEFAULT_STICKINESS, ObjectiveKind
+from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.problem import Problem
 from evenlag.search.options import MOST_SEED
 
@@ -150,6 +150,10 @@ modelling = together(
     click.option("--objective", type=click.Choice([kind.value for kind in ObjectiveKind]),
                  default=ObjectiveKind.SPREAD.value, show_default=True,
                  help="The largest load less the smallest, or the largest alone."),
+)  # fmt: skip
+across = click.option(
+    "--across", type=click.Choice([each.value for each in Across]), default=Across.MEAN.value, show_default=True,
+    help="What counts where the problem file has scenarios: their mean, or the worst.",
 )  # fmt: skip
 
 

@@ -109,6 +109,7 @@ def audit(
     Parameters
     ----------
     problem : Problem
+        Judged by the lags of now, whatever scenarios it has.
     time_limit : float
         Seconds for the whole audit.
     gap, seed, deterministic, threads, work
@@ -122,7 +123,7 @@ def audit(
     options = SolveOptions(
         time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work
     )
-    return audit_with(problem, options)
+    return audit_with(problem.now, options)
 
 
 def audit_with(

@@ -91,6 +91,7 @@ def frontier(
     Parameters
     ----------
     problem : Problem
+        Judged by the lags of now, whatever scenarios it has.
     balance : str
     time_limit : float
         Seconds for the whole curve.
@@ -103,6 +104,7 @@ def frontier(
     -------
     Frontier
     """
+    problem = problem.now
     options = SolveOptions(
         balance=balance, stickiness=0, time_limit=time_limit, seed=seed, deterministic=deterministic, threads=threads
     )

@@ -67,7 +67,10 @@ def _headline(result: Result) -> Text:
     text.append(f", stopped by {result.stopped_by}" if result.stopped_by else "")
     if (problem.owner != NOBODY).any():
         today = number(current_plan(problem).spread)
-        text.append(f"\ntoday's spread {today}; {_times(result.moves, 'move')}, {result.forced_moves} newly assigned")
+        now = f", planned {number(result.spread)}" if problem.futures else ""
+        text.append(
+            f"\ntoday's spread {today}{now}; {_times(result.moves, 'move')}, {result.forced_moves} newly assigned"
+        )
     if result.binding:
         text.append(f"\nheld up by {', '.join(result.binding)}")
     return text
@@ -75,9 +78,11 @@ def _headline(result: Result) -> Text:
 
 def _objective(result: Result) -> str:
     """Spell the objective out: what its moves cost, and their sum."""
-    spread = result.objective - (0 if isinstance(result.stickiness, str) else result.stickiness * result.moves)
-    kind = f"spread {number(result.spread)}" if spread == result.spread else f"makespan {number(result.makespan)}"
-    if spread == result.objective:
+    base = result.objective - (0 if isinstance(result.stickiness, str) else result.stickiness * result.moves)
+    scenarios = len(result.plan.problem.futures)
+    of = f"{result.across} {result.kind} of {_times(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
+    kind = f"{of} {number(base)}"
+    if base == result.objective:
         return kind
     return f"{kind} + {_times(result.moves, 'move')} × {number(result.stickiness)} = {number(result.objective)}"
 

@@ -312,6 +312,12 @@ class Problem:
         return tuple(self.at(lags.astype(np.int64), self.owner) for lags in self.scenario_lags)
 
     @cached_property
+    def now(self) -> Problem:
+        """The same problem without its scenarios."""
+        none = np.empty((0, 0), dtype=np.int64)
+        return replace(self, scenario_weights=(), scenario_lags=none) if self.scenario_weights else self
+
+    @cached_property
     def simplified(self) -> Problem:
         """The same problem with its scenarios in order, equal ones as one; a single one's lags are those of now."""
         if not self.scenario_weights:

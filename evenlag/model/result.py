@@ -8,6 +8,7 @@ from typing import Any
 
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
+from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.phases import Rebalance, rebalance
 from evenlag.model.plan import Number, Plan, plain
 
@@ -66,6 +67,10 @@ class Result:
     stickiness : number or str
         Messages per move as resolved, or "fewest-moves".
     balance : Balance
+    kind : ObjectiveKind
+        What the objective is made of, besides moves.
+    across : Across
+        What it takes of several scenarios.
     binding : tuple of Binding
         The rules that hold the bound up.
     violation : str or None
@@ -87,6 +92,8 @@ class Result:
     moves_bound: int
     stickiness: Number | str
     balance: Balance
+    kind: ObjectiveKind
+    across: Across
     binding: tuple[Binding, ...]
     violation: str | None
     warnings: tuple[str, ...]
@@ -156,7 +163,7 @@ class Result:
             "gap": self.gap,
             "spread": plain(self.spread),
             "makespan": plain(self.makespan),
-            **({"scenario_spreads": [plain(each) for each in self.scenario_spreads]} if self.scenario_spreads else {}),
+            **self._of_scenarios(),
             "moves": self.moves,
             "moves_bound": self.moves_bound,
             "forced_moves": self.forced_moves,
@@ -171,3 +178,8 @@ class Result:
             "warnings": list(self.warnings),
             "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},
         }
+
+    def _of_scenarios(self) -> dict[str, Any]:
+        if not self.plan.problem.futures:
+            return {}
+        return {"across": str(self.across), "scenario_spreads": [plain(spread) for spread in self.scenario_spreads]}

@@ -144,6 +144,8 @@ def _result(
         moves_bound=best.moves_bound,
         stickiness=FEWEST_MOVES if goal.fewest else goal.stickiness,
         balance=rule.balance,
+        kind=goal.kind,
+        across=goal.across,
         binding=binding,
         violation=violation,
         warnings=(*rule.problem.warnings, *best.notes),

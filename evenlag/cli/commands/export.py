@@ -19,11 +19,12 @@ from evenlag.model.objective import resolve_objective
 @click.command()
 @options.reading
 @options.modelling
+@options.across
 @options.form(("lp", "mps"), required=True)
 @options.out("File to write; default: standard output.")
 def export(
     source: Source, form: str, out: Path | None, balance: str, slack: int, objective: str, stickiness: str | float,
-    max_moves: int | None,
+    max_moves: int | None, across: str,
 ) -> None:  # fmt: skip
     """Write the MIP of one group as LP or MPS, for any solver."""
     # PuLP takes 0.2 s to import, and no other command needs it.
@@ -31,7 +32,7 @@ def export(
 
     problem, notes = source.read()
     rule = count_rule(problem, balance, slack)
-    mip = formulate(problem, rule, resolve_objective(rule, objective, stickiness, max_moves))
+    mip = formulate(problem, rule, resolve_objective(rule, objective, stickiness, max_moves, across))
     warn([*notes, *problem.warnings])
     if out is not None:
         with written_aside(out) as part:

@@ -20,6 +20,7 @@ from evenlag.solve import solve
 @click.command()
 @options.reading
 @options.modelling
+@options.across
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
               help=f"One of {', '.join(METHODS)}.")  # fmt: skip
 @options.horizon
