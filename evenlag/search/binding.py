@@ -14,7 +14,8 @@ from evenlag.search.portfolio import BOUND
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
 
-SHARE = 0.1  # of the time limit, at most
+SHARE = 0.1  # of the time limit, about: each question gets half of what is left of it …
+EACH = SHARE / len(Binding)  # … and this at least; with work limits this
 SLIGHTLY = 0.03  # of the limit, and seconds, that it may be exceeded by
 
 
@@ -28,6 +29,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
         return ()
     plain_bound = whole(task.least_base + task.goal.stickiness * best.moves_bound)
     binding: list[Binding] = []
+    began = task.clock.spent
     freed_of = relaxations(task.rule, task.goal)  # each is made only once there is time for it
     while True:
         if task.clock.spent + 2 * best.seconds.get(Bounds.name, 0.0) > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY:
@@ -38,7 +40,10 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
         name, rule, goal = relaxation
         if goal.max_moves is not None and rule.fewest_moves()[0] > goal.max_moves:
             continue  # freed of this rule there is no plan within the budget at all
-        if _binds(task, best, steps, *relaxation, plain_bound):
+        share = (
+            EACH if task.clock.deterministic else max(EACH, (SHARE - (task.clock.spent - began) / task.clock.limit) / 2)
+        )
+        if _binds(task, best, steps, *relaxation, plain_bound, share):
             binding.append(name)
     return tuple(binding)
 
@@ -51,10 +56,11 @@ def _binds(
     rule: CountRule,
     goal: Objective,
     plain_bound: Number,
+    share: float,
 ) -> bool:
     """Whether the bound is lower in a problem freed of one rule."""
     cache = task.cache if rule.problem is task.problem else SolveCache(rule.problem)
-    clock = task.clock.part(SHARE / len(Binding))
+    clock = task.clock.part(share)
     target = Target(cutoff=best.bound)
     freed_task = Task(rule, goal, clock, cache, target, task.seed, task.threads, tie_break=False)
     freed = run_steps(freed_task, Incumbent(freed_task), BOUND)
