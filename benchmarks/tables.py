@@ -17,6 +17,8 @@ from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
+from benchmarks.scenarios import scenarios
+from benchmarks.small_groups import small_groups
 from benchmarks.transport import transport
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
@@ -190,11 +192,13 @@ TABLES = (
     frontiers,
     budgets,
     without_counts,
+    scenarios,
     ablation,
     ablation_few,
     assignors,
     packing,
     fleet,
+    small_groups,
     anytime,
     jobs,
     transport,
