@@ -43,7 +43,7 @@ def small_groups(seed: int) -> Iterator[str]:
         scattered(Path(folder) / "files")
         job, read = in_new_process(first_job, Path(folder) / "files")
     yield ""
-    yield f"A table in {FILES:,} CSV files: Spark's first job begins after {job:.1f} s, the table is there after {read:.1f}."
+    yield f"A table in {FILES:,} CSV files: {job:.1f} s to Spark's first job, {read:.1f} s until its columns are read."
 
 
 def written(folder: Path, groups: int, seed: int) -> Path:
