@@ -10,6 +10,7 @@ from evenlag import live, pipeline
 from tests.consoles import ROOT, consoles, printed, without_times
 
 README = (ROOT / "README.md").read_text()
+SHOWN = ("docs/tutorial.md", "docs/whatif.md")  # whole output, which must be what is printed
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]
 
 
@@ -27,8 +28,8 @@ def test_commands_print_what_the_readme_shows(command: str, said: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "said"), consoles("docs/tutorial.md"))
-def test_commands_print_what_the_tutorial_shows(command: str, said: str) -> None:
+@pytest.mark.parametrize(("command", "said"), [each for page in SHOWN for each in consoles(page)])
+def test_commands_print_what_the_pages_show(command: str, said: str) -> None:
     assert without_times(printed(command)).splitlines() == without_times(said.rstrip()).splitlines()
 
 

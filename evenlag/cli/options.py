@@ -141,8 +141,7 @@ stickiness = click.option(
     "--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
     help="Messages one move must save, a share of the mean load, or fewest-moves.",
 )  # fmt: skip
-modelling = together(
-    balance,
+pricing = together(
     stickiness,
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
     click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
@@ -151,6 +150,7 @@ modelling = together(
                  default=ObjectiveKind.SPREAD.value, show_default=True,
                  help="The largest load less the smallest, or the largest alone."),
 )  # fmt: skip
+modelling = together(balance, pricing)
 across = click.option(
     "--across", type=click.Choice([each.value for each in Across]), default=Across.MEAN.value, show_default=True,
     help="What counts where the problem file has scenarios: their mean, or the worst.",

@@ -8,3 +8,4 @@ from evenlag.cli.commands.plan import plan as plan
 from evenlag.cli.commands.replay import replay as replay
 from evenlag.cli.commands.snapshot import snapshot as snapshot
 from evenlag.cli.commands.stream import stream as stream
+from evenlag.cli.commands.whatif import whatif as whatif

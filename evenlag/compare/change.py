@@ -1,0 +1,275 @@
+"""A change of a consumer group that somebody thinks of, and the group as it would be then."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from math import gcd
+from typing import Any
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.balance import Balance
+from evenlag.model.names import Name
+from evenlag.model.problem import Problem
+from evenlag.model.values import check_name, kind, parse_weight, shown
+
+MOST_NEW = 1_000_000  # partitions of a topic, or members: so many are planned for
+
+
+class NewPartitions(Name):
+    """What the lags of a topic are taken to be once it has more partitions."""
+
+    EMPTY = "empty"  # Kafka leaves messages where they are: new partitions have none
+    REHASHED = "rehashed"  # as if the keys had been hashed over all partitions from the beginning
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is to be different in a group; at least one thing.
+
+    Attributes
+    ----------
+    members : int
+        So many new members, which read what all others do; below 0, so many of the last members by name leave.
+    add : mapping of member to the topics it reads
+        New members with names; None: what all others read.
+    remove : sequence of str
+        Members that leave.
+    partitions : mapping of topic to its number of partitions
+        No fewer than now, since Kafka takes none away.
+    weights : mapping of member to weight > 0
+        Of members that stay or come.
+    balance : {"both", "topic", "group", "none"}, optional
+        The count balance from then on.
+    new_partitions : {"empty", "rehashed"}
+        Whether new partitions are empty, as they are on their first day, or the topic's lags what they would be if
+        keys, hashed as Kafka's default partitioner does and much alike, had come to all partitions.
+
+    Raises
+    ------
+    InvalidProblemError
+        A value is no such thing, a member is named twice, or nothing changes.
+    """
+
+    members: int = 0
+    add: Mapping[str, Iterable[str] | None] = field(default_factory=dict)
+    remove: Sequence[str] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    balance: str | None = None
+    new_partitions: str = NewPartitions.EMPTY
+
+    def __post_init__(self) -> None:
+        NewPartitions.of(self.new_partitions, "new_partitions")
+        if self.balance is not None:
+            Balance.of(self.balance, "balance")
+        if not (_is_whole(self.members) and abs(self.members) <= MOST_NEW):
+            raise InvalidProblemError(
+                f"members must be a whole number such as +2 or -1, at most {MOST_NEW:,}, not {shown(self.members)}"
+            )
+        if isinstance(self.remove, str) or not isinstance(self.remove, Sequence):
+            raise InvalidProblemError(f"remove must be a list of members; got {kind(self.remove)}")
+        for name in (*self.add, *self.remove):
+            check_name(name, "a member")
+        for name, times in Counter(self.remove).items():
+            if times > 1:
+                raise InvalidProblemError(f"member {name!r} is removed {times} times; name it once")
+        for topic, size in self.partitions.items():
+            if not (_is_whole(size) and 1 <= size <= MOST_NEW):
+                raise InvalidProblemError(
+                    f"topic {topic!r}: partitions must be a whole number from 1 to {MOST_NEW:,}, not {shown(size)}"
+                )
+        for name, weight in self.weights.items():
+            parse_weight(name, weight)
+        changes = (self.members, self.add, self.remove, self.partitions, self.weights, self.balance)
+        if not any(changes):
+            raise InvalidProblemError("nothing changes: name members, partitions, weights or a balance")
+
+
+def changed(problem: Problem, change: Change) -> Problem:
+    """Return the group as it would be after a change, as its problem file would say it.
+
+    What stays keeps its lag and its owner. New partitions have no owner. What a member that leaves held has none
+    either, and older claims of others to it count again.
+
+    Raises
+    ------
+    InvalidProblemError
+        The group has no such member or topic, a member that leaves has pins, nobody is left, or what new members read
+        is not clear; the message names it and says what to do.
+    """
+    return carried_out(problem, change)[0]
+
+
+def carried_out(problem: Problem, change: Change) -> tuple[Problem, tuple[str, ...]]:
+    """Return the group after a change, and what was decided for the user on the way, a sentence each."""
+    edit = _Edit(problem.to_dict())
+    edit.exchange_members(change)
+    for topic, size in change.partitions.items():
+        edit.enlarge(topic, size, change.new_partitions)
+    for name, weight in change.weights.items():
+        edit.weigh(name, weight)
+    return Problem.from_dict(edit.document), tuple(edit.notes)
+
+
+class _Edit:
+    """A problem document that is being changed.
+
+    Attributes
+    ----------
+    document : dict
+    notes : list of str
+        What was decided for the user.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        self.notes: list[str] = []
+        self._topics: dict[str, Any] = document["topics"]
+        self._members: dict[str, Any] = document["members"]
+
+    def exchange_members(self, change: Change) -> None:
+        """Take members away, then add new ones."""
+        there = dict(self._members)
+        for name in self._leaving(change):
+            self._take_away(name)
+        alike = _same_topics(self._members or there)
+        for name, topics in change.add.items():
+            if name in there:
+                raise InvalidProblemError(f"member {name!r} is in the group already; give the new one another name")
+            self._add(name, alike if topics is None else self._known(name, topics))
+        names = self._free_names(max(change.members, 0), there)
+        for name in names:
+            self._add(name, alike)
+        if names:
+            self.notes.append(f"new members, who read what all others do: {_listed(names)}")
+        if there and not self._members:
+            raise InvalidProblemError("no member would be left: keep one, or add another")
+
+    def _leaving(self, change: Change) -> list[str]:
+        for name in change.remove:
+            self._member(name)
+        leaving = list(change.remove)
+        stay = [name for name in self._members if name not in set(leaving)]
+        if change.members < 0:
+            if -change.members > len(stay):
+                raise InvalidProblemError(
+                    f"{-change.members} members cannot leave: there {'is' if len(stay) == 1 else 'are'} {len(stay)}"
+                )
+            last = stay[change.members :]
+            leaving += last
+            self.notes.append(f"the last by name leave: {_listed(last)}; remove others by their names")
+        return leaving
+
+    def _take_away(self, name: str) -> None:
+        for topic, partition, member in self.document["pins"]:
+            if member == name:
+                raise InvalidProblemError(
+                    f"member {name!r} cannot leave: {topic}-{partition} is pinned to it; take the pin out of the input"
+                )
+        del self._members[name]
+
+    def _known(self, name: str, topics: Any) -> list[str]:
+        if isinstance(topics, str) or not isinstance(topics, Iterable):
+            raise InvalidProblemError(f"member {name!r}: its topics must be a list of names; got {kind(topics)}")
+        named = list(topics)
+        for topic in named:
+            self._topic(topic)
+        return named
+
+    def _add(self, name: str, topics: list[str] | None) -> None:
+        if topics is None:
+            raise InvalidProblemError(
+                "members do not all read the same topics, so what a new one reads must be said: "
+                "add it by its name, with its topics (--add NAME=TOPIC,TOPIC)"
+            )
+        self._members[name] = {"topics": topics}
+
+    def _free_names(self, wanted: int, there: Iterable[str]) -> list[str]:
+        taken = {*there, *self._members}
+        free = (name for number in count(1) if (name := f"new-{number}") not in taken)
+        return list(islice(free, wanted))
+
+    def enlarge(self, topic: str, size: int, new_partitions: str) -> None:
+        """Give a topic more partitions."""
+        lags = self._topic(topic)
+        known = dict(enumerate(lags)) if isinstance(lags, list) else {int(key): lag for key, lag in lags.items()}
+        now = max(known, default=-1) + 1
+        if size < now:
+            raise InvalidProblemError(
+                f"topic {topic!r} has {now} partitions, and Kafka takes none away: ask for {now} or more, not {size}"
+            )
+        if size == now:
+            return
+        if new_partitions == NewPartitions.REHASHED:
+            if len(known) < now:
+                raise InvalidProblemError(
+                    f"topic {topic!r}: {now - len(known)} of its {now} partitions are missing in the input, so its "
+                    f"keys cannot be hashed anew; take new_partitions {NewPartitions.EMPTY}"
+                )
+            self._topics[topic] = rehashed(list(known.values()), size)
+            self.notes.append(
+                f"lags of {topic} are taken as if its keys, many and alike, had been hashed over {size} partitions"
+            )
+        else:
+            grown = known | dict.fromkeys(range(now, size), 0)
+            self._topics[topic] = list(grown.values()) if len(grown) == size else {str(p): grown[p] for p in grown}
+            self.notes.append(
+                f"the {size - now} new partitions of {topic} are empty, as Kafka leaves messages where they are; "
+                f"{NewPartitions.REHASHED} in place of {NewPartitions.EMPTY} shows how load spreads once keys are "
+                "hashed over all of them"
+            )
+
+    def weigh(self, name: str, weight: float) -> None:
+        """Give a member another weight."""
+        self._member(name)["weight"] = weight
+
+    def _member(self, name: str) -> Any:
+        if name not in self._members:
+            raise InvalidProblemError(f"there is no member {name!r} in the group; it has {_listed(self._members)}")
+        return self._members[name]
+
+    def _topic(self, topic: object) -> Any:
+        if topic not in self._topics:
+            raise InvalidProblemError(f"there is no topic {shown(topic)} in the group; it has {_listed(self._topics)}")
+        return self._topics[topic]
+
+
+def rehashed(lags: Sequence[int], size: int) -> list[int]:
+    """Return the lags of a topic if its messages had come to `size` partitions, its keys being many and alike.
+
+    Kafka's default partitioner takes a hash of the key modulo the number of partitions. Of n partitions, then, number
+    i shares its keys out evenly among those j of `size` for which i ≡ j modulo gcd(n, `size`), and with no others: of
+    twice as many, half of its keys stay and half go to partition i + n. Whole messages, none lost.
+
+    Examples
+    --------
+    >>> rehashed([100, 7], 4)
+    [50, 4, 50, 3]
+    >>> rehashed([90, 0], 3)
+    [30, 30, 30]
+    """
+    step = gcd(len(lags), size)
+    spread = [0] * size
+    for first in range(step):
+        share, rest = divmod(sum(lags[first::step]), size // step)
+        spread[first::step] = [share + (place < rest) for place in range(size // step)]
+    return spread
+
+
+def _same_topics(members: Mapping[str, Any]) -> list[str] | None:
+    """Return the topics that all members read, None where they differ or nobody is there."""
+    topics = [entry["topics"] for entry in members.values()]
+    return list(topics[0]) if topics and all(each == topics[0] for each in topics) else None
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    shown_names = ", ".join(names[:8])
+    return f"{shown_names} and {len(names) - 8:,} more" if len(names) > 8 else shown_names or "none"
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
