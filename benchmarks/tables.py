@@ -17,6 +17,7 @@ from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
+from benchmarks.pauses import pauses
 from benchmarks.scenarios import scenarios
 from benchmarks.small_groups import small_groups
 from benchmarks.transport import transport
@@ -197,6 +198,7 @@ TABLES = (
     ablation_few,
     assignors,
     packing,
+    pauses,
     fleet,
     small_groups,
     anytime,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
+
 from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
+from evenlag.model.payoff import PAUSE, parse_rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
+from evenlag.search.leave import weighed
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.search.solver import search
 
@@ -28,6 +33,9 @@ def solve(
     threads: int | None = None,
     start: Plan | None = None,
     work: float | None = None,
+    only_if_better: float | str | None = None,
+    pause: float = PAUSE,
+    rates: Mapping[tuple[str, int], float | Fraction] | None = None,
 ) -> Result:
     """Find the best assignment within a time limit, with a proven bound on how good any can be.
 
@@ -61,6 +69,13 @@ def solve(
         A plan of the same problem to do no worse than, such as the result under a narrower balance.
     work : float, optional
         With `deterministic`: how much work, as the seconds of a time limit; default `time_limit`.
+    only_if_better : share such as "10%" or 0.1, optional
+        Leave the group alone, its assignment as it is today, unless the plan saves at least this share of today's
+        spread (or makespan) once its moves are paid; `Result.pays` says which (docs/pays.md).
+    pause : float
+        Seconds for which a partition that moves stands still: what comes in meanwhile is part of what moves cost.
+    rates : mapping of (topic, partition) to messages per second, optional
+        What comes in; without, a pause costs nothing.
 
     Returns
     -------
@@ -80,6 +95,7 @@ def solve(
     options = SolveOptions(
         balance=balance, stickiness=stickiness, max_moves=max_moves, slack=slack, objective=objective, across=across,
         method=method, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads,
-        work=work,
+        work=work, only_if_better=only_if_better, pause=pause,
     )  # fmt: skip
-    return search(problem, options, start=start)
+    known = None if rates is None else parse_rates(problem, rates)
+    return weighed(search(problem, options, start=start), options, known)

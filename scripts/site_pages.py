@@ -71,7 +71,8 @@ def commands_page() -> Iterator[str]:
     group = getattr(import_module(module), name)
     above = click.Context(group, info_name="evenlag")
     yield from ["# Commands", "", "What `evenlag COMMAND --help` prints. Exit status: 0 done; 1 the input is wrong or"]
-    yield from ["no plan is feasible, in one line that names the place; 2 the command itself is wrong.", ""]
+    yield from ["no plan is feasible, in one line that names the place; 2 the command itself is wrong; 3"]
+    yield from ["`plan --only-if-better` leaves the group alone.", ""]
     for command_name in group.list_commands(above):
         command = group.get_command(above, command_name)
         context = click.Context(command, info_name=command_name, parent=above)

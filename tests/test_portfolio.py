@@ -255,7 +255,7 @@ def test_options_do_not_change() -> None:
 
 def test_defaults_are_those_of_solve() -> None:
     assert solve.__kwdefaults__ == {
-        name: solve.__kwdefaults__[name] if name == "start" else getattr(SolveOptions(), name)
+        name: solve.__kwdefaults__[name] if name in ("start", "rates") else getattr(SolveOptions(), name)
         for name in solve.__kwdefaults__
     }
 

@@ -24,11 +24,9 @@ def evenlag() -> None:
 
 
 def main() -> None:
-    """Run the command; input errors are one line on stderr and exit status 1, wrong usage is status 2."""
+    """Run the command; input errors are one line on stderr and status 1, wrong usage is 2, a group left alone 3."""
     try:
-        evenlag(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        sys.exit(evenlag(standalone_mode=False))  # what a command exits with; None, which is 0, if it just ends
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

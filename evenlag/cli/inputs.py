@@ -5,7 +5,7 @@ The Spark job puts bad rows aside; a person who asks for one group is told of th
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +30,7 @@ from evenlag.pipeline.tasks.history import snapshots
 AUTO_OFFSET_RESETS = ("latest", "earliest")
 _WHOLE_NUMBERS = ("partition", "log_start_offset", "log_end_offset", "current_offset", "lag")
 _TEXTS = ("topic", "consumer_id", "auto_offset_reset")
+RECORD = 100  # snapshots whose rates and capacity are looked at for one plan
 _MOST_NAMES = 8  # groups listed in an error
 
 Row = Mapping[str, Any]
@@ -75,14 +76,41 @@ def read_group(
         if ahead:
             raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")
         return _read_problem_file(path, members, group), []
+    return _latest(_History(path, members, group, auto_offset_reset), ahead)
+
+
+def read_recorded_group(
+    path: Path,
+    members: Path | None = None,
+    group: str | None = None,
+    auto_offset_reset: str = "latest",
+    horizon: float | str = 0,
+) -> tuple[Problem, list[str], list[Snapshot]]:
+    """Read one group, and beside it what its table recorded before: at most `RECORD` snapshots, the latest last.
+
+    Parameters, problem, notes and errors are those of `read_group`. There are no snapshots where the table has only
+    one time, or where an earlier one cannot be followed, which the notes say.
+    """
+    if path.suffix == ".json":
+        return *read_group(path, members, group, auto_offset_reset, horizon), []
     history = _History(path, members, group, auto_offset_reset)
+    problem, notes = _latest(history, horizon_micros(horizon))
+    if len(history.times) < 2:
+        return problem, notes, []
+    try:
+        return problem, notes, snapshots([history.rows_at(ts)[0] for ts in history.times[-RECORD:]])
+    except InvalidProblemError as error:
+        return problem, [*notes, f"rates and capacity are not known from earlier snapshots: {error}"], []
+
+
+def _latest(history: _History, ahead: int) -> tuple[Problem, list[str]]:
     latest = history.times[-1]
     rows, notes = history.rows_at(latest)
     if ahead:
         rows = history.predicted(rows, ahead)
     if len(history.times) > 1:
         notes.insert(0, f"{len(history.times)} snapshots in the file; the one of {latest} is taken")
-    with _place(path):
+    with _place(history.path):
         return rows.problem(), [*notes, *rows.notes]
 
 
@@ -114,17 +142,20 @@ class _History:
 
     Attributes
     ----------
+    path : Path
     times : list
         The table's values of `snapshot_ts`, ascending; null first.
     """
 
     def __init__(self, path: Path, members: Path | None, group: str | None, auto_offset_reset: str) -> None:
         rows = list(_numbered(path, "offsets"))
-        self._path, self._reset = path, auto_offset_reset
+        self.path, self._reset = path, auto_offset_reset
         self._group = _chosen(path, {row["group"] for _, row in rows}, group)
         self._rows = [(number, row) for number, row in rows if row["group"] == self._group]
-        times = {row["snapshot_ts"] for _, row in self._rows}
-        self.times: list[Any] = sorted(times, key=lambda ts: (ts is not None, str(ts)))
+        self._at: defaultdict[Any, list[Numbered]] = defaultdict(list)
+        for number, row in self._rows:
+            self._at[row["snapshot_ts"]].append((number, row))
+        self.times: list[Any] = sorted(self._at, key=lambda ts: (ts is not None, str(ts)))
         self._members_path = members
         self._members: list[Numbered] = []
         if members is not None:
@@ -134,8 +165,8 @@ class _History:
 
     def rows_at(self, ts: Any) -> tuple[GroupRows, list[str]]:
         """Return the rows of a time, each partition once, and notes."""
-        usable = [(number, self._with_lag(number, row)) for number, row in self._rows if row["snapshot_ts"] == ts]
-        rows, notes = _once(self._path, usable, PARTITION_ROWS)
+        usable = [(number, self._with_lag(number, row)) for number, row in self._at[ts]]
+        rows, notes = _once(self.path, usable, PARTITION_ROWS)
         members = None
         if self._members_path is not None:
             members, more = self._members_at(self._members_path, ts)
@@ -147,7 +178,7 @@ class _History:
         offsets: list[tuple[tuple[str, int], Offsets]] = []
         places: dict[tuple[str, int], int] = {}
         for number, row in self._rows:
-            with _place(self._path, number):
+            with _place(self.path, number):
                 partition = _partition(row)
             if (micros := time_micros(row["snapshot_ts"])) is None:
                 continue
@@ -163,7 +194,7 @@ class _History:
 
     def _with_lag(self, number: int, row: Row) -> Row:
         """Return a row with the lag that the lag rule gives it, and how that was clamped."""
-        with _place(self._path, number):
+        with _place(self.path, number):
             _partition(row)
             lag = partition_lag(
                 row["log_start_offset"], row["log_end_offset"], row["current_offset"], row["lag"],

@@ -10,11 +10,13 @@ from typing import Any
 
 import click
 
-from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group
+from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group, read_recorded_group
 from evenlag.cli.terminal import working
+from evenlag.compare.history import Snapshot
 from evenlag.live import read_client_config
 from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
+from evenlag.model.payoff import PAUSE
 from evenlag.model.problem import Problem
 from evenlag.search.options import MOST_SEED
 
@@ -111,6 +113,11 @@ class Source:
         with working("reading"):
             return read_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
 
+    def read_with_record(self, horizon: str = "0") -> tuple[Problem, list[str], list[Snapshot]]:
+        """Return the group, notes and the snapshots before; see `read_recorded_group`."""
+        with working("reading"):
+            return read_recorded_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
+
 
 def reading(command: Command) -> Command:
     """Give a command the argument and options that name one group; it gets them as `source`."""
@@ -154,6 +161,19 @@ modelling = together(balance, pricing)
 across = click.option(
     "--across", type=click.Choice([each.value for each in Across]), default=Across.MEAN.value, show_default=True,
     help="What counts where the problem file has scenarios: their mean, or the worst.",
+)  # fmt: skip
+
+only_if_better = click.option(
+    "--only-if-better", metavar="SHARE",
+    help="Leave the group as it is, exit status 3, unless the plan saves this share of today's spread, as 10%.",
+)  # fmt: skip
+pause = click.option(
+    "--pause", type=click.FloatRange(0), default=PAUSE, show_default=True,
+    help="Seconds for which a partition that moves stands still.",
+)  # fmt: skip
+capacity = click.option(
+    "--capacity", type=POSITIVE,
+    help="Messages per second of a member of weight 1; default: estimated where the input has a record.",
 )  # fmt: skip
 
 

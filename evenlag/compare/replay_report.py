@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.compare.report import number, percent
 
@@ -24,11 +25,7 @@ def replay_report(replayed: Replay) -> RenderableType:
     """Return the headline, a table of the strategies, and what the reader should know."""
     head = Text(f"{replayed.group}", style="bold")
     head.append(f"  {replayed.snapshots:,} snapshots from {replayed.since} to {replayed.until}\n", style="not bold")
-    rate, source = float(replayed.capacity.rate), _SOURCES[replayed.capacity.source]
-    head.append(
-        f"members read {number(rate)} messages a second (weight 1): {source.format(cases=replayed.capacity.cases)}\n",
-        style="not bold",
-    )
+    head.append(f"{capacity_told(replayed.capacity)}\n", style="not bold")
     model = next((row.mean_lag for row in replayed.summary if row.strategy == RECORDED), None)
     head.append(
         f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed",
@@ -37,6 +34,12 @@ def replay_report(replayed: Replay) -> RenderableType:
     best = Text(f"best: {replayed.best}" if replayed.best else "no strategy could be run", style="bold green")
     notes = [Text(f"note: {note}", style="yellow") for note in replayed.notes]
     return Group(head, strategies_table(replayed), best, *notes)
+
+
+def capacity_told(capacity: Capacity) -> str:
+    """Say how fast members read, and how that is known."""
+    source = _SOURCES[capacity.source].format(cases=capacity.cases)
+    return f"members read {number(float(capacity.rate))} messages a second (weight 1): {source}"
 
 
 def strategies_table(replayed: Replay) -> Table:

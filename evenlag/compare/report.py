@@ -37,9 +37,9 @@ def percent(share: float | None) -> str:
     return "0 %" if share == 0 else f"{share:.2%}".replace("%", " %") if share >= 5e-5 else f"{share * 100:.1g} %"
 
 
-def plan_report(result: Result) -> RenderableType:
-    """Return the headline, the members before and after, and the moves."""
-    parts: list[RenderableType] = [_headline(result)]
+def plan_report(result: Result, worth: Sequence[RenderableType] = ()) -> RenderableType:
+    """Return the headline, what the plan is worth, the members before and after, and the moves."""
+    parts: list[RenderableType] = [_headline(result), *worth]
     if result.status != "EMPTY":
         parts += [_members(result.plan), _moves(result.plan)]
     if result.unassigned:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from evenlag.compare.change import Change, carried_out
-from evenlag.errors import EvenlagError
+from evenlag.errors import EvenlagError, InvalidProblemError
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
@@ -84,6 +84,8 @@ def whatif(
         As `solve`; the message says whether it is so before or after the change.
     """
     options = replace(solving_options("whatif", solving), time_limit=time_limit, threads=threads)
+    if options.only_if_better is not None:
+        raise InvalidProblemError("only_if_better is for one plan, and whatif compares two: leave it out")
     clock = Clock(time_limit)
     after_problem, notes = carried_out(problem, change)
     with _named("before the change"):

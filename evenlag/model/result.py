@@ -9,6 +9,7 @@ from typing import Any
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
 from evenlag.model.objective import Across, ObjectiveKind
+from evenlag.model.payoff import Payoff
 from evenlag.model.phases import Rebalance, rebalance
 from evenlag.model.plan import Number, Plan, plain
 
@@ -79,6 +80,8 @@ class Result:
         What was dropped from the input, and every stage that failed.
     seconds : float
         Wall clock of the whole call.
+    payoff : Payoff or None
+        What the plan saves against today's assignment; None where no partition has an owner.
     """
 
     plan: Plan
@@ -98,6 +101,12 @@ class Result:
     violation: str | None
     warnings: tuple[str, ...]
     seconds: float
+    payoff: Payoff | None = None
+
+    @property
+    def pays(self) -> bool | None:
+        """Whether the plan saves what `only_if_better` asks for; if not, `plan` is today's assignment."""
+        return None if self.payoff is None else self.payoff.pays
 
     @property
     def assignment(self) -> dict[str, list[tuple[str, int]]]:
@@ -175,6 +184,8 @@ class Result:
             "balance": str(self.balance),
             "binding": [str(rule) for rule in self.binding],
             "violation": self.violation,
+            "pays": self.pays,
+            "payoff": None if self.payoff is None else self.payoff.to_dict(),
             "warnings": list(self.warnings),
             "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},
         }

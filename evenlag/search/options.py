@@ -13,6 +13,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
+from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
@@ -36,6 +37,7 @@ class SolveKeywords(TypedDict, total=False):
     gap: float
     seed: int
     deterministic: bool
+    only_if_better: float | str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,8 @@ class SolveOptions:
     gap: float = 0.0
     seed: int = 0
     deterministic: bool = False
+    only_if_better: float | str | None = None
+    pause: float = PAUSE
     threads: int | None = None
     work: float | None = None
 
@@ -81,6 +85,9 @@ class SolveOptions:
             raise InvalidProblemError(f"seed must be a whole number from 0 to {MOST_SEED:,}, not {self.seed!r}")
         if not isinstance(self.deterministic, bool):
             raise InvalidProblemError(f"deterministic must be True or False, not {self.deterministic!r}")
+        if self.only_if_better is not None:
+            parse_share(self.only_if_better)
+        parse_pause(self.pause)
         if self.threads is not None and not (_is_whole(self.threads) and self.threads >= 1):
             raise InvalidProblemError(f"threads must be a whole number >= 1, not {self.threads!r}")
 

@@ -29,6 +29,7 @@ FLEET_GAP = options.FLEET_GAP
 @options.balance
 @options.auto_offset_reset
 @options.horizon
+@options.only_if_better
 @options.group_time_limit(2.0)
 @options.limiting(None, "Seconds for the whole call; default: as many as the groups need.")
 @options.gap(None, "Stop within this fraction of the mean load of the bound; default 0, for a fleet "
@@ -44,6 +45,8 @@ def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, *
         _audit_fleet(offsets, as_json=as_json, **parameters)
     elif parameters["out"] is not None:
         raise click.UsageError("--out goes with --offsets; of single groups --json prints all that there is")
+    elif parameters["only_if_better"] is not None:
+        raise click.UsageError("--only-if-better goes with --offsets; of single groups ask evenlag plan")
     elif any(parameters[name] for name in ("master", "conf", "tasks", "kafka_options")):
         raise click.UsageError(
             "--master, --conf, --tasks, --option and --command-config go with --offsets; single groups need no Spark"

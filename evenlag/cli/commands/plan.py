@@ -11,10 +11,14 @@ from rich.console import Group
 from evenlag.cli import options
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import show, show_notes, working
+from evenlag.compare.catch_up import pace_of
+from evenlag.compare.payoff_report import payoff_document, payoff_report
 from evenlag.compare.report import phases_report, plan_report
 from evenlag.model.files import write_json
 from evenlag.search.options import METHODS
 from evenlag.solve import solve
+
+LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
 
 
 @click.command()
@@ -24,20 +28,27 @@ from evenlag.solve import solve
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
               help=f"One of {', '.join(METHODS)}.")  # fmt: skip
 @options.horizon
+@options.only_if_better
+@options.pause
+@options.capacity
 @options.limiting(10.0)
 @options.gap(0.0)
 @click.option("--cooperative", is_flag=True, help="Also the phases of a cooperative rebalance, and the way back.")
 @options.as_json
 @options.out("Write the result file here.")
 def plan(
-    source: Source, horizon: str, out: Path | None, cooperative: bool, as_json: bool, **parameters: Any
+    source: Source, horizon: str, capacity: float | None, out: Path | None, cooperative: bool, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
-    problem, notes = source.read(horizon)
+    problem, notes, record = source.read_with_record(horizon)
+    pace = pace_of(record, capacity)
     with working(f"solving {problem.group}"):
-        result = solve(problem, **parameters)
+        result = solve(problem, rates=pace.rates, **parameters)
+    worth = result.payoff
     document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
-    report = plan_report(result)
+    document["catch_up"] = None if worth is None else payoff_document(worth, pace)
+    report = plan_report(result, () if worth is None else payoff_report(worth, pace))
     if cooperative:
         document |= result.rebalance.to_dict()
         report = Group(report, phases_report(result.rebalance))
@@ -46,3 +57,5 @@ def plan(
     show(report, document, as_json)
     if not as_json:
         show_notes(notes)
+    if result.pays is False:
+        raise click.exceptions.Exit(LEFT_ALONE)

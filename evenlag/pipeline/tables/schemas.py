@@ -58,11 +58,13 @@ says which of several copies counts. Columns from `mark` on are there only where
 there is no members table."""
 
 GROUPS = (
-    f"{KEY}, status STRING, method STRING, objective DOUBLE, bound DOUBLE, gap DOUBLE, late BOOLEAN, seconds DOUBLE, "
-    "attempt INT, error STRING, warnings ARRAY<STRING>, beyond_end BIGINT, before_start BIGINT, rejected_rows BIGINT"
+    f"{KEY}, status STRING, method STRING, objective DOUBLE, bound DOUBLE, gap DOUBLE, pays BOOLEAN, late BOOLEAN, "
+    "seconds DOUBLE, attempt INT, error STRING, warnings ARRAY<STRING>, beyond_end BIGINT, before_start BIGINT, "
+    "rejected_rows BIGINT"
 )
-"""A row per group: what became of it. `late`: its turn came after the time of the call was up. `attempt`: how many
-attempts at its task failed before."""
+"""A row per group: what became of it. `pays`: whether the plan saves what `only_if_better` asks for, null where nothing
+was asked. `late`: its turn came after the time of the call was up. `attempt`: how many attempts at its task failed
+before."""
 
 SOLVED = f"{GROUPS}, plan ARRAY<STRUCT<{PLAN_FIELDS}>>, audit ARRAY<STRUCT<{AUDIT_FIELDS}>>"
 """The same with its plan and its audit, as the executors give it."""

@@ -16,6 +16,7 @@ from evenlag.model.result import Result, Status
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.search.cache import SolveCache
+from evenlag.search.leave import weighed
 from evenlag.search.options import NET, SolveOptions
 from evenlag.search.solver import search
 
@@ -218,3 +219,13 @@ def solve_group(
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
     seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
     return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
+
+
+def decided(done: GroupResult, options: SolveOptions) -> GroupResult:
+    """Leave the group alone if its plan, after its last turn, does not save what `only_if_better` asks for."""
+    if done.result is None or options.only_if_better is None:
+        return done
+    try:
+        return replace(done, result=weighed(done.result, options))
+    except Exception as failure:  # as above
+        return done.failed(f"{type(failure).__name__}: {failure}")

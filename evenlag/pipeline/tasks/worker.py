@@ -16,7 +16,7 @@ from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.pipeline.tasks.grouping import group_rows
 from evenlag.pipeline.tasks.isolation import ProcessDiedError, in_own_process
-from evenlag.pipeline.tasks.solving import GroupResult, Want, solve_group
+from evenlag.pipeline.tasks.solving import GroupResult, Want, decided, solve_group
 from evenlag.pipeline.tasks.turns import take_turns
 from evenlag.search.options import SolveOptions
 
@@ -56,7 +56,7 @@ class Solver:
         solved: list[GroupResult] = []
         held = 0  # rows of those
         for result in take_turns(group_rows(batches), self.budget, task, self.options.gap, turn):
-            solved.append(result)
+            solved.append(decided(result, self.options))
             if self.done is not None:
                 self.done.add(1)
             if self.failed is not None and result.error is not None:
@@ -105,7 +105,7 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
         "snapshot_ts": [result.rows.snapshot_ts for result in results],
         "group": [result.rows.group for result in results],
         "status": [result.status for result in results],
-        **{name: [getattr(result.main, name, None) for result in results] for name in ("method", "gap")},
+        **{name: [getattr(result.main, name, None) for result in results] for name in ("method", "gap", "pays")},
         **{
             name: [None if result.main is None else float(getattr(result.main, name)) for result in results]
             for name in ("objective", "bound")

@@ -1,0 +1,79 @@
+"""How long until the most loaded member has read all that waits for it, at the pace that a record shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from evenlag.compare.history import Capacity, Snapshot, estimate_capacity, intervals
+from evenlag.errors import InvalidProblemError
+from evenlag.model.payoff import Rates
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY
+from evenlag.model.rates import SECOND
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What comes into a group, and how fast its members read.
+
+    Attributes
+    ----------
+    rates : mapping of (topic, partition) to Fraction, or None
+        Messages per second since the snapshot before, where they are known; None without a record.
+    capacity : Capacity or None
+        None where nobody says and no record tells.
+    """
+
+    rates: Rates | None
+    capacity: Capacity | None
+
+    def seconds(self, plan: Plan) -> Fraction | None:
+        """Return the seconds until the last member of a plan has caught up, while messages keep coming in.
+
+        A member of weight w reads capacity · w messages a second, its partitions together. What is not known to come
+        in is taken not to. None where some member gets more than it can read, or the capacity is not known.
+        """
+        if self.capacity is None:
+            return None
+        problem, rates = plan.problem, self.rates or {}
+        coming = [Fraction(0)] * len(problem.members)
+        for name, m in zip(problem.partitions, plan.member_of.tolist(), strict=True):
+            if m != NOBODY:
+                coming[m] += rates.get(name, 0)
+        longest = Fraction(0)
+        for load, rate, weight in zip(plan.loads.tolist(), coming, problem.weights, strict=True):
+            spare = self.capacity.rate * weight - rate
+            if load and spare <= 0:
+                return None
+            longest = max(longest, Fraction(load) / spare) if load else longest
+        return longest
+
+
+def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
+    """Read the pace of a group off its record.
+
+    Parameters
+    ----------
+    record : sequence of Snapshot
+        In order of time; fewer than two tell nothing.
+    capacity : float, optional
+        Messages per second of a member of weight 1; default: estimated from the record (`estimate_capacity`).
+    """
+    given = None if capacity is None else Capacity(Fraction(str(capacity)), "given")
+    if len(record) < 2:
+        return Pace(None, given)
+    try:
+        steps = list(intervals(record))
+    except InvalidProblemError:  # two snapshots of one time
+        return Pace(None, given)
+    rates = {
+        name: Fraction(grown.produced * SECOND, grown.micros)
+        for name, grown in zip(record[-1].problem.partitions, steps[-1].grown, strict=True)
+        if grown is not None and grown.produced is not None
+    }
+    try:
+        return Pace(rates, given or estimate_capacity(steps))
+    except InvalidProblemError:  # nobody is seen to read
+        return Pace(rates, None)

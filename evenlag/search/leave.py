@@ -1,0 +1,53 @@
+"""What a result comes to beside today's assignment, and the group left alone where its plan does not pay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evenlag.model.balance import count_rule
+from evenlag.model.check import violation
+from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.payoff import Rates, parse_pause, parse_share, payoff
+from evenlag.model.plan import current_plan
+from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result, Status
+from evenlag.search.incumbent import relative_gap
+from evenlag.search.options import SolveOptions
+
+
+def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -> Result:
+    """Return a result with its payoff; if `only_if_better` asks for more, with today's assignment as its plan.
+
+    Where no partition has an owner there is nothing to compare with: `payoff` is None unless it was asked for.
+    """
+    if options.only_if_better is None and not (result.plan.problem.owner != NOBODY).any():
+        return result
+    price = 0 if isinstance(result.stickiness, str) else result.stickiness
+    compared = payoff(
+        result.plan,
+        Objective(ObjectiveKind(options.objective), price),
+        asked=None if options.only_if_better is None else parse_share(options.only_if_better),
+        pause=parse_pause(options.pause),
+        rates=rates,
+    )
+    result = replace(result, payoff=compared)
+    return _left_alone(result, options) if result.pays is False else result
+
+
+def _left_alone(result: Result, options: SolveOptions) -> Result:
+    """Return the same result with today's assignment as its plan; `bound` stays what any new plan is held to."""
+    if result.payoff is None or result.payoff.unchanged:
+        return result
+    current = current_plan(result.plan.problem)
+    broken = violation(current, count_rule(current.problem, options.balance, options.slack))
+    proven = broken is None and result.bound == result.payoff.today
+    return replace(
+        result,
+        plan=current,
+        status=Status.HEURISTIC if broken else Status.OPTIMAL if proven else Status.FEASIBLE,
+        method="current",
+        fallback=False,
+        objective=result.payoff.today,
+        gap=None if broken else relative_gap(result.payoff.today, result.bound, current.problem),
+        violation=broken,
+    )
