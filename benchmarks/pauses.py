@@ -9,9 +9,9 @@ from random import Random
 from statistics import median
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.broker import running_broker
+from tests.traffic import create_topics
 
 STRATEGIES = ("cooperative-sticky", "range")
 PARTITIONS, MEMBERS = 12, 3
@@ -38,8 +38,9 @@ class Reader(threading.Thread):
         consumer.subscribe([self._topic])
         while not self._stopped.is_set():
             for message in consumer.consume(200, 0.05):
-                if message.error() is None:
-                    self._log[message.partition()].append((time.monotonic(), self._number, message.offset()))
+                partition, offset = message.partition(), message.offset()
+                if message.error() is None and partition is not None and offset is not None:
+                    self._log[partition].append((time.monotonic(), self._number, offset))
         consumer.close()
 
     def leave(self) -> None:
@@ -53,9 +54,9 @@ def pauses(seed: int) -> Iterator[str]:
     yield "## What a move costs: how long a partition stands still\n"
     yield (
         f"{MEMBERS} members (confluent-kafka with its defaults: a heartbeat every 3 s) read {PARTITIONS} partitions, "
-        f"{1 / EVERY:.0f} messages a second each, of an Apache Kafka on the same machine; {CYCLES} times a member joins "
-        "and leaves again. The longest time without a message in each partition; `again`: most messages that the new "
-        "owner read a second time.\n"
+        f"{1 / EVERY:.0f} messages a second each, of an Apache Kafka on the same machine; {CYCLES} times a member "
+        "joins and leaves again. The longest time without a message in each partition; `again`: most messages that the "
+        "new owner read a second time.\n"
     )
     yield "| assignor | a member | partitions | cases | median | p90 | worst | again |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -68,8 +69,7 @@ def pauses(seed: int) -> Iterator[str]:
 def _measured(bootstrap: str, strategy: str, random: Random) -> tuple[Log, Marks]:
     """What came to whom and when, and when somebody joined or left."""
     topic = f"pauses-{strategy}"
-    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+    create_topics(bootstrap, {topic: PARTITIONS})
     log: Log = [[] for _ in range(PARTITIONS)]
     marks: Marks = []
     config = {

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evenlag import compare, heuristics
+from evenlag.model.payoff import Payoff
 from evenlag.model.phases import Phase, Rebalance, rebalance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Payoff",
     "Phase",
     "Plan",
     "Problem",

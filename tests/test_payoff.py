@@ -4,7 +4,7 @@ import json
 from fractions import Fraction
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenlag
+from evenlag import pipeline
 from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
@@ -24,7 +25,11 @@ from evenlag.search.options import SolveOptions
 from tests.command import evenlag as run
 from tests.command import refused
 from tests.exact import Goal, exhaustive
+from tests.frames import OFFSETS_DDL, table
 from tests.problems import alike, problems, random_problem, seeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SHARES: list[Any] = ["0%", "10%", 0.5, "99.9%", "100%"]
 
@@ -43,7 +48,7 @@ def test_it_pays_where_the_best_of_all_plans_saves_enough(seed: int) -> None:
     random = Random(seed)
     problem = random_problem(random, partitions=7, members=3)
     share, objective = random.choice(SHARES), random.choice(["spread", "makespan"])
-    stickiness = random.choice([0, "0.1%", 30])
+    stickiness: Any = random.choice([0, "0.1%", 30])
     today = current_plan(problem)
     if not problem.active.any():
         return
@@ -126,6 +131,10 @@ def test_uneven_counts_may_stay_and_are_said() -> None:
     assert (same.pays, same.status) == (False, "OPTIMAL")
     assert same.payoff is not None
     assert same.payoff.reason == "the plan is today's assignment"
+    nobody = evenlag.solve(alike([4, 4], ""), only_if_better=0)
+    assert (nobody.status, nobody.pays) == ("EMPTY", False)
+    assert nobody.payoff is not None
+    assert nobody.payoff.reason == "there is nothing to assign"
 
 
 def test_a_pause_costs_what_comes_in_meanwhile() -> None:
@@ -225,6 +234,27 @@ def test_a_group_that_failed_is_not_decided_about() -> None:
     assert decided(failed, options) is failed
 
 
+@pytest.mark.spark
+def test_on_spark_each_group_is_decided_about(spark: "SparkSession") -> None:
+    groups = {"even": [40, 39, 0, 0], "lopsided": [40, 40, 0, 0], "new": [5, 5]}
+    owners = {"even": "abab", "lopsided": "aabb", "new": ["a", None]}
+    told = [
+        {"snapshot_ts": "2026-01-01", "group": group, "topic": "t", "partition": p, "lag": lag, "consumer_id": owner}
+        for group, lags in groups.items()
+        for p, (lag, owner) in enumerate(zip(lags, owners[group], strict=True))
+    ]
+    offsets = table(spark, told, OFFSETS_DDL)
+    solved = pipeline.solve(offsets, only_if_better="50%", stickiness=1)
+    pays = {row["group"]: row["pays"] for row in solved.groups.collect()}
+    assert pays == {"even": False, "lopsided": True, "new": True}
+    moves = {(row["group"], row["move"]) for row in solved.plans.collect()}
+    assert {move for group, move in moves if group == "even"} == {"kept"}
+    assert {move for group, move in moves if group == "lopsided"} == {"kept", "moved"}
+    assert {row["pays"] for row in pipeline.solve(offsets).groups.collect()} == {None}
+    with pytest.raises(InvalidProblemError, match="only_if_better"):
+        pipeline.solve(offsets, only_if_better="200%")
+
+
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 GROUP = {
@@ -250,6 +280,8 @@ def test_exit_status_3_leaves_the_group_alone(group: Path, tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (3, "")
     said = "the plan saves 78 of 80 messages of spread once its moves are paid, 97.5 %; 98 % are asked for"
     assert f"the group is left alone: {said}\n" in done.stdout
+    assert "today's assignment, a better one searched for " in done.stdout
+    assert "the plan that was found saves 80 messages of spread (100.00 %), makespan 80 → 40\n" in done.stdout
     assert "\n move" not in done.stdout
     told = run(*words, "--only-if-better", "98%", "--json", "--out", tmp_path / "plan.json")
     document = json.loads(told.stdout)

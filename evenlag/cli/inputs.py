@@ -30,7 +30,7 @@ from evenlag.pipeline.tasks.history import snapshots
 AUTO_OFFSET_RESETS = ("latest", "earliest")
 _WHOLE_NUMBERS = ("partition", "log_start_offset", "log_end_offset", "current_offset", "lag")
 _TEXTS = ("topic", "consumer_id", "auto_offset_reset")
-RECORD = 100  # snapshots whose rates and capacity are looked at for one plan
+RECORD = 30  # snapshots whose rates and capacity are looked at for one plan
 _MOST_NAMES = 8  # groups listed in an error
 
 Row = Mapping[str, Any]

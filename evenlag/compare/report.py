@@ -63,7 +63,8 @@ def _headline(result: Result) -> Text:
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
     text.append(result.status, style=style)
     text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
-    text.append(f"\nfound by {result.method} in {result.seconds:.2f} s")
+    found = "today's assignment, a better one searched for" if result.left_alone else f"found by {result.method} in"
+    text.append(f"\n{found} {result.seconds:.2f} s")
     text.append(f", stopped by {result.stopped_by}" if result.stopped_by else "")
     if (problem.owner != NOBODY).any():
         today = number(current_plan(problem).spread)

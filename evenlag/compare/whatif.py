@@ -13,6 +13,7 @@ from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
 from evenlag.search.clock import Clock
+from evenlag.search.leave import weighed
 from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
 from evenlag.search.solver import search
 
@@ -89,10 +90,10 @@ def whatif(
     clock = Clock(time_limit)
     after_problem, notes = carried_out(problem, change)
     with _named("before the change"):
-        before = search(problem, _within(options, clock.left() / (1 if options.deterministic else 2)))
+        before = weighed(search(problem, _within(options, clock.left() / (1 if options.deterministic else 2))), options)
     rule = options.balance if change.balance is None else change.balance
     with _named("after the change"):
-        after = search(after_problem, replace(_within(options, clock.left()), balance=rule))
+        after = weighed(search(after_problem, replace(_within(options, clock.left()), balance=rule)), options)
     return WhatIf(change, before, after, notes)
 
 

@@ -87,7 +87,8 @@ class Payoff:
         if self.necessity is not None:
             return f"today's assignment cannot stay: {self.necessity}"
         if self.unchanged:
-            return "the plan is today's assignment"
+            anybody = self.plan.problem.active.any()
+            return "the plan is today's assignment" if anybody else "there is nothing to assign"
         of_today = f"of {_messages(self.today)} messages of {self.kind} once its moves are paid"
         if self.saved <= 0:
             return f"the plan saves nothing {of_today}"

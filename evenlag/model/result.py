@@ -109,6 +109,11 @@ class Result:
         return None if self.payoff is None else self.payoff.pays
 
     @property
+    def left_alone(self) -> bool:
+        """Whether another plan was found, and today's assignment is kept because that one does not pay."""
+        return self.payoff is not None and self.payoff.pays is False and not self.payoff.unchanged
+
+    @property
     def assignment(self) -> dict[str, list[tuple[str, int]]]:
         """`{member: [(topic, partition), …]}`, every member named."""
         return self.plan.assignment

@@ -7,7 +7,7 @@ from dataclasses import replace
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective, ObjectiveKind
-from evenlag.model.payoff import Rates, parse_pause, parse_share, payoff
+from evenlag.model.payoff import Payoff, Rates, parse_pause, parse_share, payoff
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
@@ -31,23 +31,21 @@ def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -
         rates=rates,
     )
     result = replace(result, payoff=compared)
-    return _left_alone(result, options) if result.pays is False else result
+    return _kept(result, compared, options) if result.left_alone else result
 
 
-def _left_alone(result: Result, options: SolveOptions) -> Result:
+def _kept(result: Result, compared: Payoff, options: SolveOptions) -> Result:
     """Return the same result with today's assignment as its plan; `bound` stays what any new plan is held to."""
-    if result.payoff is None or result.payoff.unchanged:
-        return result
     current = current_plan(result.plan.problem)
     broken = violation(current, count_rule(current.problem, options.balance, options.slack))
-    proven = broken is None and result.bound == result.payoff.today
+    proven = broken is None and result.bound == compared.today
     return replace(
         result,
         plan=current,
         status=Status.HEURISTIC if broken else Status.OPTIMAL if proven else Status.FEASIBLE,
         method="current",
         fallback=False,
-        objective=result.payoff.today,
-        gap=None if broken else relative_gap(result.payoff.today, result.bound, current.problem),
+        objective=compared.today,
+        gap=None if broken else relative_gap(compared.today, result.bound, current.problem),
         violation=broken,
     )
