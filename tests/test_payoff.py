@@ -137,6 +137,20 @@ def test_uneven_counts_may_stay_and_are_said() -> None:
     assert nobody.payoff.reason == "there is nothing to assign"
 
 
+@pytest.mark.parametrize(("across", "today"), [("mean", (4 + 2 * 10) / 3), ("worst", 10)])
+def test_with_scenarios_what_is_saved_is_theirs(across: str, today: float) -> None:
+    problem = lopsided(scenarios=[(1, {"t": [2, 2, 0, 0]}), (2, {"t": [1, 9, 0, 0]})])
+    for asked in ("1%", "100%"):
+        result = evenlag.solve(problem, across=across, stickiness=0, only_if_better=asked)
+        assert result.payoff is not None
+        assert float(result.payoff.today) == pytest.approx(today)
+        best = evenlag.solve(problem, across=across, stickiness=0)
+        assert result.payoff.saved == result.payoff.today - best.objective > 0
+        assert result.pays == (asked == "1%")
+        assert result.objective == (best.objective if result.pays else result.payoff.today)
+        assert f"messages of {across} spread" in result.payoff.reason
+
+
 def test_a_pause_costs_what_comes_in_meanwhile() -> None:
     rates = {("t", p): Fraction(7, 2) for p in range(4)}
     for pause, cost, pays in ((0, 0, True), (1, 7, True), (3.3, 24, True), (10, 70, False)):

@@ -171,6 +171,26 @@ def test_new_partitions_are_empty_and_have_no_owner() -> None:
     assert changed(group(topics=GROUP["topics"] | {"v": []}), Change(partitions={"v": 2})).topics == ("t", "u", "v")
 
 
+def test_scenarios_change_with_the_group() -> None:
+    scenarios = [
+        {"topics": {"t": [8, 6, 4, 2], "u": [1, 1]}},
+        {"weight": 2, "topics": {"t": [0, 0, 0, 9], "u": [3, 5]}},
+    ]
+    document = GROUP | {"scenarios": scenarios}
+    for how, first, second in (("empty", [1, 1, 0], [3, 5, 0]), ("rehashed", [1, 1, 0], [3, 3, 2])):
+        change = Change(partitions={"u": 3}, members=1, new_partitions=how)
+        after = changed(evenlag.Problem.from_dict(document), change)
+        told = after.to_dict()["scenarios"]
+        assert [scenario["topics"] for scenario in told] == [
+            {"t": [8, 6, 4, 2], "u": first}, {"t": [0, 0, 0, 9], "u": second},
+        ]  # fmt: skip
+        fresh, found = (
+            evenlag.solve(after, across="worst"),
+            whatif(evenlag.Problem.from_dict(document), change, across="worst"),
+        )
+        assert (found.after.objective, found.after.bound) == (fresh.objective, fresh.bound)
+
+
 def test_keys_hashed_anew_spread_the_lag() -> None:
     found = whatif(group(), Change(partitions={"t": 8}, new_partitions="rehashed"))
     assert found.after.plan.problem.to_dict()["topics"]["t"] == [20, 15, 10, 5, 20, 15, 10, 5]

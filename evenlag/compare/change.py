@@ -82,7 +82,7 @@ class Change:
                     f"topic {topic!r}: partitions must be a whole number from 1 to {MOST_NEW:,}, not {shown(size)}"
                 )
         for name, weight in self.weights.items():
-            parse_weight(name, weight)
+            parse_weight(f"member {name!r}", weight)
         changes = (self.members, self.add, self.remove, self.partitions, self.weights, self.balance)
         if not any(changes):
             raise InvalidProblemError("nothing changes: name members, partitions, weights or a balance")
@@ -193,33 +193,35 @@ class _Edit:
         return list(islice(free, wanted))
 
     def enlarge(self, topic: str, size: int, new_partitions: str) -> None:
-        """Give a topic more partitions."""
-        lags = self._topic(topic)
-        known = dict(enumerate(lags)) if isinstance(lags, list) else {int(key): lag for key, lag in lags.items()}
-        now = max(known, default=-1) + 1
+        """Give a topic more partitions, now and in all scenarios."""
+        now = max(_numbered(self._topic(topic)), default=-1) + 1
         if size < now:
             raise InvalidProblemError(
                 f"topic {topic!r} has {now} partitions, and Kafka takes none away: ask for {now} or more, not {size}"
             )
         if size == now:
             return
-        if new_partitions == NewPartitions.REHASHED:
-            if len(known) < now:
+        for topics in (self._topics, *(scenario["topics"] for scenario in self.document.get("scenarios", ()))):
+            known = _numbered(topics[topic])
+            if new_partitions == NewPartitions.EMPTY:
+                grown = known | dict.fromkeys(range(now, size), 0)
+                topics[topic] = list(grown.values()) if len(grown) == size else {str(p): grown[p] for p in grown}
+            elif len(known) == now:
+                topics[topic] = rehashed(list(known.values()), size)
+            else:
                 raise InvalidProblemError(
                     f"topic {topic!r}: {now - len(known)} of its {now} partitions are missing in the input, so its "
                     f"keys cannot be hashed anew; take new_partitions {NewPartitions.EMPTY}"
                 )
-            self._topics[topic] = rehashed(list(known.values()), size)
-            self.notes.append(
-                f"lags of {topic} are taken as if its keys, many and alike, had been hashed over {size} partitions"
-            )
-        else:
-            grown = known | dict.fromkeys(range(now, size), 0)
-            self._topics[topic] = list(grown.values()) if len(grown) == size else {str(p): grown[p] for p in grown}
+        if new_partitions == NewPartitions.EMPTY:
             self.notes.append(
                 f"the {size - now} new partitions of {topic} are empty, as Kafka leaves messages where they are; "
                 f"{NewPartitions.REHASHED} in place of {NewPartitions.EMPTY} shows how load spreads once keys are "
                 "hashed over all of them"
+            )
+        else:
+            self.notes.append(
+                f"lags of {topic} are taken as if its keys, many and alike, had been hashed over {size} partitions"
             )
 
     def weigh(self, name: str, weight: float) -> None:
@@ -235,6 +237,11 @@ class _Edit:
         if topic not in self._topics:
             raise InvalidProblemError(f"there is no topic {shown(topic)} in the group; it has {_listed(self._topics)}")
         return self._topics[topic]
+
+
+def _numbered(lags: Any) -> dict[int, int]:
+    """Return the lags of a topic in a problem document, by partition in ascending order."""
+    return dict(enumerate(lags)) if isinstance(lags, list) else {int(key): lag for key, lag in lags.items()}
 
 
 def rehashed(lags: Sequence[int], size: int) -> list[int]:

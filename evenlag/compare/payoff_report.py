@@ -47,7 +47,7 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
         saved = f"saves {number(gain)} messages" if gain >= 0 else f"adds {number(-gain)} messages"
         found = "" if worth.pays is not False else "the plan that was found "
         makespan = f"makespan {number(current.makespan)} → {number(worth.plan.makespan)}"
-        yield f"{found}{saved} of {worth.kind}{share}, {makespan}"
+        yield f"{found}{saved} of {worth.what}{share}, {makespan}"
     if worth.moves:
         stand = "partition stands" if worth.moves == 1 else "partitions stand"
         still = f"{worth.moves:,} {stand} still for {float(worth.pause):g} s"

@@ -14,7 +14,7 @@ import numpy as np
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.check import plan_violation
-from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan, current_plan, plain, whole
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.values import shown
@@ -33,8 +33,8 @@ class Payoff:
     ----------
     plan : Plan
         The plan that is weighed, be it carried out or not.
-    kind : ObjectiveKind
-        What is saved: messages of spread or of makespan.
+    what : str
+        What is saved: messages of "spread" or "makespan"; of several scenarios of "mean spread", "worst spread", ….
     today, planned : number
         Messages, under today's assignment and under the plan.
     move_cost : number
@@ -50,7 +50,7 @@ class Payoff:
     """
 
     plan: Plan
-    kind: ObjectiveKind
+    what: str
     today: Number
     planned: Number
     move_cost: Number
@@ -89,7 +89,7 @@ class Payoff:
         if self.unchanged:
             anybody = self.plan.problem.active.any()
             return "the plan is today's assignment" if anybody else "there is nothing to assign"
-        of_today = f"of {_messages(self.today)} messages of {self.kind} once its moves are paid"
+        of_today = f"of {_messages(self.today)} messages of {self.what} once its moves are paid"
         if self.saved <= 0:
             return f"the plan saves nothing {of_today}"
         saves = f"the plan saves {_messages(self.saved)} {of_today}, {_percent(Fraction(self.saved) / self.today)}"
@@ -139,9 +139,9 @@ def payoff(
     coming = sum((rates.get(problem.partitions[p], Fraction(0)) for p in moved), Fraction(0)) if rates else None
     return Payoff(
         plan=plan,
-        kind=goal.kind,
-        today=goal.value(current),
-        planned=whole(goal.value(plan) - move_cost),
+        what=f"{goal.across} {goal.kind}" if plan.problem.futures else str(goal.kind),
+        today=goal.base(current),
+        planned=goal.base(plan),
         move_cost=move_cost,
         pause=pause,
         pause_cost=None if coming is None else math.ceil(coming * pause),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
-from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.payoff import Payoff, Rates, parse_pause, parse_share, payoff
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY
@@ -23,18 +23,19 @@ def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -
     if options.only_if_better is None and not (result.plan.problem.owner != NOBODY).any():
         return result
     price = 0 if isinstance(result.stickiness, str) else result.stickiness
+    goal = Objective(ObjectiveKind(options.objective), price, across=Across(options.across))
     compared = payoff(
         result.plan,
-        Objective(ObjectiveKind(options.objective), price),
+        goal,
         asked=None if options.only_if_better is None else parse_share(options.only_if_better),
         pause=parse_pause(options.pause),
         rates=rates,
     )
     result = replace(result, payoff=compared)
-    return _kept(result, compared, options) if result.left_alone else result
+    return _kept(result, compared, goal, options) if result.left_alone else result
 
 
-def _kept(result: Result, compared: Payoff, options: SolveOptions) -> Result:
+def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptions) -> Result:
     """Return the same result with today's assignment as its plan; `bound` stays what any new plan is held to."""
     current = current_plan(result.plan.problem)
     broken = violation(current, count_rule(current.problem, options.balance, options.slack))
@@ -46,6 +47,6 @@ def _kept(result: Result, compared: Payoff, options: SolveOptions) -> Result:
         method="current",
         fallback=False,
         objective=compared.today,
-        gap=None if broken else relative_gap(compared.today, result.bound, current.problem),
+        gap=None if broken else relative_gap(compared.today, result.bound, goal.scale(current.problem)),
         violation=broken,
     )

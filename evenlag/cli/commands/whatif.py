@@ -99,6 +99,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @click.option("--group", help="The group to take from a table of several.")
 @options.auto_offset_reset
 @options.pricing
+@options.across
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
               help=f"One of {', '.join(METHODS)}.")  # fmt: skip
 @options.horizon

@@ -103,8 +103,8 @@ def solve(
         Called from a thread of the driver with the groups done, their total and how many failed; `progress_bar`
         gives one.
     **solving
-        balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic: as in `evenlag.solve`, for
-        every group.
+        balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic, only_if_better: as in
+        `evenlag.solve`, for every group; a pause costs nothing here, since rates are not known.
 
     Returns
     -------
