@@ -342,7 +342,10 @@ def test_a_person_reads_before_and_after_side_by_side(tmp_path: Path) -> None:
     assert "note: new members, who read what all others do: new-1, new-2" in done.stdout
     GROUP_OF_NOBODY = {"topics": {"t": [5, 3]}, "members": {}}  # noqa: N806
     path.write_text(json.dumps(GROUP_OF_NOBODY))
-    assert "EMPTY" in run("whatif", path, "--add", "a=t").stdout
+    shown = run("whatif", path, "--add", "a=t").stdout
+    assert "EMPTY" in shown
+    assert "note: before: nobody reads 2 of the partitions" in shown
+    assert "after: nobody reads" not in shown
 
 
 def test_a_snapshot_table_and_its_members_are_read_as_plan_reads_them(tmp_path: Path) -> None:

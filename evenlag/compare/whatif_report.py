@@ -26,6 +26,8 @@ def _notes(found: WhatIf) -> Iterable[str]:
     told = (*found.notes, *found.before.warnings, *found.after.warnings)
     yield from dict.fromkeys(told)
     for when, result in (("before", found.before), ("after", found.after)):
+        if result.unassigned:
+            yield f"{when}: nobody reads {len(result.unassigned):,} of the partitions"
         if result.violation is not None:
             yield f"{when}: breaks {result.balance} balance: {result.violation}"
 
