@@ -1,4 +1,4 @@
-"""Beside each other: the strategies (audit), budgets of moves (frontier), the past (replay), a change (whatif)."""
+"""Beside each other: strategies (audit), budgets of moves (frontier), the past (replay), changes (whatif), sizes."""
 
 from evenlag.compare.audit import Audit, AuditRow, audit
 from evenlag.compare.change import Change, changed
@@ -6,6 +6,7 @@ from evenlag.compare.frontier import Frontier, FrontierPoint, frontier
 from evenlag.compare.history import Snapshot
 from evenlag.compare.replay import replay
 from evenlag.compare.replay_result import Replay
+from evenlag.compare.size import Size, SizeRow, size
 from evenlag.compare.whatif import WhatIf, whatif
 
 __all__ = [
@@ -15,11 +16,14 @@ __all__ = [
     "Frontier",
     "FrontierPoint",
     "Replay",
+    "Size",
+    "SizeRow",
     "Snapshot",
     "WhatIf",
     "audit",
     "changed",
     "frontier",
     "replay",
+    "size",
     "whatif",
 ]

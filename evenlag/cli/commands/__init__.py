@@ -6,6 +6,7 @@ from evenlag.cli.commands.export import export as export
 from evenlag.cli.commands.frontier import frontier as frontier
 from evenlag.cli.commands.plan import plan as plan
 from evenlag.cli.commands.replay import replay as replay
+from evenlag.cli.commands.size import size as size
 from evenlag.cli.commands.snapshot import snapshot as snapshot
 from evenlag.cli.commands.stream import stream as stream
 from evenlag.cli.commands.whatif import whatif as whatif

@@ -1,0 +1,56 @@
+"""`evenlag size`: how many members a group needs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evenlag.cli import options
+from evenlag.cli.options import Source
+from evenlag.cli.sizing import speeds
+from evenlag.cli.terminal import err, show, show_notes
+from evenlag.compare import size as find_size
+from evenlag.compare.size_report import size_document, size_report
+from evenlag.model.rates import SECOND, horizon_micros
+from evenlag.pipeline.spark.progress import progress_bar
+
+
+@click.command()
+@options.reading
+@click.option("--drain", required=True, metavar="TIME", help="Time in which everything is to be read (90s, 15m, 2h).")
+@click.option("--capacity", type=options.POSITIVE,
+              help="Messages per second of a member of weight 1; default: estimated from the record.")  # fmt: skip
+@options.horizon
+@options.balance
+@click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
+              help="Partitions by which a count may leave its range.")  # fmt: skip
+@click.option("--most", type=click.IntRange(1),
+              help="The largest number of members to look at; default: up to where more bring little.")  # fmt: skip
+@options.limiting(10.0)
+@click.option("--plot", type=options.FILE, help="Picture to write (.png, .svg, .pdf).")
+@options.as_json
+def size(
+    source: Source, drain: str, capacity: float | None, horizon: str, plot: Path | None, as_json: bool,
+    **parameters: Any,
+) -> None:  # fmt: skip
+    """How many members does it take to read everything within a time?"""
+    deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
+    problem, notes = source.read(horizon)
+    known = speeds(source, problem, capacity)
+    with progress_bar("numbers of members looked at", err) as progress:
+        found = find_size(problem, deadline, known.capacity, rates=known.rates, progress=progress, **parameters)
+    notes += problem.warnings
+    document = size_document(found)
+    document |= {"capacity_source": known.capacity_source, "rates": "record" if known.recorded else "none"}
+    document["warnings"] = [*notes, *found.notes]
+    if plot is not None:
+        # Matplotlib is an extra, and slow to import.
+        from evenlag.compare.size_picture import draw_size
+
+        draw_size(found, plot)
+    show(size_report(found, known.said), document, as_json)
+    if not as_json:
+        show_notes([*notes, *([f"picture: {plot}"] if plot is not None else [])])

@@ -1,0 +1,427 @@
+"""How many members does a group need? The time to drain for each number of them, and the fewest that make it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any
+
+from evenlag.compare.counted import PUBLISHED, SHORTEST, Counted
+from evenlag.compare.drain import NEVER, Course, Time
+from evenlag.compare.resized import Staff
+from evenlag.errors import InvalidProblemError
+from evenlag.model.objective import ObjectiveKind
+from evenlag.model.plan import Plan
+from evenlag.model.problem import Problem
+from evenlag.search.clock import Clock
+from evenlag.search.options import NET, SolveOptions
+
+CLOSE = 1e-6  # of the mean load: nearer to the bound than that is not searched for, but where the deadline asks for it
+ALL = 24  # so many counts are all looked at; more in growing steps
+GROWTH = 1.25  # of these steps
+BEYOND = 2  # counts looked at beyond the fewest that make it
+TRIES = 10  # counts looked at for the one from which the hottest partition binds
+SHARE = 0.15  # of the time left, for one count while it is open which matter
+IN_TIME = 0.95  # of the time limit: a last search ends a little late
+COUNTS = 20  # as many solves as this share the work of a deterministic call
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """What so many members can do. Times in seconds, exact; infinite: never.
+
+    Attributes
+    ----------
+    members : int
+    drain_seconds : Fraction or inf
+        Until the best plan found has read everything.
+    bound_seconds : Fraction or inf
+        No plan that keeps the balance is faster.
+    range_seconds, cooperative_sticky_seconds, uniform_seconds : Fraction or inf or None
+        Of the published strategies, which start from today's assignment where they look at it; None where they give no
+        plan or break a pin or cap. They need not keep the balance asked for.
+    unruled_seconds : Fraction or inf
+        Of the best plan found without any count rule.
+    plan : Plan or None
+        The best plan; None where there is none, or none was looked for since no plan ever drains.
+    """
+
+    members: int
+    drain_seconds: Time
+    bound_seconds: Time
+    range_seconds: Time | None
+    cooperative_sticky_seconds: Time | None
+    uniform_seconds: Time | None
+    unruled_seconds: Time
+    plan: Plan | None
+
+    @property
+    def rule_seconds(self) -> Time:
+        """What the count balance costs, as far as it is proven: more seconds than a plan without it takes."""
+        if self.unruled_seconds == NEVER:
+            return Fraction(0)
+        return max(self.bound_seconds - self.unruled_seconds, Fraction(0))
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many members a group needs.
+
+    Attributes
+    ----------
+    problem : Problem
+        Today's group.
+    deadline, capacity : Fraction
+        Seconds to drain in; messages per second that a member of weight 1 reads.
+    incoming : Fraction
+        Messages per second that are taken to come in meanwhile.
+    balance : str
+    fewest : int or None
+        The fewest members found that make it; None where none do.
+    proven : bool
+        Whether no fewer can, or, without `fewest`, whether no number up to `most` can.
+    most : int
+        The largest number of members that was thought of; where it was not given, more would idle.
+    needed_capacity : Fraction or None
+        Messages per second that a member of weight 1 had to read for the hottest partition to make it; None where it
+        does.
+    binding_from : int or None
+        With so many members everything is read as soon as the hottest partition is: more bring nothing. None where
+        that was not found.
+    hottest : (topic, partition) or None
+    floor : Fraction or inf
+        Seconds that it takes alone: no number of members is faster.
+    sizes : list of SizeRow
+        By rising number of members.
+    not_reached : list of int
+        Counts that there was no time for.
+    notes : tuple of str
+    """
+
+    problem: Problem
+    deadline: Fraction
+    capacity: Fraction
+    incoming: Fraction
+    balance: str
+    fewest: int | None
+    proven: bool
+    most: int
+    needed_capacity: Fraction | None
+    binding_from: int | None
+    hottest: tuple[str, int] | None
+    floor: Time
+    sizes: list[SizeRow]
+    not_reached: list[int]
+    notes: tuple[str, ...]
+
+    def row(self, members: int) -> SizeRow | None:
+        """Return the row of so many members, if they were looked at."""
+        return next((row for row in self.sizes if row.members == members), None)
+
+    @property
+    def costly(self) -> list[SizeRow]:
+        """Counts at which the count balance is proven to cost time."""
+        return [row for row in self.sizes if row.rule_seconds > 0]
+
+    @property
+    def slower(self) -> list[tuple[SizeRow, SizeRow]]:
+        """Counts proven to be slower than fewer members are, each with the fewest of those that beat it."""
+        found = []
+        for place, row in enumerate(self.sizes):
+            faster = next((less for less in self.sizes[:place] if less.drain_seconds < row.bound_seconds), None)
+            if faster is not None:
+                found.append((row, faster))
+        return found
+
+
+def size(
+    problem: Problem,
+    drain_seconds: float | Fraction,
+    capacity: float | Fraction,
+    *,
+    rates: Sequence[float | Fraction] | None = None,
+    balance: str = "both",
+    slack: int = 0,
+    most: int | None = None,
+    time_limit: float = 10.0,
+    gap: float = CLOSE,
+    seed: int = 0,
+    deterministic: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Size:
+    """Find how many members it takes to read everything within a time, with proof.
+
+    Moves are free. With fewer members than today the first by name stay, those named by a pin before all others; new
+    ones are what all present ones are (docs/size.md).
+
+    Parameters
+    ----------
+    problem : Problem
+        Today's group.
+    drain_seconds : number
+        The deadline.
+    capacity : number
+        Messages per second that a member of weight 1 reads; others by weight.
+    rates : sequence of numbers (P,), optional
+        Messages per second that come into each partition meanwhile; default none.
+    balance, slack
+        As in `solve`.
+    most : int, optional
+        Look at all numbers of members up to this one; default: up to where more bring little.
+    time_limit : float
+        Seconds for the whole call. What it does not reach is in `not_reached`.
+    gap, seed, deterministic, threads
+        As in `solve`, for each number of members.
+    progress : callable, optional
+        Called with counts looked at and counts in all, as far as that is known.
+
+    Returns
+    -------
+    Size
+
+    Raises
+    ------
+    InvalidProblemError
+        A parameter is no such thing, the group has no members, or new ones would have to be described.
+    """
+    options = SolveOptions(
+        balance=balance, slack=slack, stickiness=0, objective=ObjectiveKind.MAKESPAN, time_limit=time_limit, gap=gap,
+        seed=seed, deterministic=deterministic, threads=threads,
+    )  # fmt: skip
+    _check_most(most)
+    deadline = _exact("drain_seconds", drain_seconds, "a number of seconds > 0")
+    speed = _exact("capacity", capacity, "messages per second > 0")
+    incoming = _rates(problem, rates)
+    staff = Staff(problem)
+    if most is not None:
+        staff.check(most)
+    if staff.most is not None and most is None:
+        staff.check(staff.most + 1)
+    course = Course(problem, incoming, speed, staff.heaviest())
+    return _Sizing(staff, course, deadline, options, most, progress).run()
+
+
+class _Sizing:
+    """One call of `size`: which numbers of members are looked at, in what order, and what follows."""
+
+    def __init__(
+        self, staff: Staff, course: Course, deadline: Fraction, options: SolveOptions, most: int | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:  # fmt: skip
+        self.staff, self.course, self.deadline, self.options = staff, course, deadline, options
+        self.given, self.progress = most, progress
+        self.present, self.least = len(staff.problem.members), staff.fewest
+        self.top = max(len(staff.problem.lags), self.present) if most is None else most
+        self.clock = Clock(options.time_limit * (NET if options.deterministic else IN_TIME))  # else work limits end it
+        self.work = options.time_limit / COUNTS
+        self.counted: dict[int, Counted] = {}
+        self.planned = 0
+
+    def run(self) -> Size:
+        """Look for the fewest that make it, then fill the table, then see what the count balance costs."""
+        self._decide()
+        self._bind()
+        not_reached = self._fill()
+        self._settle()
+        self._free()
+        solved = [self.counted[members] for members in sorted(self.counted) if self.counted[members].solved]
+        made = [each.members for each in solved if each.drain <= self.deadline]
+        bound = [each.members for each in solved if each.drain <= self.course.floor < NEVER]
+        fewest = min(made, default=None)
+        problem, hottest = self.course.problem, self.course.hottest
+        return Size(
+            problem=problem,
+            deadline=self.deadline,
+            capacity=self.course.capacity,
+            incoming=self.course.total_rate,
+            balance=self.options.balance,
+            fewest=fewest,
+            proven=not self._open(),
+            most=self.top,
+            needed_capacity=self._needed_capacity(),
+            binding_from=min(bound, default=None),
+            hottest=None if hottest is None else problem.partitions[hottest],
+            floor=self.course.floor,
+            sizes=[_row(each) for each in solved],
+            not_reached=not_reached,
+            notes=tuple(self.staff.notes),
+        )
+
+    def _count(self, members: int) -> Counted:
+        if members not in self.counted:
+            self.counted[members] = Counted(self.staff.of(members), self.course, self.options)
+        return self.counted[members]
+
+    def _solve(self, members: int, seconds: float) -> Counted:
+        """Look for plans for a number of members, if that was not done."""
+        counted = self._count(members)
+        if not counted.solved:
+            if self.progress is not None:
+                done = sum(each.solved for each in self.counted.values())
+                self.progress(done, max(self.planned, done + 1))
+            counted.cheap_bound(self.deadline)
+            counted.solve(self.deadline, self._part(seconds), self.work)
+        return counted
+
+    def _part(self, seconds: float) -> Clock:
+        return Clock(max(self.clock.left() if self.options.deterministic else seconds, SHORTEST))
+
+    # ---- what is looked at -----------------------------------------------------------------------------------------
+
+    def _least_for(self, seconds: Time) -> int:
+        """Return the fewest members that could do it within a time if lag could be cut at will; `top` + 1: none."""
+        low, high = self.least, self.top + 1
+        while low < high:
+            middle = (low + high) // 2
+            enough = self.course.mean(self.staff.weight(middle)) <= seconds
+            low, high = (low, middle) if enough else (middle + 1, high)
+        return low
+
+    def _decide(self) -> None:
+        """Go up from where the bounds allow it to the first number of members that makes it."""
+        if self.course.floor > self.deadline:
+            return
+        first = self._least_for(self.deadline)
+        for members in range(first, self.top + 1):
+            if self.clock.passed() and members > first:
+                return
+            if self._count(members).cheap_bound(self.deadline) > self.deadline:
+                continue
+            if self._solve(members, SHARE * self.clock.left()).drain <= self.deadline:
+                return
+
+    def _bind(self) -> None:
+        """Go up from where it is possible, a few counts far, to where the hottest partition binds."""
+        if self.course.floor == NEVER:
+            return
+        tried, stop = 0, self.clock.stop(SHARE)
+        for members in range(self._least_for(self.course.floor), self.top + 1):
+            if tried == TRIES or stop():
+                return
+            counted = self._count(members)
+            free = counted.cheap_bound(self.deadline)
+            if max(free, counted.ruled_bound(self.deadline)) > self.course.floor:
+                continue
+            tried += 1
+            if self._solve(members, SHARE / 2 * self.clock.left()).drain <= self.course.floor:
+                return
+
+    def _fill(self) -> list[int]:
+        """Look at the other counts of the table; return those that there was no time for."""
+        made = [members for members, each in self.counted.items() if each.drain <= self.deadline]
+        special = {self.least, self.present, *(members for members, each in self.counted.items() if each.solved)}
+        if made:
+            special |= set(range(min(made) - 1, min(made) + BEYOND + 1))
+        last = max(special) if self.given is None else self.top
+        wanted = sorted(
+            {min(max(members, self.least), self.top) for members in special} | set(_steps(self.least, last))
+        )
+        self.planned = len(wanted)
+        late = []
+        for number, members in enumerate(wanted):
+            if self.clock.passed() and number and not self._count(members).solved:
+                late.append(members)
+            else:
+                self._solve(members, self.clock.left() / (2 * (len(wanted) - number)))
+        return late
+
+    def _settle(self) -> None:
+        """Ask once more, and to the end, about counts of which it is open whether they make it."""
+        for number, members in enumerate(still := self._open()):
+            if self.clock.left() < SHORTEST:
+                return
+            counted = self._count(members)
+            counted.options = replace(self.options, gap=0.0)
+            counted.cheap_bound(self.deadline)
+            counted.solve(self.deadline, self._part(self.clock.left() / (len(still) - number + 1)), self.work)
+            if counted.drain <= self.deadline:
+                return
+
+    def _open(self) -> list[int]:
+        """Return the counts below the fewest that make it of which it is not proven that they do not."""
+        made = [members for members, each in self.counted.items() if each.drain <= self.deadline]
+        if self.course.floor > self.deadline:
+            return []
+        found: list[int] = []
+        more: Time = Fraction(0)  # what is proven of larger groups whatever the counts
+        for members in range(min(made, default=self.top + 1) - 1, self._least_for(self.deadline) - 1, -1):
+            counted = self.counted.get(members)
+            more = max(more, counted.free_bound if counted else more)
+            if max(more, counted.bound if counted else more) <= self.deadline:
+                found.append(members)
+        return found[::-1]
+
+    def _free(self) -> None:
+        """See what plans without a count rule do, where they could do better."""
+        solved = [each for each in self.counted.values() if each.solved]
+        for number, counted in enumerate(solved):
+            seconds = self.clock.left() / (len(solved) - number)
+            counted.solve_unruled(self.deadline, self._part(seconds) if seconds >= SHORTEST else None, self.work)
+
+    def _needed_capacity(self) -> Fraction | None:
+        """Return what a member would have to read a second for the hottest partition to make it, if it does not."""
+        hottest = self.course.hottest
+        if hottest is None or self.course.floor <= self.deadline:
+            return None
+        return self.course.capacity_for(hottest, self.deadline) / self.staff.heaviest()
+
+
+def _row(counted: Counted) -> SizeRow:
+    of_range, of_cooperative_sticky, of_uniform = (counted.time_of(name) for name in PUBLISHED)
+    return SizeRow(
+        members=counted.members,
+        drain_seconds=counted.drain,
+        bound_seconds=min(counted.bound, counted.drain),
+        range_seconds=of_range,
+        cooperative_sticky_seconds=of_cooperative_sticky,
+        uniform_seconds=of_uniform,
+        unruled_seconds=counted.unruled,
+        plan=counted.plan,
+    )
+
+
+def _steps(first: int, last: int) -> list[int]:
+    """All counts while they are few, then growing steps."""
+    if last - first < ALL:
+        return list(range(first, last + 1))
+    counts, step = [], 1.0
+    count = first
+    while count < last:
+        counts.append(count)
+        step = step if len(counts) < 8 else step * GROWTH
+        count += int(step)
+    return [*counts, last]
+
+
+def _check_most(most: Any) -> None:
+    number = None if isinstance(most, bool) else most
+    if most is not None and not (isinstance(number, Integral) and int(number) >= 1):
+        raise InvalidProblemError(f"most must be a number of members >= 1, not {most!r}")
+
+
+def _exact(name: str, value: Any, what: str, *, zero: bool = False) -> Fraction:
+    """Return a number as it is written."""
+    number = None if isinstance(value, bool) else value
+    if isinstance(number, Real) and math.isfinite(number):
+        exact = Fraction(value) if isinstance(value, Rational) else Fraction(Decimal(repr(float(value))))
+        if exact > 0 or (zero and exact == 0):
+            return exact
+    raise InvalidProblemError(f"{name} must be {what}, not {value!r}")
+
+
+def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[Fraction]:
+    if rates is None:
+        return [Fraction(0)] * len(problem.lags)
+    if len(rates) != len(problem.lags):
+        raise InvalidProblemError(
+            f"rates must be one for each of the {len(problem.lags):,} partitions, not {len(rates)}"
+        )
+    return [
+        _exact(f"{topic}-{p}: rate", rate, "messages per second >= 0", zero=True)
+        for (topic, p), rate in zip(problem.partitions, rates, strict=True)
+    ]
