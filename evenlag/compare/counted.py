@@ -196,7 +196,7 @@ class Counted:
 
     def _ask(self, options: SolveOptions, ahead: Ahead, at: Fraction, seconds: float, work: float) -> None:
         """Look for the least makespan at a time."""
-        limited = options.within(seconds, work)
+        limited = options.within(max(seconds, SHORTEST), work)
         start = None if self.plan is None else Plan(ahead.problem, self.plan.member_of.copy())
         result = search(ahead.problem, limited, start=start, tie_break=False, explain=False)
         self.bound = max(self.bound, self._proven(ahead, result.bound, at))
@@ -206,7 +206,7 @@ class Counted:
         """Look for a plan in which everyone reads more than comes in; if there is none, nothing is ever drained."""
         course = self.course
         ahead = course.at_last(self.problem)
-        limited = options.within(seconds, work)
+        limited = options.within(max(seconds, SHORTEST), work)
         result = search(ahead.problem, limited, tie_break=False, explain=False)
         if course.reading_time(self.problem, result.bound, ahead.parts) > 1:
             self.bound = NEVER

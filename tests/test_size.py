@@ -1,0 +1,438 @@
+"""How many members a group needs: held against all plans there are, and as a user meets it."""
+
+import json
+import math
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evenlag
+from evenlag.compare import SizeRow, size
+from evenlag.errors import InvalidProblemError
+from evenlag.live import snapshot
+from tests.broker import Broker
+from tests.command import evenlag as run
+from tests.command import refused
+from tests.exact import Group
+from tests.problems import CASES, alike, seeds
+from tests.traffic import commit, create_topics, produce
+
+NEVER = math.inf
+Time = Fraction | float
+
+
+# ---- all plans, by definition ----------------------------------------------------------------------------------------
+
+
+def resized(problem: evenlag.Problem, members: int) -> evenlag.Problem:
+    """The first members by name, and new ones like them; no pins, no caps."""
+    document = problem.to_dict()
+    names = sorted(document["members"])
+    topics = document["members"][names[0]]["topics"]
+    weights = {document["members"][name]["weight"] for name in names}
+    new = {f"z{i}": {"topics": topics, "weight": min(weights) if len(weights) == 1 else 1} for i in range(members)}
+    kept = {name: document["members"][name] for name in names[:members]}
+    more = dict(list(new.items())[: members - len(kept)])
+    return evenlag.Problem.from_dict({**document, "members": {**kept, **more}, "pins": []})
+
+
+def drained(load: int, rate: Fraction, reads: Fraction) -> Time:
+    """When a member has read everything: the least t with load + rate · t <= reads · t; never if it falls behind."""
+    if rate > reads or (rate == reads and load):
+        return NEVER
+    return load / (reads - rate) if load else Fraction(0)
+
+
+def least_time(problem: evenlag.Problem, rates: Sequence[Fraction], capacity: Fraction, balance: str) -> Time:
+    """The least time to drain of all assignments that keep the balance."""
+    group = Group(problem)
+    weights = [Fraction(weight) for weight in problem.weights]
+    allowed = {counts.tobytes() for counts in group.allowed_counts(balance)}
+    best: Time = NEVER
+    for plan in product(group.members, repeat=len(group.lags)):
+        if group.counts(dict(enumerate(plan)))[0].tobytes() not in allowed:
+            continue
+        loads = [[p for p, taker in enumerate(plan) if taker == m] for m in group.members]
+        times = [
+            drained(sum(group.lags[p] for p in held), sum((rates[p] for p in held), Fraction(0)), capacity * weights[m])
+            for m, held in enumerate(loads)
+        ]
+        best = min(best, max(times))
+    return best
+
+
+def random_case(seed: int) -> tuple[evenlag.Problem, list[Fraction], Fraction, str]:
+    random = Random(seed)
+    sizes = random.choice([[3], [4], [5], [6], [2, 2], [3, 2], [2, 2, 2], [1, 3]])
+    top = random.choice([9, 100, 10_000])
+    topics = {f"t{i}": [random.choice([0, random.randint(0, top)]) for _ in range(n)] for i, n in enumerate(sizes)}
+    names = "abc"[: random.randint(1, 3)]
+    weights = {name: random.choice([1, 2, 0.5]) for name in names} if random.random() < 0.3 else {}
+    problem = alike(topics, names, weights=weights)
+    capacity = Fraction(random.choice([1, 3, 50, 12.5]))
+    rates = [Fraction(0)] * len(problem.lags)
+    if random.random() < 0.6:
+        rates = [Fraction(random.randint(0, 12), random.choice([1, 7, 20])) * capacity / 20 for _ in rates]
+    return problem, rates, capacity, random.choice(["both", "both", "topic", "group", "none"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(200))
+def test_size_against_all_plans(seed: int) -> None:
+    problem, rates, capacity, balance = random_case(seed)
+    most = 4
+    truth = {n: least_time(resized(problem, n), rates, capacity, balance) for n in range(1, most + 1)}
+    free = {n: least_time(resized(problem, n), rates, capacity, "none") for n in range(1, most + 1)}
+    finite = [Fraction(each) for each in truth.values() if each not in (0, NEVER)]
+    deadline = Random(seed).choice([*finite, *(each * Fraction(999, 1000) for each in finite), Fraction(10)])
+    found = size(problem, deadline, capacity, rates=rates, balance=balance, most=most, time_limit=30)
+    makes = [n for n, each in truth.items() if each <= found.deadline]
+    assert (found.fewest, found.proven) == (min(makes, default=None), True)
+    assert [row.members for row in found.sizes] == list(truth)
+    for row in found.sizes:
+        n = row.members
+        assert row.bound_seconds <= truth[n]
+        if truth[n] == NEVER:
+            assert row.drain_seconds == NEVER
+        else:
+            assert truth[n] <= row.drain_seconds <= truth[n] * (1 + Fraction(1, 10**5))
+            assert row.bound_seconds >= row.drain_seconds * (1 - Fraction(1, 10**4))
+        assert row.unruled_seconds >= free[n]
+        assert row.rule_seconds <= (0 if truth[n] == free[n] == NEVER else truth[n] - free[n])
+    assert not found.slower or balance != "none"
+    for slow, fast in found.slower:
+        assert truth[slow.members] > truth[fast.members]
+    alone = [
+        drained(int(lag), rate, capacity * max([*problem.weights, 1]))
+        for lag, rate in zip(problem.lags, rates, strict=True)
+    ]
+    assert found.floor >= max(alone) or len(set(problem.weights)) == 1
+    bound = [n for n, each in truth.items() if each == found.floor < NEVER]
+    if found.binding_from is None or not bound:
+        assert found.binding_from is None
+        assert not bound
+    else:
+        assert found.binding_from == bound[0]
+
+
+# ---- what always holds -----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=30 * CASES, deadline=None)
+@given(st.lists(st.integers(0, 500), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 60), st.booleans())
+def test_what_every_sizing_keeps(lags: list[int], members: int, drain: int, incoming: bool) -> None:
+    problem = alike(lags, members)
+    rates = [Fraction(lag % 7, 100) for lag in lags] if incoming else None
+    found = size(problem, drain, 10, rates=rates, time_limit=5)
+    drains = [row.drain_seconds for row in found.sizes]
+    for row in found.sizes:
+        assert found.floor <= row.bound_seconds <= row.drain_seconds
+        assert row.unruled_seconds <= row.drain_seconds
+        assert row.plan is None or sum(row.plan.counts) == len(lags)
+        if row.range_seconds is not None:  # one topic and members alike: range keeps every balance
+            assert row.range_seconds >= row.bound_seconds
+    if found.fewest is not None:
+        row = found.row(found.fewest)
+        assert row is not None
+        assert row.drain_seconds <= drain
+        assert all(time > drain for time, row in zip(drains, found.sizes, strict=True) if row.members < found.fewest)
+    else:
+        assert all(time > drain for time in drains)
+    if found.binding_from is not None:
+        assert min(drains) == found.floor
+    assert len(problem.members) in [row.members for row in found.sizes]
+
+
+def test_twice_the_capacity_takes_half_the_time() -> None:
+    problem = alike([900, 500, 400, 300], "ab")
+    slow, fast = (size(problem, 60, capacity) for capacity in (10, 20))
+    assert [row.drain_seconds for row in fast.sizes if slow.row(row.members)] == [
+        row.drain_seconds / 2 for row in slow.sizes if fast.row(row.members)
+    ]
+
+
+# ---- what a user asks ------------------------------------------------------------------------------------------------
+
+
+def test_the_fewest_the_hottest_and_what_even_counts_cost() -> None:
+    found = size(alike([600, *[100] * 5], "ab"), 75, 10)
+    assert (found.fewest, found.proven, found.binding_from, found.hottest) == (3, True, 4, ("t", 0))
+    assert found.floor == 60
+    times = {row.members: row.drain_seconds for row in found.sizes}
+    assert (times[1], times[2], times[3], times[4]) == (110, 80, 70, 60)
+    assert [(row.members, row.rule_seconds) for row in found.costly] == [(2, 20), (3, 10)]  # without rule 60 each
+
+
+def test_more_members_can_be_slower_where_weights_differ() -> None:
+    """The third, a fifth as fast, has to have one of eight partitions, so that the counts are even by weight."""
+    problem = alike([100] * 8, "abc", weights={"a": 5, "b": 5, "c": 1})
+    found = size(problem, 17, 5, balance="group", most=3)
+    assert found.fewest == 2
+    assert [(slow.members, fast.members) for slow, fast in found.slower] == [(3, 2)]
+
+
+def test_no_number_of_members_makes_a_partition_faster() -> None:
+    found = size(alike([600, 1, 1], "ab"), 59, 10)
+    assert (found.fewest, found.proven) == (None, True)
+    assert found.needed_capacity == Fraction(600, 59)
+    never = size(alike([6, 1], "ab"), 59, 10, rates=[11, 0])
+    assert (never.fewest, never.proven, never.floor, never.binding_from) == (None, True, NEVER, None)
+    assert all(row.drain_seconds == row.bound_seconds == NEVER for row in never.sizes)
+
+
+def test_what_comes_in_meanwhile_counts() -> None:
+    problem = alike([100, 100], "ab")
+    rows = {row.members: row for row in size(problem, 60, 10, rates=[4, 5]).sizes}
+    assert rows[1].drain_seconds == 200
+    assert rows[2].drain_seconds == 20
+    behind = {row.members: row for row in size(problem, 60, 10, rates=[4, 7]).sizes}
+    assert behind[1].drain_seconds == behind[1].bound_seconds == NEVER
+    assert behind[2].drain_seconds == Fraction(100, 3)
+
+
+def test_who_goes_and_who_comes() -> None:
+    problem = evenlag.Problem.from_lags(
+        {"t": [4, 3, 2, 1]}, {name: ["t"] for name in ("b", "c", "new-1")}, pins=[("t", 0, "c")],
+        owned={"b": [("t", 1)], "c": [("t", 0)]}, weights=dict.fromkeys(("b", "c", "new-1"), 2),
+    )  # fmt: skip
+    found = size(problem, 100, 1, most=4)
+    members = {row.members: row.plan.problem for row in found.sizes if row.plan is not None}
+    assert [members[n].members for n in (1, 2, 3, 4)] == [
+        ("c",), ("b", "c"), ("b", "c", "new-1"), ("b", "c", "new-1", "new-2"),
+    ]  # fmt: skip
+    assert all(set(each.weights) == {2} for each in members.values())
+    for row in found.sizes:
+        assert row.plan is not None
+        assert ("t", 0) in row.plan.assignment["c"]
+
+
+def test_caps_make_small_groups_impossible() -> None:
+    found = size(alike([5, 4, 3, 2, 1], "ab", max_partitions={"a": 2, "b": 2}), 100, 1)
+    assert found.fewest == 3
+    assert found.proven
+    assert [row.drain_seconds for row in found.sizes[:2]] == [NEVER, NEVER]
+
+
+def test_members_that_read_different_topics_must_be_described() -> None:
+    problem = evenlag.Problem.from_lags({"t": [5, 5], "u": [4]}, {"a": ["t"], "b": ["t", "u"]})
+    with pytest.raises(InvalidProblemError, match=r"read different topics.*describe them.*no more than the 2"):
+        size(problem, 10, 1)
+    with pytest.raises(InvalidProblemError, match="different topics"):
+        size(problem, 10, 1, most=3)
+    found = size(problem, 10, 1, most=2)
+    assert found.fewest == 2
+    assert [row.drain_seconds for row in found.sizes] == [NEVER, 9]  # nobody else reads u
+
+
+@pytest.mark.parametrize(
+    ("lags", "fewest"), [({}, 1), ({"t": []}, 1), ({"t": [0, 0, 0]}, 1), ({"t": [0] * 9 + [10**6]}, None)]
+)
+def test_nothing_to_read_and_all_in_one(lags: dict[str, list[int]], fewest: int | None) -> None:
+    found = size(alike(lags, "ab"), 60, 10)
+    assert (found.fewest, found.proven) == (fewest, True)
+
+
+def test_a_group_larger_than_64_bits() -> None:
+    found = size(alike([2**62] * 4, "ab"), 2**61, 2)
+    assert (found.fewest, found.proven) == (4, True)
+    assert found.sizes[0].drain_seconds == 2**63
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"capacity": 0}, "capacity must be messages per second > 0, not 0"),
+        ({"capacity": math.nan}, "capacity must be"),
+        ({"capacity": True}, "capacity must be"),
+        ({"drain_seconds": -1}, "drain_seconds must be a number of seconds > 0, not -1"),
+        ({"drain_seconds": math.inf}, "drain_seconds must be"),
+        ({"drain_seconds": "15m"}, "drain_seconds must be"),
+        ({"rates": [1]}, "rates must be one for each of the 2 partitions, not 1"),
+        ({"rates": [1, -1]}, "t-1: rate must be messages per second >= 0, not -1"),
+        ({"most": 0}, "most must be a number of members >= 1, not 0"),
+        ({"balance": "odd"}, "balance must be one of"),
+        ({"time_limit": 0}, "time_limit must be"),
+    ],
+)
+def test_parameters_that_are_no_such_thing(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        size(**{"problem": alike([5, 4], "ab"), "drain_seconds": 10, "capacity": 1} | changed)
+
+
+def test_a_group_without_members() -> None:
+    with pytest.raises(InvalidProblemError, match="group 'group' has no members"):
+        size(evenlag.Problem.from_lags({"t": [1]}, {}), 10, 1)
+
+
+def test_a_call_ends_in_time_and_says_what_it_did_not_reach() -> None:
+    random = Random(1)
+    problem = alike([random.randint(0, 10_000) for _ in range(600)], 20)
+    started = time.monotonic()
+    found = size(problem, 900, 100, time_limit=0.02)
+    assert time.monotonic() - started < 5
+    assert found.not_reached
+    assert found.sizes
+    assert not {row.members for row in found.sizes} & set(found.not_reached)
+
+
+def test_two_deterministic_sizings_agree() -> None:
+    random = Random(2)
+    problem = alike({"t": [random.randint(0, 1_000) for _ in range(17)], "u": [random.randint(0, 99)] * 5}, "abc")
+    calls = [size(problem, 60, 20, rates=[0.5] * 22, deterministic=True, time_limit=2, most=6) for _ in range(2)]
+    once, again = ([(row.members, row.drain_seconds, row.bound_seconds) for row in found.sizes] for found in calls)
+    assert once == again
+
+
+def test_progress_is_told() -> None:
+    seen: list[tuple[int, int]] = []
+    size(alike([5, 4, 3], "ab"), 10, 1, progress=lambda done, total: seen.append((done, total)))
+    assert seen
+    assert all(done < total for done, total in seen)
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+HEAD = "snapshot_ts,group,topic,partition,log_end_offset,current_offset,consumer_id\n"
+PINNED = {
+    "members", "drain_seconds", "bound_seconds", "range_seconds", "cooperative_sticky_seconds", "uniform_seconds",
+}  # fmt: skip
+
+
+@pytest.fixture
+def billing(tmp_path: Path) -> Path:
+    path = tmp_path / "billing.json"
+    topics, members = {"t": [600, *[100] * 5]}, {"a": {"topics": ["t"]}, "b": {"topics": ["t"]}}
+    path.write_text(json.dumps({"group": "billing", "topics": topics, "members": members}))
+    return path
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    """Two snapshots, 100 s apart: 200 and 300 messages come in, a reads 1,000 of 5,000 and b 50 of 50."""
+    path = tmp_path / "record.csv"
+    rows = ["00:00Z,g,t,0,5000,0,a", "00:00Z,g,t,1,50,0,b", "01:40Z,g,t,0,5200,1000,a", "01:40Z,g,t,1,350,50,b"]
+    path.write_text(HEAD + "".join(f"2026-01-02T00:{row}\n" for row in rows))
+    return path
+
+
+def test_the_answer_as_json(billing: Path) -> None:
+    done = run("size", billing, "--drain", "75s", "--capacity", 10, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    assert (told["fewest"], told["proven"], told["binding_from"]) == (3, True, 4)
+    assert all(set(each) >= PINNED for each in told["sizes"])
+    assert told["sizes"][0]["drain_seconds"] == 110
+    assert (told["capacity"], told["capacity_source"], told["rates"], told["incoming"]) == (10, "given", "none", 0)
+    assert told["deadline_seconds"] == 75
+
+
+def test_the_answer_as_text(billing: Path) -> None:
+    said = " ".join(run("size", billing, "--drain", "75s", "--capacity", 10).stdout.split())
+    assert "3 members can do it, and no fewer can: 2 would take at least 1 min 20 s" in said
+    assert "From 4 members on the hottest partition, t-0, decides: it alone takes 1 min" in said
+    assert "A member reads 10 messages a second (as given)." in said
+    assert "Nothing is taken to come in meanwhile: a single snapshot tells no rates." in said
+    none = " ".join(run("size", billing, "--drain", "59s", "--capacity", 10).stdout.split())
+    assert "No number of members can do it: t-0 alone takes 1 min" in none
+    assert "members that read 11 messages a second" in none
+
+
+def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
+    told = json.loads(run("size", record, "--drain", "30m", "--json").stdout)
+    assert (told["capacity"], told["capacity_source"], told["rates"], told["incoming"]) == (10, "backlog", "record", 5)
+    assert [each["drain_seconds"] for each in told["sizes"][:2]] == [4500 / 5, 4200 / 8]
+    assert (told["fewest"], told["binding_from"]) == (1, 2)
+    said = run("size", record, "--drain", "30m").stdout
+    assert "the median of 1 times that one had a backlog" in said
+    assert "Meanwhile 5 messages a second come in" in said
+    later = json.loads(run("size", record, "--drain", "30m", "--horizon", "100s", "--json").stdout)
+    assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]
+
+
+def test_a_picture(billing: Path, tmp_path: Path) -> None:
+    for name, drain in (("a.png", "70s"), ("b.svg", "1s")):
+        done = run("size", billing, "--drain", drain, "--capacity", 10, "--plot", tmp_path / name)
+        assert done.returncode == 0
+        assert (tmp_path / name).stat().st_size > 5_000
+    refused(run("size", billing, "--drain", "9s", "--capacity", 1, "--plot", tmp_path / "a.xyz"), "unknown kind")
+
+
+def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
+    refused(run("size", billing, "--drain", "15m"), "give --capacity")
+    refused(run("size", billing, "--drain", "soon", "--capacity", 1), "drain must be seconds or a time such as")
+    refused(run("size", billing, "--drain", "0", "--capacity", 1), "drain_seconds must be a number of seconds > 0")
+    refused(run("size", tmp_path / "none.json", "--drain", "1m", "--capacity", 1), "none.json")
+    refused(run("size", billing, "--drain", "1m", "--capacity", 1, "--horizon", "1h"), "no horizon")
+    for words in (("--capacity", "0"), ("--capacity", "1", "--most", "0"), ()):
+        assert run("size", billing, *(("--drain", "-5") if not words else ("--drain", "1m", *words))).returncode != 0
+    assert run("size", billing, "--capacity", 1).returncode == 2
+
+
+# ---- a real broker ---------------------------------------------------------------------------------------------------
+
+
+def read_for(broker: Broker, group: str, row: SizeRow, capacity: float, seconds: float) -> int:
+    """Let the members of a plan read their partitions for so long, each at most so fast; return the lag left."""
+    assert row.plan is not None
+    held = [partitions for partitions in row.plan.assignment.values() if partitions]
+    ready = threading.Barrier(len(held))
+    with ThreadPoolExecutor(len(held)) as members:
+        done = [members.submit(read_slowly, broker, group, each, ready, capacity, seconds) for each in held]
+    read = [each.result() for each in done]
+    assert all(count <= capacity * seconds for count in read)
+    return sum(int(row["lag"]) for row in snapshot(broker.bootstrap, [group]).offsets)
+
+
+def read_slowly(
+    broker: Broker, group: str, partitions: Sequence[tuple[str, int]], ready: threading.Barrier, capacity: float,
+    seconds: float,
+) -> int:  # fmt: skip
+    """Read partitions for so long, message i not before i / capacity; commit what was read and say how much."""
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap, "group.id": group, "enable.auto.commit": False,
+         "auto.offset.reset": "earliest", "log_level": 0}
+    )  # fmt: skip
+    try:
+        consumer.assign([TopicPartition(*each) for each in partitions])
+        message = consumer.poll(60)
+        ready.wait(60)
+        start, read, reached = time.monotonic(), 0, dict.fromkeys(partitions, 0)
+        while message is not None and (read + 1) / capacity <= seconds:
+            time.sleep(max(start + (read + 1) / capacity - time.monotonic(), 0))
+            if time.monotonic() - start > seconds:
+                break
+            read += 1
+            reached[message.topic(), message.partition()] = message.offset() + 1
+            message = consumer.poll(0.5)
+        consumer.commit(offsets=[TopicPartition(*each, at) for each, at in reached.items()], asynchronous=False)
+        return read
+    finally:
+        consumer.close()
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_on_a_real_broker_the_fewest_members_make_it_and_one_fewer_do_not(broker: Broker) -> None:
+    lags, capacity, deadline = [400, 400, 300, 300, 100, 100], 100, 5
+    create_topics(broker.bootstrap, {"sized": len(lags)})
+    produce(broker.bootstrap, "sized", lags)
+    commit(broker.bootstrap, "sizing", {("sized", p): 0 for p in range(len(lags))})
+    rows = snapshot(broker.bootstrap, ["sizing"]).offsets
+    found = size(alike({"sized": [int(row["lag"]) for row in rows]}, "ab"), deadline, capacity)
+    assert (found.fewest, found.proven) == (4, True)
+    enough, fewer = found.row(4), found.row(3)
+    assert enough is not None
+    assert fewer is not None
+    assert read_for(broker, "sized-enough", enough, capacity, deadline) == 0
+    assert read_for(broker, "sized-fewer", fewer, capacity, deadline) >= sum(lags) - 3 * deadline * capacity
