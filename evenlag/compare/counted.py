@@ -92,7 +92,7 @@ class Counted:
         """Raise the bound by what needs no search, whatever the counts; it holds for fewer members too."""
         if self.bound == NEVER or not self.problem.active.any():
             return self.free_bound
-        ahead = self._ahead(Fraction(0) if self.course.steady else deadline)
+        ahead = self._ahead(deadline)
         try:
             cache = SolveCache(ahead.problem)
             load = cache.load_bounds(cache.rule(Balance.NONE)).least(ObjectiveKind.MAKESPAN)
@@ -106,7 +106,7 @@ class Counted:
     def ruled_bound(self, deadline: Fraction) -> Time:
         """Raise the bound by what the counts say without a search."""
         if self.bound < NEVER and self.problem.active.any():
-            ahead = self._ahead(Fraction(0) if self.course.steady else deadline)
+            ahead = self._ahead(deadline)
             cache = SolveCache(ahead.problem)
             rule = cache.rule(self.options.balance, self.options.slack)
             load = cache.load_bounds(rule).least(ObjectiveKind.MAKESPAN)
@@ -166,21 +166,30 @@ class Counted:
             self.plan, self.drain = plan, time
 
     def _search(self, options: SolveOptions, deadline: Fraction, clock: Clock, work: float) -> None:
-        """Ask for the least makespan: of the lags, or of what they will be at one time after another.
+        """Look for the fastest plan; where it may be as fast as the hottest partition, to the end."""
+        if self.course.steady:
+            self._ask(options, Fraction(0), clock.left(), work)
+        else:
+            self._close_in(options, deadline, clock, work)
+        if self.bound == self.course.floor < self.drain < NEVER and clock.left() >= SHORTEST:
+            self._ask(replace(options, gap=0.0), Fraction(self.course.floor), clock.left(), work / PROBES)
+
+    def _close_in(self, options: SolveOptions, deadline: Fraction, clock: Clock, work: float) -> None:
+        """Ask for the least makespan of the lags as they will be at one time after another.
 
         A plan is through by t if the lags of then, lag + rate · t, are no more for any member than it reads until t; so
-        where no plan's makespan is that low, none is through by t, nor earlier. The first t is the deadline, the next
-        ones are just before the best plan is through: either a better plan shows or that there is hardly one.
+        where no plan's makespan is that low, none is through by t, nor earlier. The first t is the deadline, or where
+        that is decided the bound: plans that are good then are good a little later. The next ones are just before the
+        best plan is through: either a better plan shows or that there is hardly one.
         """
-        if self.course.steady:
-            self._ask(options, self._ahead(Fraction(0)), Fraction(0), clock.left(), work)
-            return
         near, at = NEAR, deadline
+        if self.bound and not self.bound <= deadline < self.drain:
+            at = Fraction(self.bound)
         for probe in range(PROBES):
             if probe and clock.left() < SHORTEST:
                 return
             before = self.drain
-            self._ask(options, self._ahead(at), at, clock.left() / 2, work / PROBES)
+            self._ask(options, at, clock.left() / 2, work / PROBES)
             if self.drain == NEVER:
                 if not probe:
                     self._ask_at_last(options, clock.left() / 2, work / PROBES)
@@ -194,8 +203,9 @@ class Counted:
             if self.bound >= min(at, self.drain * (1 - NEAR)):
                 return
 
-    def _ask(self, options: SolveOptions, ahead: Ahead, at: Fraction, seconds: float, work: float) -> None:
+    def _ask(self, options: SolveOptions, at: Fraction, seconds: float, work: float) -> None:
         """Look for the least makespan at a time."""
+        ahead = self._ahead(at)
         limited = options.within(max(seconds, SHORTEST), work)
         start = None if self.plan is None else Plan(ahead.problem, self.plan.member_of.copy())
         result = search(ahead.problem, limited, start=start, tie_break=False, explain=False)
