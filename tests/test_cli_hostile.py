@@ -21,6 +21,7 @@ ODD: list[Any] = [
 COMMANDS = [
     ("plan", "--time-limit", 0.1), ("plan", "--json", "--time-limit", 0.1), ("plan", "--method", "sticky"),
     ("audit", "--group-time-limit", 0.1), ("frontier", "--json", "--time-limit", 0.1), ("export", "--format", "lp"),
+    ("size", "--drain", "1m", "--capacity", 3, "--time-limit", 0.1),
 ]  # fmt: skip
 CALLS = 60  # of each kind of input
 

@@ -177,7 +177,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     names = ["[/b]", "[red]x", ":smile:", "line\nbreak", "größe"]
     members = {name: {"topics": names} for name in names}
     path = problem_file(tmp_path, group="[/]", topics={name: [5, 3] for name in names}, members=members)
-    for words in (("plan", "--cooperative"), ("audit",), ("frontier",)):
+    for words in (("plan", "--cooperative"), ("audit",), ("frontier",), ("size", "--drain", "1m", "--capacity", 1)):
         assert run(words[0], path, *words[1:]).returncode == 0
     shown = run("plan", path).stdout
     assert all(name in shown for name in ("[/]", "[/b]", "[red]x", ":smile:", "größe"))
@@ -188,7 +188,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
 # ---- usage -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["plan", "audit", "frontier"])
+@pytest.mark.parametrize("command", ["plan", "audit", "frontier", "size"])
 def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
     ended = run(command, problem_file(tmp_path, topics={}, members={}), "--threads", 0)
     assert (ended.returncode, ended.stdout) == (2, "")

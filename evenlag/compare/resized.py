@@ -41,7 +41,8 @@ class Staff:
     def __init__(self, problem: Problem) -> None:
         if not problem.members:
             raise InvalidProblemError(
-                f"group {problem.group!r} has no members, so it is not known what new ones would read: name one"
+                f"group {problem.group!r} has no members, so it is not known what new ones would read: describe one in "
+                "the input"
             )
         self.problem = problem
         pinned = set(problem.pins[problem.pins != NOBODY].tolist())

@@ -82,8 +82,8 @@ class Size:
     balance : str
     fewest : int or None
         The fewest members found that make it; None where none do.
-    proven : bool
-        Whether no fewer can, or, without `fewest`, whether no number up to `most` can.
+    undecided : list of int
+        Fewer members, or, without `fewest`, numbers up to `most`, for which neither a plan nor a proof was found.
     most : int
         The largest number of members that was thought of; where it was not given, more would idle.
     needed_capacity : Fraction or None
@@ -108,7 +108,7 @@ class Size:
     incoming: Fraction
     balance: str
     fewest: int | None
-    proven: bool
+    undecided: list[int]
     most: int
     needed_capacity: Fraction | None
     binding_from: int | None
@@ -117,6 +117,11 @@ class Size:
     sizes: list[SizeRow]
     not_reached: list[int]
     notes: tuple[str, ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether no fewer than `fewest` can, or, where there is none, no number up to `most`."""
+        return not self.undecided
 
     def row(self, members: int) -> SizeRow | None:
         """Return the row of so many members, if they were looked at."""
@@ -241,7 +246,7 @@ class _Sizing:
             incoming=self.course.total_rate,
             balance=self.options.balance,
             fewest=fewest,
-            proven=not self._open(),
+            undecided=self._open(),
             most=self.top,
             needed_capacity=self._needed_capacity(),
             binding_from=min(bound, default=None),

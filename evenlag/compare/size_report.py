@@ -58,8 +58,8 @@ def answer_to(found: Size) -> str:
         return f"{first}, the fewest that there can be."
     fewer = found.row(found.fewest - 1)
     if not found.proven:
-        bound = "" if fewer is None else f": no plan was found, and the proof goes to {_time(fewer.bound_seconds)} only"
-        return f"{first}. Whether {found.fewest - 1} could is open{bound}; more time (--time-limit) may tell."
+        counts = _some([f"{members}" for members in found.undecided], "or")
+        return f"{first}. Whether {counts} could is open: the time ended first; --time-limit gives more."
     if fewer is None or fewer.bound_seconds <= found.deadline:
         return f"{first}, and no fewer can: that is proven."
     if fewer.bound_seconds == NEVER:
@@ -85,7 +85,9 @@ def _why(found: Size, deadline: str) -> str:
         )
     if found.proven:
         return f"No number of members up to {found.most} can do it within {deadline}: that is proven."
-    return f"No plan was found that does it within {deadline}, with up to {found.most} members; that none can is open."
+    return (
+        f"No plan was found that does it within {deadline}, with up to {found.most} members; whether one can is open."
+    )
 
 
 def _table(found: Size) -> Table:
@@ -100,7 +102,7 @@ def _table(found: Size) -> Table:
         if row.members == found.fewest:
             remarks.append("the fewest" if found.proven else "makes it")
         if row.members == found.binding_from:
-            remarks.append("as fast as the hottest partition")
+            remarks.append("no gain beyond")
         if row.rule_seconds > 0:
             remarks.append("even counts cost time")
         times = [row.drain_seconds, row.bound_seconds, *_published(row).values()]
@@ -130,8 +132,8 @@ def _sentences(found: Size) -> list[str]:
     if found.costly:
         costs = _costs(found)
         said.append(
-            f"Even partition counts cost time with {_some(costs)} members: so much sooner would a plan be through that "
-            f"need not keep them{_divides(found)}."
+            f"Even partition counts cost time at {_some(costs)} members: a plan that need not keep them is through so "
+            f"much sooner{_divides(found)}."
         )
     for row, less in found.slower[:MOST_NAMED]:
         said.append(
@@ -180,10 +182,10 @@ def _of_published(found: Size) -> str:
         if counts:
             makes[name] = counts[0]
     never = [name for name in PUBLISHED if name not in makes]
-    made = [f"{name} makes it with {members}" for name, members in makes.items()]
-    parts = [f"of the numbers above, {_some(made)}"] if made else []
+    made = [f"{members} for {name}" for name, members in makes.items()]
+    parts = [f"of the numbers above, it takes {_some(made)}"] if made else []
     if never:
-        parts.append(f"none of the numbers above is enough for {' or '.join(never)}")
+        parts.append(f"{'none' if made else 'none of the numbers above'} is enough for {_some(never, 'or')}")
     said = "; ".join(parts)
     return f"{said[0].upper()}{said[1:]}."
 
@@ -223,12 +225,12 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
-def _some(parts: Iterable[str]) -> str:
+def _some(parts: Iterable[str], last: str = "and") -> str:
     parts = list(parts)
     shown = parts[:MOST_NAMED]
     if len(parts) > len(shown):
-        shown.append(f"{len(parts) - len(shown)} others")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+        shown.append(f"{len(parts) - len(shown)} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
 
 
 # ---- JSON ------------------------------------------------------------------------------------------------------------
