@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenlag
+from evenlag import pipeline
 from evenlag.compare import SizeRow, size
 from evenlag.errors import InvalidProblemError
 from evenlag.live import snapshot
@@ -25,8 +26,12 @@ from tests.broker import Broker
 from tests.command import evenlag as run
 from tests.command import refused
 from tests.exact import Group
+from tests.fleet import fleet, write_tables
 from tests.problems import CASES, alike, seeds
 from tests.traffic import commit, create_topics, produce
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NEVER = math.inf
 Time = Fraction | float
@@ -270,6 +275,12 @@ def test_parameters_that_are_no_such_thing(changed: dict[str, Any], said: str) -
         size(**{"problem": alike([5, 4], "ab"), "drain_seconds": 10, "capacity": 1} | changed)
 
 
+def test_scenarios_are_left_out_of_it() -> None:
+    lags, members = {"t": [5, 4]}, {"a": ["t"], "b": ["t"]}
+    found = size(evenlag.Problem.from_lags(lags, members, scenarios=[(1, {"t": [900, 900]})]), 5, 1)
+    assert [row.drain_seconds for row in found.sizes] == [9, 5]
+
+
 def test_a_group_without_members() -> None:
     with pytest.raises(InvalidProblemError, match="group 'group' has no members"):
         size(evenlag.Problem.from_lags({"t": [1]}, {}), 10, 1)
@@ -369,7 +380,10 @@ def test_a_picture(billing: Path, tmp_path: Path) -> None:
 
 
 def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
-    refused(run("size", billing, "--drain", "15m"), "give --capacity")
+    refused(
+        run("size", billing, "--drain", "15m"),
+        "billing.json: a single snapshot does not tell how fast members read: give capacity",
+    )
     refused(run("size", billing, "--drain", "soon", "--capacity", 1), "drain must be seconds or a time such as")
     refused(run("size", billing, "--drain", "0", "--capacity", 1), "drain_seconds must be a number of seconds > 0")
     refused(run("size", tmp_path / "none.json", "--drain", "1m", "--capacity", 1), "none.json")
@@ -377,6 +391,39 @@ def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
     for words in (("--capacity", "0"), ("--capacity", "1", "--most", "0"), ()):
         assert run("size", billing, *(("--drain", "-5") if not words else ("--drain", "1m", *words))).returncode != 0
     assert run("size", billing, "--capacity", 1).returncode == 2
+
+
+# ---- a fleet ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = fleet(3)
+    later = [
+        row | {"snapshot_ts": "2026-01-01T00:01:40Z", "log_end_offset": row["log_end_offset"] + 40} for row in offsets
+    ]
+    again = [row | {"snapshot_ts": "2026-01-01T00:01:40Z"} for row in members]
+    alone = [row | {"group": "alone"} for row in offsets if row["group"] == "g000"]  # nobody is in the members table
+    places = write_tables(tmp_path, [*offsets, *later, *alone], [*members, *again])
+    tables = [pipeline.read_table(spark, path, kind) for path, kind in zip(places, ("offsets", "members"), strict=True)]
+    told: list[tuple[int, ...]] = []
+    sizes = pipeline.size(
+        *tables, drain_seconds=600, capacity=30, most=4, group_time_limit=20, progress=lambda *now: told.append(now)
+    )
+    rows = {row["group"]: row.asDict(recursive=True) for row in sizes.collect()}
+    assert sorted(rows) == ["alone", "g000", "g001", "g002"]
+    assert "has no members" in rows["alone"]["error"]
+    assert rows["alone"]["sizes"] == []
+    assert told[-1][:2] == (4, 4)
+    for group in ("g000", "g001", "g002"):
+        row, words = rows[group], ("--members", places[1], "--group", group, "--drain", "10m", "--capacity", 30)
+        here = json.loads(run("size", places[0], *words, "--most", 4, "--json").stdout)
+        same = ("fewest", "proven", "binding_from", "incoming", "capacity", "hottest_seconds", "sizes")
+        assert {name: row[name] for name in same} == {name: here[name] for name in same}
+        assert [row["hottest_topic"], row["hottest_partition"]] == here["hottest"]
+        assert (row["error"], row["snapshots"], row["snapshot_ts"]) == (None, 2, "2026-01-01T00:01:40Z")
+        assert row["members"] == len({each["consumer_id"] for each in members if each["group"] == group})
+    with pytest.raises(InvalidProblemError, match="capacity must be"):
+        pipeline.size(*tables, drain_seconds=600, capacity=0)
 
 
 # ---- a real broker ---------------------------------------------------------------------------------------------------

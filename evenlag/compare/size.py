@@ -15,7 +15,7 @@ from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.model.objective import ObjectiveKind
-from evenlag.model.plan import Plan
+from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.search.clock import Clock
 from evenlag.search.options import NET, SolveOptions
@@ -58,6 +58,19 @@ class SizeRow:
     uniform_seconds: Time | None
     unruled_seconds: Time
     plan: Plan | None
+
+    def to_dict(self) -> dict[str, int | float | None]:
+        """Return the figures; what never ends is null, as is what is not there."""
+        return {
+            "members": self.members,
+            "drain_seconds": _seconds(self.drain_seconds),
+            "bound_seconds": _seconds(self.bound_seconds),
+            "range_seconds": _seconds(self.range_seconds),
+            "cooperative_sticky_seconds": _seconds(self.cooperative_sticky_seconds),
+            "uniform_seconds": _seconds(self.uniform_seconds),
+            "without_balance_seconds": _seconds(self.unruled_seconds),
+            "balance_costs_seconds": _seconds(self.rule_seconds),
+        }
 
     @property
     def rule_seconds(self) -> Time:
@@ -127,6 +140,23 @@ class Size:
         """Return the row of so many members, if they were looked at."""
         return next((row for row in self.sizes if row.members == members), None)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that `evenlag size --json` prints (docs/size.md), but for what it says of its input."""
+        return {
+            "group": self.problem.group,
+            "deadline_seconds": plain(self.deadline),
+            "capacity": plain(self.capacity),
+            "incoming": plain(self.incoming),
+            "balance": str(self.balance),
+            "fewest": self.fewest,
+            "proven": self.proven,
+            "binding_from": self.binding_from,
+            "hottest": None if self.hottest is None else list(self.hottest),
+            "hottest_seconds": _seconds(self.floor),
+            "sizes": [row.to_dict() for row in self.sizes],
+            "not_reached": self.not_reached,
+        }
+
     @property
     def costly(self) -> list[SizeRow]:
         """Counts at which the count balance is proven to cost time."""
@@ -141,6 +171,42 @@ class Size:
             if faster is not None:
                 found.append((row, faster))
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizeOptions:
+    """How to size a group; `size` says what each parameter means.
+
+    Raises
+    ------
+    InvalidProblemError
+        An option is no such thing; the message names it.
+    """
+
+    drain_seconds: float | Fraction
+    capacity: float | Fraction | None = None
+    most: int | None = None
+    solving: SolveOptions
+
+    def __post_init__(self) -> None:
+        _exact("drain_seconds", self.drain_seconds, "a number of seconds > 0")
+        _check_most(self.most)
+        if self.capacity is not None:
+            self.reads(self.capacity)
+
+    @property
+    def deadline(self) -> Fraction:
+        """Seconds, exact."""
+        return _exact("drain_seconds", self.drain_seconds, "a number of seconds > 0")
+
+    def reads(self, capacity: float | Fraction) -> Fraction:
+        """Return a capacity, exact."""
+        return _exact("capacity", capacity, "messages per second > 0")
+
+
+def solving_of(**parameters: Any) -> SolveOptions:
+    """Return the options of the searches: the least makespan, moves free."""
+    return SolveOptions(stickiness=0, objective=ObjectiveKind.MAKESPAN, **parameters)
 
 
 def size(
@@ -167,7 +233,7 @@ def size(
     Parameters
     ----------
     problem : Problem
-        Today's group.
+        Today's group, with the lags of now, whatever scenarios it has.
     drain_seconds : number
         The deadline.
     capacity : number
@@ -194,21 +260,33 @@ def size(
     InvalidProblemError
         A parameter is no such thing, the group has no members, or new ones would have to be described.
     """
-    options = SolveOptions(
-        balance=balance, slack=slack, stickiness=0, objective=ObjectiveKind.MAKESPAN, time_limit=time_limit, gap=gap,
-        seed=seed, deterministic=deterministic, threads=threads,
+    options = SizeOptions(
+        drain_seconds=drain_seconds, capacity=capacity, most=most,
+        solving=solving_of(
+            balance=balance, slack=slack, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic,
+            threads=threads,
+        ),
     )  # fmt: skip
-    _check_most(most)
-    deadline = _exact("drain_seconds", drain_seconds, "a number of seconds > 0")
-    speed = _exact("capacity", capacity, "messages per second > 0")
+    return run(problem, options, options.reads(capacity), rates, progress)
+
+
+def run(
+    problem: Problem,
+    options: SizeOptions,
+    capacity: Fraction,
+    rates: Sequence[float | Fraction] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Size:
+    """Size a group as `size` does, with options that are checked."""
+    problem = problem.now
     incoming = _rates(problem, rates)
     staff = Staff(problem)
-    if most is not None:
-        staff.check(most)
-    if staff.most is not None and most is None:
+    if options.most is not None:
+        staff.check(options.most)
+    elif staff.most is not None:
         staff.check(staff.most + 1)
-    course = Course(problem, incoming, speed, staff.heaviest())
-    return _Sizing(staff, course, deadline, options, most, progress).run()
+    course = Course(problem, incoming, capacity, staff.heaviest())
+    return _Sizing(staff, course, options.deadline, options.solving, options.most, progress).run()
 
 
 class _Sizing:
@@ -401,6 +479,10 @@ def _steps(first: int, last: int) -> list[int]:
         step = step if len(counts) < 8 else step * GROWTH
         count += int(step)
     return [*counts, last]
+
+
+def _seconds(time: Time | None) -> float | None:
+    return None if time is None or time == NEVER else float(time)
 
 
 def _check_most(most: Any) -> None:

@@ -1,10 +1,9 @@
-"""How many members a group needs, as a person likes to read it, and as JSON."""
+"""How many members a group needs, as a person likes to read it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -16,7 +15,6 @@ from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.replay_report import duration
 from evenlag.compare.report import number
 from evenlag.compare.size import Size, SizeRow
-from evenlag.model.plan import plain
 
 MOST_NAMED = 6  # counts in a sentence before the rest is summed up
 
@@ -231,42 +229,3 @@ def _some(parts: Iterable[str], last: str = "and") -> str:
     if len(parts) > len(shown):
         shown.append(f"{len(parts) - len(shown)} more")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"
-
-
-# ---- JSON ------------------------------------------------------------------------------------------------------------
-
-
-def size_document(found: Size) -> dict[str, Any]:
-    """Return the answer and the sizes; what never ends is null, as is what is not there."""
-    return {
-        "group": found.problem.group,
-        "deadline_seconds": plain(found.deadline),
-        "capacity": plain(found.capacity),
-        "incoming": plain(found.incoming),
-        "balance": str(found.balance),
-        "fewest": found.fewest,
-        "proven": found.proven,
-        "answer": answer_to(found),
-        "binding_from": found.binding_from,
-        "hottest": None if found.hottest is None else list(found.hottest),
-        "hottest_seconds": _seconds(found.floor),
-        "sizes": [_row(row) for row in found.sizes],
-        "not_reached": found.not_reached,
-    }
-
-
-def _row(row: SizeRow) -> dict[str, Any]:
-    return {
-        "members": row.members,
-        "drain_seconds": _seconds(row.drain_seconds),
-        "bound_seconds": _seconds(row.bound_seconds),
-        "range_seconds": _seconds(row.range_seconds),
-        "cooperative_sticky_seconds": _seconds(row.cooperative_sticky_seconds),
-        "uniform_seconds": _seconds(row.uniform_seconds),
-        "without_balance_seconds": _seconds(row.unruled_seconds),
-        "balance_costs_seconds": _seconds(row.rule_seconds),
-    }
-
-
-def _seconds(time: Time | None) -> float | None:
-    return None if time is None or time == NEVER else float(time)

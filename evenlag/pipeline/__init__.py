@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evenlag.pipeline.jobs.batch import Note, RunReport, run
     from evenlag.pipeline.jobs.plans import SolvedFleet, audit, plans, rejects, solve
     from evenlag.pipeline.jobs.replays import Replays, replay
+    from evenlag.pipeline.jobs.sizes import size
     from evenlag.pipeline.jobs.streaming import Batch, stream
     from evenlag.pipeline.jobs.summary import AuditSummary, summary
     from evenlag.pipeline.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
@@ -45,6 +46,7 @@ _HOMES = {
     "rejects": "jobs.plans",
     "replay": "jobs.replays",
     "run": "jobs.batch",
+    "size": "jobs.sizes",
     "solve": "jobs.plans",
     "stream": "jobs.streaming",
     "summary": "jobs.summary",
@@ -75,6 +77,7 @@ __all__ = [
     "rejects",
     "replay",
     "run",
+    "size",
     "solve",
     "stream",
     "summary",

@@ -10,10 +10,10 @@ import click
 
 from evenlag.cli import options
 from evenlag.cli.options import Source
-from evenlag.cli.sizing import speeds
+from evenlag.cli.sizing import read_speeds, said_of
 from evenlag.cli.terminal import err, show, show_notes
 from evenlag.compare import size as find_size
-from evenlag.compare.size_report import size_document, size_report
+from evenlag.compare.size_report import answer_to, size_report
 from evenlag.model.rates import SECOND, horizon_micros
 from evenlag.pipeline.spark.progress import progress_bar
 
@@ -39,18 +39,18 @@ def size(
     """How many members does it take to read everything within a time?"""
     deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
     problem, notes = source.read(horizon)
-    known = speeds(source, problem, capacity)
+    known = read_speeds(source, problem, capacity)
     with progress_bar("numbers of members looked at", err) as progress:
-        found = find_size(problem, deadline, known.capacity, rates=known.rates, progress=progress, **parameters)
+        found = find_size(problem, deadline, known.capacity.rate, rates=known.rates, progress=progress, **parameters)
     notes += problem.warnings
-    document = size_document(found)
-    document |= {"capacity_source": known.capacity_source, "rates": "record" if known.recorded else "none"}
+    document = found.to_dict() | {"answer": answer_to(found)}
+    document |= {"capacity_source": known.capacity.source, "rates": "record" if known.recorded else "none"}
     document["warnings"] = [*notes, *found.notes]
     if plot is not None:
         # Matplotlib is an extra, and slow to import.
         from evenlag.compare.size_picture import draw_size
 
         draw_size(found, plot)
-    show(size_report(found, known.said), document, as_json)
+    show(size_report(found, said_of(known, problem)), document, as_json)
     if not as_json:
         show_notes([*notes, *([f"picture: {plot}"] if plot is not None else [])])

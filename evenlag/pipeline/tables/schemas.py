@@ -98,6 +98,22 @@ REPLAYS = (
 """A row per group as the executors give it."""
 
 
+SIZE_FIELDS = (
+    "members BIGINT, drain_seconds DOUBLE, bound_seconds DOUBLE, range_seconds DOUBLE, "
+    "cooperative_sticky_seconds DOUBLE, uniform_seconds DOUBLE, without_balance_seconds DOUBLE, "
+    "balance_costs_seconds DOUBLE"
+)
+
+SIZES = (
+    f"`group` STRING, snapshot_ts STRING, snapshots BIGINT, members BIGINT, capacity DOUBLE, capacity_source STRING, "
+    f"incoming DOUBLE, fewest BIGINT, proven BOOLEAN, binding_from BIGINT, hottest_topic STRING, "
+    f"hottest_partition BIGINT, hottest_seconds DOUBLE, notes ARRAY<STRING>, error STRING, "
+    f"sizes ARRAY<STRUCT<{SIZE_FIELDS}>>"
+)
+"""A row per group: how many members it needs, from its latest snapshot; seconds that are null: never. A group that
+cannot be sized has its error, and no sizes."""
+
+
 def with_doubles(row: dict[str, Any], ddl: str) -> dict[str, Any]:
     """Return a row with its DOUBLE figures as such: Arrow refuses whole numbers that a double cannot tell apart."""
     return row | {name: float(row[name]) for name in _doubles(ddl) if row[name] is not None}

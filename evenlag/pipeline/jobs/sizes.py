@@ -1,0 +1,90 @@
+"""How many members the groups of a fleet need, on Spark."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from pyspark.sql import DataFrame, types
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag.compare.size import CLOSE, SizeOptions, solving_of
+from evenlag.pipeline.columns.task_rows import task_rows
+from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
+from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.spark.descriptions import described
+from evenlag.pipeline.spark.driver import Progress
+from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.executors import check_executors
+from evenlag.pipeline.spark.kept import kept
+from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import SIZES
+from evenlag.pipeline.tasks.group import OFFSETS
+from evenlag.pipeline.tasks.sizing import Sizer
+
+
+def size(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None = None,
+    *,
+    drain_seconds: float,
+    capacity: float | None = None,
+    balance: str = "both",
+    slack: int = 0,
+    most: int | None = None,
+    group_time_limit: float = 2.0,
+    gap: float = CLOSE,
+    seed: int = 0,
+    deterministic: bool = False,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+    tasks: int | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Find how many members every group needs to read everything within a time; see `evenlag.compare.size.size`.
+
+    The work is done within the call, and its result is kept as that of `solve`. Each group is taken as it is in its
+    latest snapshot. Rows that cannot be used are left out (`rejects` gives them).
+
+    Parameters
+    ----------
+    offsets_df, members_df, auto_offset_reset, tasks, progress
+        As in `plans`.
+    drain_seconds, balance, slack, most, gap, seed, deterministic
+        As in `evenlag.compare.size.size`, for every group.
+    capacity : float, optional
+        Messages per second that a member of weight 1 reads; by default estimated for each group from its snapshots.
+    group_time_limit : float
+        Seconds, the most that one group gets.
+
+    Returns
+    -------
+    DataFrame
+        A row per group (`schemas.SIZES`), `sizes` with an entry per number of members. A group that cannot be sized is
+        a row with its error.
+
+    Raises
+    ------
+    InvalidProblemError
+        An option that is no such thing.
+    SourceError
+        A table lacks a required column.
+    """
+    driver = driver_of(offsets_df.sparkSession)
+    options = SizeOptions(
+        drain_seconds=drain_seconds, capacity=capacity, most=most,
+        solving=solving_of(
+            balance=balance, slack=slack, time_limit=group_time_limit, gap=gap, seed=seed, deterministic=deterministic,
+            threads=driver.task_cpus(),
+        ),
+    )  # fmt: skip
+    fleet, place = check_tables(offsets_df, members_df, auto_offset_reset, tasks), driver.place(SIZES)
+    check_executors(offsets_df.sparkSession, place)
+    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SIZES)))
+    groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
+    with described(offsets_df.sparkSession, "counting the groups"):
+        total = 0 if progress is None else groups.count()
+    rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
+    named = described(offsets_df.sparkSession, f"sizing {f'{total:,} ' if total else ''}groups")
+    watched = driver.reporting(progress, total, fleet.packing.tasks)
+    with named, watched as counters, blamed("the sizing"), driver.batches_by_rows():
+        return kept(rows.mapInArrow(Sizer(options, schema, *counters), SIZES), place).table
