@@ -10,7 +10,8 @@ from evenlag import live, pipeline
 from tests.consoles import ROOT, consoles, printed, without_times
 
 README = (ROOT / "README.md").read_text()
-SHOWN = ("docs/tutorial.md", "docs/whatif.md", "docs/pays.md", "docs/size.md")  # whole output, which must be what is printed
+# Whole output, which must be what is printed.
+SHOWN = ("docs/tutorial.md", "docs/whatif.md", "docs/pays.md", "docs/size.md")
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]
 
 

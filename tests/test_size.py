@@ -277,7 +277,7 @@ def test_parameters_that_are_no_such_thing(changed: dict[str, Any], said: str) -
 
 def test_scenarios_are_left_out_of_it() -> None:
     lags, members = {"t": [5, 4]}, {"a": ["t"], "b": ["t"]}
-    found = size(evenlag.Problem.from_lags(lags, members, scenarios=[(1, {"t": [900, 900]})]), 5, 1)
+    found = size(evenlag.Problem.from_lags(lags, members, scenarios=[(1, {"t": [900, 900]})]), 5, 1, most=2)
     assert [row.drain_seconds for row in found.sizes] == [9, 5]
 
 
@@ -398,16 +398,15 @@ def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
 
 def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = fleet(3)
-    later = [
-        row | {"snapshot_ts": "2026-01-01T00:01:40Z", "log_end_offset": row["log_end_offset"] + 40} for row in offsets
-    ]
-    again = [row | {"snapshot_ts": "2026-01-01T00:01:40Z"} for row in members]
+    now = "2026-01-01T00:01:40Z"
+    later = [row | {"snapshot_ts": now, "log_end_offset": row["log_end_offset"] + 40} for row in offsets]
+    again = [row | {"snapshot_ts": now} for row in members]
     alone = [row | {"group": "alone"} for row in offsets if row["group"] == "g000"]  # nobody is in the members table
     places = write_tables(tmp_path, [*offsets, *later, *alone], [*members, *again])
     tables = [pipeline.read_table(spark, path, kind) for path, kind in zip(places, ("offsets", "members"), strict=True)]
     told: list[tuple[int, ...]] = []
     sizes = pipeline.size(
-        *tables, drain_seconds=600, capacity=30, most=4, group_time_limit=20, progress=lambda *now: told.append(now)
+        *tables, drain_seconds=600, capacity=30, most=4, group_time_limit=20, progress=lambda *done: told.append(done)
     )
     rows = {row["group"]: row.asDict(recursive=True) for row in sizes.collect()}
     assert sorted(rows) == ["alone", "g000", "g001", "g002"]
@@ -420,7 +419,7 @@ def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_
         same = ("fewest", "proven", "binding_from", "incoming", "capacity", "hottest_seconds", "sizes")
         assert {name: row[name] for name in same} == {name: here[name] for name in same}
         assert [row["hottest_topic"], row["hottest_partition"]] == here["hottest"]
-        assert (row["error"], row["snapshots"], row["snapshot_ts"]) == (None, 2, "2026-01-01T00:01:40Z")
+        assert (row["error"], row["snapshots"], row["snapshot_ts"]) == (None, 2, now)
         assert row["members"] == len({each["consumer_id"] for each in members if each["group"] == group})
     with pytest.raises(InvalidProblemError, match="capacity must be"):
         pipeline.size(*tables, drain_seconds=600, capacity=0)
