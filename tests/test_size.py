@@ -382,7 +382,7 @@ def test_a_picture(billing: Path, tmp_path: Path) -> None:
 def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
     refused(
         run("size", billing, "--drain", "15m"),
-        "billing.json: a single snapshot does not tell how fast members read: give capacity",
+        "billing.json: a single snapshot tells no rates, so it is not known how fast members read: give capacity",
     )
     refused(run("size", billing, "--drain", "soon", "--capacity", 1), "drain must be seconds or a time such as")
     refused(run("size", billing, "--drain", "0", "--capacity", 1), "drain_seconds must be a number of seconds > 0")

@@ -127,19 +127,6 @@ def read_history(
         return snapshots(rows_at_times), notes
 
 
-def read_record(
-    path: Path, members: Path | None = None, group: str | None = None, auto_offset_reset: str = "latest"
-) -> list[Snapshot]:
-    """Read all snapshots of one group where there are several; none of a problem file, or of a table of one time."""
-    if path.suffix == ".json":
-        return []
-    history = _History(path, members, group, auto_offset_reset)
-    if len(history.times) < 2:
-        return []
-    with _place(path):
-        return snapshots([history.rows_at(ts)[0] for ts in history.times])
-
-
 def holds_many_groups(path: Path) -> bool:
     """Whether a snapshot table has more than one group; the file is read only until the second one shows."""
     first: Any = None

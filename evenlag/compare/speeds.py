@@ -1,16 +1,15 @@
-"""How fast the members of a group read, and how fast messages come in, as far as the record tells."""
+"""How fast the members of a group read and messages come into its partitions, for a sizing, which must know both."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
-from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity, intervals
+from evenlag.compare.catch_up import pace_of
+from evenlag.compare.history import Capacity, Snapshot
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
-from evenlag.model.rates import SECOND
 
 
 @dataclass(frozen=True)
@@ -32,42 +31,31 @@ class Speeds:
 
 
 def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None = None) -> Speeds:
-    """Take the capacity given, or estimate it, and the rates between the last two snapshots of a record.
+    """Take what `pace_of` reads off a record; rates that are not known are 0.
 
     Parameters
     ----------
     problem : Problem
         The group as it is in the last snapshot.
     record : sequence of Snapshot
-        Empty or of several times.
+        In order of time; fewer than two tell nothing.
     capacity : float, optional
         Messages per second of a member of weight 1.
 
     Raises
     ------
     InvalidProblemError
-        No capacity is given and there is no record, or nobody reads anything in it; or its times do not increase.
+        No capacity is given, and the record does not tell it.
     """
-    steps = list(intervals(record)) if record else []
-    if capacity is not None:
-        known = Capacity(Fraction(Decimal(repr(float(capacity)))), "given")
-    elif steps:
-        known = estimate_capacity(steps)
-    else:
-        raise InvalidProblemError(
-            "a single snapshot does not tell how fast members read: give capacity, the messages that one reads in a "
-            "second"
+    pace = pace_of(record, capacity)
+    if pace.capacity is None:
+        why = (
+            "no member is seen to read anything in this record"
+            if len(record) > 1
+            else "a single snapshot tells no rates"
         )
-    return Speeds(known, _rates(problem, record, steps), bool(steps))
-
-
-def _rates(problem: Problem, record: Sequence[Snapshot], steps: Sequence[Interval]) -> list[Fraction]:
-    """Return what comes into each partition, by its growth since it was last seen; 0 where that is unknown."""
-    if not steps:
-        return [Fraction(0)] * len(problem.lags)
-    known = {
-        name: Fraction(grown.produced * SECOND, grown.micros)
-        for name, grown in zip(record[-1].problem.partitions, steps[-1].grown, strict=True)
-        if grown is not None and grown.produced is not None
-    }
-    return [known.get(name, Fraction(0)) for name in problem.partitions]
+        raise InvalidProblemError(
+            f"{why}, so it is not known how fast members read: give capacity, the messages that one reads in a second"
+        )
+    known = pace.rates or {}
+    return Speeds(pace.capacity, [known.get(name, Fraction(0)) for name in problem.partitions], pace.rates is not None)

@@ -10,19 +10,27 @@ import click
 
 from evenlag.cli import options
 from evenlag.cli.options import Source
-from evenlag.cli.sizing import read_speeds, said_of
 from evenlag.cli.terminal import err, show, show_notes
 from evenlag.compare import size as find_size
+from evenlag.compare.report import number
 from evenlag.compare.size_report import answer_to, size_report
+from evenlag.compare.speeds import Speeds, speeds
+from evenlag.errors import InvalidProblemError
+from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, horizon_micros
 from evenlag.pipeline.spark.progress import progress_bar
+
+_SOURCES = {
+    "given": "as given",
+    "backlog": "the median of {cases:,} times that one had a backlog in the record",
+    "highest": "the most that was seen in the record; none ever had a backlog, so they may be faster",
+}
 
 
 @click.command()
 @options.reading
 @click.option("--drain", required=True, metavar="TIME", help="Time in which everything is to be read (90s, 15m, 2h).")
-@click.option("--capacity", type=options.POSITIVE,
-              help="Messages per second of a member of weight 1; default: estimated from the record.")  # fmt: skip
+@options.capacity
 @options.horizon
 @options.balance
 @click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
@@ -38,8 +46,11 @@ def size(
 ) -> None:  # fmt: skip
     """How many members does it take to read everything within a time?"""
     deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
-    problem, notes = source.read(horizon)
-    known = read_speeds(source, problem, capacity)
+    problem, notes, record = source.read_with_record(horizon)
+    try:
+        known = speeds(problem, record, capacity)
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{source.path}: {error}") from error
     with progress_bar("numbers of members looked at", err) as progress:
         found = find_size(problem, deadline, known.capacity.rate, rates=known.rates, progress=progress, **parameters)
     notes += problem.warnings
@@ -51,6 +62,19 @@ def size(
         from evenlag.compare.size_picture import draw_size
 
         draw_size(found, plot)
-    show(size_report(found, said_of(known, problem)), document, as_json)
+    show(size_report(found, _said(known, problem)), document, as_json)
     if not as_json:
         show_notes([*notes, *([f"picture: {plot}"] if plot is not None else [])])
+
+
+def _said(known: Speeds, problem: Problem) -> list[str]:
+    """Say where capacity and rates are from, in a sentence each."""
+    weights = "" if problem.equal_weights else " for each unit of weight"
+    how = _SOURCES[known.capacity.source].format(cases=known.capacity.cases)
+    incoming = number(float(sum(known.rates, Fraction(0))))
+    return [
+        f"A member reads {number(float(known.capacity.rate))} messages a second{weights} ({how}).",
+        f"Meanwhile {incoming} messages a second come in, as between the last two snapshots."
+        if known.recorded
+        else "Nothing is taken to come in meanwhile: a single snapshot tells no rates.",
+    ]
