@@ -315,6 +315,18 @@ def test_binding_of_a_budget_that_the_freed_group_could_not_keep() -> None:
 # ---- who and what there is to assign ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pinned", [False, True])
+def test_many_partitions_with_hardly_a_choice(pinned: bool) -> None:
+    """More partitions than an array has axes, and yet one way to hand them out, or two."""
+    if not pinned:
+        result = evenlag.solve(alike([1] * 100, "a"))
+        assert (result.status, result.makespan) == ("OPTIMAL", 100)
+        return
+    pins = [("t", p, "ab"[p % 2]) for p in range(99)]
+    result = evenlag.solve(alike([1] * 99 + [5], "ab", pins=pins))
+    assert (result.status, result.spread, result.method) == ("OPTIMAL", 4, "enumeration")
+
+
 def test_no_members() -> None:
     result = evenlag.solve(evenlag.Problem.from_lags({"t": [5, 3]}, {}))
     assert (result.status, result.assignment, result.unassigned) == ("EMPTY", {}, [("t", 0), ("t", 1)])

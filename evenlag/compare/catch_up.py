@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from evenlag.compare.drain import reading_time
 from evenlag.compare.history import Capacity, Snapshot, estimate_capacity, intervals
 from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
@@ -42,13 +43,12 @@ class Pace:
         for name, m in zip(problem.partitions, plan.member_of.tolist(), strict=True):
             if m != NOBODY:
                 coming[m] += rates.get(name, 0)
-        longest = Fraction(0)
-        for load, rate, weight in zip(plan.loads.tolist(), coming, problem.weights, strict=True):
-            spare = self.capacity.rate * weight - rate
-            if load and spare <= 0:
-                return None
-            longest = max(longest, Fraction(load) / spare) if load else longest
-        return longest
+        times = [
+            reading_time(load, rate, self.capacity.rate * weight)
+            for load, rate, weight in zip(plan.loads.tolist(), coming, problem.weights, strict=True)
+        ]
+        longest = max(times, default=Fraction(0))
+        return longest if isinstance(longest, Fraction) else None
 
 
 def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:

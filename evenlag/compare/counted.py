@@ -218,7 +218,7 @@ class Counted:
         ahead = course.at_last(self.problem)
         limited = options.within(max(seconds, SHORTEST), work)
         result = search(ahead.problem, limited, tie_break=False, explain=False)
-        if course.reading_time(self.problem, result.bound, ahead.parts) > 1:
+        if course.time_of_load(self.problem, result.bound, ahead.parts) > 1:
             self.bound = NEVER
         self._take(Plan(self.problem, result.plan.member_of.copy()))
 
@@ -231,5 +231,5 @@ class Counted:
         Where nothing comes in it is the time to read that load. Otherwise it proves something only if it is more than
         can be read until then: then nobody is through by then, and whoever is later has that much to read at least.
         """
-        needed = self.course.reading_time(self.problem, load, ahead.parts)
+        needed = self.course.time_of_load(self.problem, load, ahead.parts)
         return needed if self.course.steady or needed > at else Fraction(0)

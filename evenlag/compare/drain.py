@@ -25,6 +25,20 @@ Time = Fraction | float  # seconds; the only float is NEVER
 FINE = 45  # bits of a group's lag: finer parts of a message than that are rounded off
 
 
+def reading_time(lag: int, rate: Fraction, speed: Fraction) -> Time:
+    """Return the seconds until a lag is read at so many messages a second, while so many come in.
+
+    Examples
+    --------
+    >>> reading_time(60, Fraction(1), Fraction(3)), reading_time(0, Fraction(4), Fraction(3))
+    (Fraction(30, 1), inf)
+    """
+    spare = speed - rate
+    if spare < 0 or (spare == 0 and lag):
+        return NEVER
+    return Fraction(lag) / spare if lag else Fraction(0)
+
+
 class Ahead(NamedTuple):
     """A group as it will be: lags as if nothing were read until then, in parts of a message, rounded down.
 
@@ -115,10 +129,7 @@ class Course:
 
     def _time(self, lag: int, rate: int, weight: Fraction) -> Time:
         """Return the time of a member; the rate is in messages per `_unit` seconds."""
-        spare = self.capacity * weight - Fraction(rate, self._unit)
-        if spare < 0 or (spare == 0 and lag):
-            return NEVER
-        return Fraction(lag) / spare if lag else Fraction(0)
+        return reading_time(lag, Fraction(rate, self._unit), self.capacity * weight)
 
     def at(self, problem: Problem, seconds: Fraction) -> Ahead:
         """Return a group of these partitions as it will be after some time, if nothing is read."""
@@ -134,7 +145,7 @@ class Course:
         parts = self._unit if max(self._rates, default=0) <= MAX_LAG else 1
         return Ahead(_with_lags(problem, [rate * parts // self._unit for rate in self._rates]), parts)
 
-    def reading_time(self, problem: Problem, load: Number, parts: int) -> Fraction:
+    def time_of_load(self, problem: Problem, load: Number, parts: int) -> Fraction:
         """Return the time for a load per weight, the mean of weights being 1 as in a plan's makespan."""
         weights = [weight for weight, on in zip(problem.weights, problem.active, strict=True) if on]
         return Fraction(load) * len(weights) / (parts * self.capacity * sum(weights))

@@ -60,8 +60,12 @@ def _listed(rule: CountRule) -> Plans:
     takers = [np.flatnonzero(row) for row in problem.allowed]
     here = np.flatnonzero(problem.assignable)
     choices = [takers[problem.topic_of[p]] if problem.pins[p] == NOBODY else problem.pins[p : p + 1] for p in here]
-    places = np.indices([len(choice) for choice in choices], dtype=np.int32).reshape(len(here), -1)
-    plans = np.stack([choice[place] for choice, place in zip(choices, places, strict=True)], axis=1)
+    several = [p for p, choice in enumerate(choices) if len(choice) > 1]  # an array has 64 axes at most
+    sizes = [len(choices[p]) for p in several]
+    places = np.indices(sizes, dtype=np.int32).reshape(len(sizes), prod(sizes))
+    plans = np.array([[choice[0] for choice in choices]]).repeat(prod(sizes), axis=0)
+    for p, place in zip(several, places, strict=True):
+        plans[:, p] = choices[p][place]
     counts = np.zeros((len(plans), topics, members), dtype=np.int64)
     for p, topic in enumerate(problem.topic_of[here].tolist()):
         counts[np.arange(len(plans)), topic, plans[:, p]] += 1
