@@ -1,0 +1,175 @@
+"""Synthetic histories of groups over days, for replays: what came in, who was there, and what they read.
+
+Own code, nothing of evenlag's forecasting in it: rates are drawn here, forecasts have to find them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag import Problem
+from evenlag.compare.history import Snapshot
+from evenlag.model.rates import SECOND, Offsets
+
+START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
+EVERY = 600  # seconds from snapshot to snapshot
+STEPS_OF_A_DAY = 86_400 // EVERY
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What distinguishes a kind of history.
+
+    Attributes
+    ----------
+    skew : float
+        Standard deviation of the logarithm of partitions' rates.
+    wave : (float, float)
+        How far a topic's rate swings about its mean over the day: from, to; below 1.
+    apart : float
+        Standard deviation of how far a partition's day is shifted against its topic's, in days.
+    bursts : float
+        Bursts of one partition a day, in the whole group: 20 to 100 minutes of 3 to 10 times its rate.
+    drift : float
+        Standard deviation of the logarithm of each partition's slow drift.
+    hot : bool
+        A tenant that makes one partition of each topic several times as busy for 20 to 40 hours.
+    growth : (float, float)
+        Growth of each topic per day: from, to.
+    load : (float, float)
+        What comes in at the busiest hour, as a share of what all members can read: from, to.
+    """
+
+    skew: float = 0.6
+    wave: tuple[float, float] = (0.5, 0.9)
+    apart: float = 0.02
+    bursts: float = 3.0
+    drift: float = 0.1
+    hot: bool = False
+    growth: tuple[float, float] = (0.0, 0.0)
+    load: tuple[float, float] = (0.75, 1.1)
+
+
+KINDS = {
+    "time zones": Kind(),
+    "bursts": Kind(bursts=12.0),
+    "skew": Kind(skew=1.0),
+    "hot tenant": Kind(hot=True),
+    "growth": Kind(growth=(-0.1, 0.3)),
+    "quiet": Kind(load=(0.6, 0.8)),
+    "drift": Kind(drift=0.3, apart=0.08),
+    "flat": Kind(wave=(0.0, 0.3), load=(0.7, 0.95)),
+    "busy": Kind(load=(1.05, 1.3)),
+    "mixture": Kind(skew=0.8, bursts=6.0, drift=0.2, hot=True, growth=(-0.05, 0.15)),
+}
+
+
+def history(seed: int, kind: str, days: float = 5.0, topics: int = 3, partitions: int = 16) -> list[Snapshot]:
+    """Return the snapshots of a group under Kafka's range assignor, with a rolling restart each night.
+
+    Parameters
+    ----------
+    seed : int
+    kind : str
+        One of `KINDS`.
+    days : float
+    topics, partitions : int
+        Topics, and partitions of each.
+    """
+    rng = np.random.default_rng([seed, list(KINDS).index(kind)])
+    steps = int(days * STEPS_OF_A_DAY)
+    names = [f"t{t}" for t in range(topics)]
+    count = int(rng.integers(6, 11))
+    rates = _rates(rng, KINDS[kind], steps, topics, partitions)  # messages per second, (steps, P)
+    capacity = float(rng.uniform(200, 2000))
+    hours = rates.sum(axis=1)[: steps - steps % 6].reshape(-1, 6).mean(axis=1)
+    rates *= rng.uniform(*KINDS[kind].load) * capacity * count / np.quantile(hours, 0.99)
+    came = rng.poisson(rates * EVERY)
+    at_work = _restarts(rng, steps, count)
+    ends = np.vstack([np.zeros((1, came.shape[1]), np.int64), np.cumsum(came, axis=0)]) + 1000
+    commits = ends[0].copy()
+    found: list[Snapshot] = []
+    problem, owner = None, np.empty(0, dtype=np.int32)
+    for step in range(steps + 1):
+        if problem is None or at_work[step] != at_work[step - 1]:
+            owner = _ranges(topics, partitions, len(at_work[step]))
+            problem = Problem.from_lags(
+                {name: [0] * partitions for name in names}, dict.fromkeys(at_work[step], names), group=f"{kind} {seed}"
+            )  # fmt: skip
+        micros = int((START + timedelta(seconds=EVERY * step)).timestamp()) * SECOND
+        found.append(
+            Snapshot(
+                ts=(START + timedelta(seconds=EVERY * step)).isoformat().replace("+00:00", "Z"),
+                micros=micros,
+                problem=problem.at(ends[step] - commits, owner.copy()),
+                offsets=[Offsets(micros, *row) for row in zip(ends[step].tolist(), commits.tolist(), strict=True)],
+                log_starts=np.zeros(len(owner), dtype=np.int64),
+            )
+        )
+        if step < steps:
+            speeds = capacity * EVERY * rng.uniform(0.97, 1.03, len(at_work[step]))
+            commits = commits + _read(ends[step + 1] - commits, owner, speeds)
+    return found
+
+
+def _rates(rng: np.random.Generator, kind: Kind, steps: int, topics: int, partitions: int) -> NDArray[np.float64]:
+    """Draw the rate of each partition at each step, in any unit; (steps, P)."""
+    day = (np.arange(steps) + 0.5)[:, None] / STEPS_OF_A_DAY
+    columns = []
+    for _ in range(topics):
+        size = float(rng.lognormal(0, 0.5))
+        phases = rng.uniform() + kind.apart * rng.standard_normal(partitions)
+        depth, sharp = rng.uniform(*kind.wave), rng.uniform(1, 3)
+        wave = np.sin(2 * np.pi * (day - phases[None, :]))
+        course = 1 + depth * (2 * ((wave + 1) / 2) ** sharp - 1)
+        rate = size * course * rng.lognormal(0, kind.skew, partitions)
+        rate *= (1 + rng.uniform(*kind.growth)) ** day
+        noise = np.zeros((steps, partitions))
+        level = kind.drift * rng.standard_normal(partitions)
+        keep = np.exp(-1 / STEPS_OF_A_DAY)  # forgotten in a day
+        for step in range(steps):
+            noise[step] = level
+            level = keep * level + kind.drift * np.sqrt(1 - keep**2) * rng.standard_normal(partitions)
+        rate *= np.exp(noise) * rng.uniform(0.9, 1.1, rate.shape)
+        if kind.hot:
+            start, hours = rng.uniform(0.5, 4) * STEPS_OF_A_DAY, rng.uniform(20, 40)
+            busy = slice(int(start), int(start + hours * 6))
+            rate[busy, rng.integers(partitions)] += size * rng.uniform(2, 5)
+        columns.append(rate)
+    rates = np.hstack(columns)
+    for _ in range(rng.poisson(kind.bursts * steps / STEPS_OF_A_DAY)):
+        start, long = int(rng.integers(steps)), int(rng.integers(2, 11))
+        rates[start : start + long, rng.integers(rates.shape[1])] *= rng.uniform(3, 10)
+    return rates
+
+
+def _restarts(rng: np.random.Generator, steps: int, count: int) -> list[tuple[str, ...]]:
+    """Draw who is a member at each snapshot: each night one after the other leaves and comes back under a new id."""
+    here = [[f"m{m}-0" for m in range(count)] for _ in range(steps + 1)]
+    begin, apart = rng.uniform(0, 6) * 6, int(rng.integers(1, 4))  # steps after midnight, and between two members
+    absent = bool(rng.random() < 0.5)  # seen to be away, or back before the next snapshot
+    for night in range(steps // STEPS_OF_A_DAY + 1):
+        first = int(night * STEPS_OF_A_DAY + begin + rng.uniform(-2, 2))
+        for nth, m in enumerate(rng.permutation(count).tolist()):
+            step = max(first + nth * (apart + absent), 1)
+            for later in range(step, steps + 1):
+                here[later][m] = "" if absent and later == step else f"m{m}-{night + 1}"
+    return [tuple(sorted(name for name in names if name)) for names in here]
+
+
+def _ranges(topics: int, partitions: int, members: int) -> NDArray[np.int32]:
+    """Assign as Kafka's range assignor does: of every topic the first partitions to the first member, and so on."""
+    quota, over = divmod(partitions, members)
+    one = np.repeat(np.arange(members), [quota + (m < over) for m in range(members)])
+    return np.tile(one, topics).astype(np.int32)
+
+
+def _read(work: NDArray[np.int64], owner: NDArray[np.int32], speeds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Let each member read the same share of all that waits for it."""
+    waiting = np.bincount(owner, work, len(speeds))
+    share = np.minimum(speeds / np.maximum(waiting, 1), 1.0)
+    return np.floor(work * share[owner]).astype(np.int64)
