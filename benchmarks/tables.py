@@ -21,6 +21,7 @@ from benchmarks.pauses import pauses
 from benchmarks.scenarios import scenarios
 from benchmarks.small_groups import small_groups
 from benchmarks.transport import transport
+from benchmarks.weeks import weeks
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
 from evenlag.heuristics import HEURISTICS
@@ -204,4 +205,5 @@ TABLES = (
     anytime,
     jobs,
     transport,
+    weeks,
 )

@@ -5,14 +5,22 @@ Own code, nothing of evenlag's forecasting in it: rates are drawn here, forecast
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag import Problem
-from evenlag.compare.history import Snapshot
+from evenlag.compare.foresight import AUTO, Foresight
+from evenlag.compare.history import Snapshot, estimate_capacity, intervals
+from evenlag.compare.replay import EVENLAG, STRATEGIES, ReplayOptions, replay, run
+from evenlag.compare.replay_result import Replay
+from evenlag.model.forecast import AHEAD, STEP, Forecast, Scenario, scenarios
 from evenlag.model.rates import SECOND, Offsets
 
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
@@ -173,3 +181,109 @@ def _read(work: NDArray[np.int64], owner: NDArray[np.int32], speeds: NDArray[np.
     waiting = np.bincount(owner, work, len(speeds))
     share = np.minimum(speeds / np.maximum(waiting, 1), 1.0)
     return np.floor(work * share[owner]).astype(np.int64)
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+HISTORIES = 20
+HORIZONS = (AUTO, "0", "1h", "6h")  # of evenlag
+PUBLISHED = tuple(name for name in STRATEGIES if name != EVENLAG)
+SECONDS = 0.3  # for a rebalance; as it comes it is 1
+LIMIT = 300  # seconds that a member needs for what is the lag limit
+
+
+class Hindsight(Foresight):
+    """What did come, until the rebalance that did come next, in place of a forecast."""
+
+    def scenarios(self, problem: Problem, snapshot: int) -> list[Scenario]:
+        """Return scenarios as horizon `auto` does, from the record behind a snapshot, of `EVERY` seconds each."""
+        record, each = self.record(problem, snapshot), STEP // EVERY
+        later = record.produced[snapshot : snapshot + AHEAD * each]
+        rates = np.zeros((AHEAD * each, later.shape[1]))
+        rates[: len(later)] = later / EVERY
+        now = record.times[snapshot]
+        until = min([*record.rebalances[record.rebalances > now], record.times[-1]])
+        lasting = (now + np.arange(AHEAD) * STEP * SECOND < until).astype(float)
+        steps = rates.reshape(AHEAD, each, -1).mean(axis=1)
+        expected = Forecast(steps, np.ones(AHEAD, dtype=bool), lasting)
+        return scenarios(expected, problem.lags.astype(np.int64), problem.topic_of, self.capacity(problem, snapshot))
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Mean makespan (messages), time above the lag limit (seconds)."""
+
+    makespan: float
+    above: float
+
+
+def figures(replayed: Replay) -> dict[str, Figures]:
+    """Return those of each strategy."""
+    return {row.strategy: Figures(float(row.mean_makespan or 0), row.seconds_above or 0.0) for row in replayed.summary}
+
+
+def measured(seed: int) -> tuple[dict[str, Figures], dict[str, Figures]]:
+    """Replay one history: what comes of evenlag, by horizon and in hindsight, and of the others, by both horizons."""
+    of_group = history(seed, kind_of(seed))
+    course = list(intervals(of_group))
+    capacity = estimate_capacity(course)
+    options: dict[str, Any] = {"lag_limit": float(capacity.rate) * LIMIT, "time_limit": SECONDS}
+    ours = {
+        horizon: figures(replay(of_group, strategies=[EVENLAG], horizon=horizon, **options))[EVENLAG]
+        for horizon in HORIZONS
+    }
+    best = run(of_group, ReplayOptions.of(strategies=[EVENLAG], **options), foresight=Hindsight(course, capacity))
+    ours["hindsight"] = figures(best)[EVENLAG]
+    others: dict[str, Figures] = {}
+    for horizon in ("0", "1h"):
+        found = figures(replay(of_group, strategies=PUBLISHED, horizon=horizon, **options))
+        others |= {f"{name}, {horizon}": found[name] for name in PUBLISHED}
+    return ours, others
+
+
+def kind_of(seed: int) -> str:
+    """Return the kind of a history: each in its turn."""
+    return list(KINDS)[seed % len(KINDS)]
+
+
+def weeks(seed: int) -> Iterator[str]:
+    """Whole histories: mean makespan under each horizon, beside the best of all published strategies in hindsight."""
+    seeds = range(seed, seed + HISTORIES)
+    names = [*HORIZONS, "hindsight"]
+    yield f"## Five days of a group: mean makespan, beside the best of {2 * len(PUBLISHED)} published\n"
+    yield (
+        f"`benchmarks/weeks.py` draws {HISTORIES} histories of ten kinds: three topics of 16 partitions that follow "
+        "time zones of their own, 6 to 10 members that restart one by one each night, bursts; a snapshot every ten "
+        "minutes, rebalances only as members change. `best published`: the strategy that did best in that history, out of all "
+        "published ones, each with horizon 0 and 1h. The columns are evenlag's mean makespan over that one's, by "
+        f"`--horizon`, with {SECONDS:g} s for a rebalance. `hindsight`: scenarios as `auto` makes them, but from what "
+        "did come until the rebalance that did come next; not a proven bound. `above`: hours in which a member has "
+        f"more to read than it reads in {LIMIT // 60} min, evenlag's with `auto` and the least of all published.\n"
+    )
+    yield "| " + " | ".join(["history", "best published", "messages", *names, "above", "published"]) + " |"
+    yield "|---" * (len(names) + 5) + "|"
+    shares: dict[str, list[float]] = {name: [] for name in names}
+    above: list[tuple[float, float]] = []
+    with ProcessPoolExecutor(2) as pool:
+        for each, (ours, others) in zip(seeds, pool.map(measured, seeds), strict=True):
+            name = min(others, key=lambda name: others[name].makespan)
+            for horizon in names:
+                shares[horizon].append(ours[horizon].makespan / max(others[name].makespan, 1.0))
+            above.append((ours[AUTO].above / 3_600, min(other.above for other in others.values()) / 3_600))
+            cells = [f"{shares[horizon][-1]:.2f}" for horizon in names]
+            cells = [f"{kind_of(each)} {each}", name, f"{others[name].makespan:,.0f}", *cells]
+            yield "| " + " | ".join([*cells, *(f"{hours:.1f}" for hours in above[-1])]) + " |"
+    yield ""
+    for horizon in names:
+        found = sorted(shares[horizon])
+        wins, close = (sum(share <= most for share in found) for most in (1, 1.05))
+        yield (
+            f"- `{horizon}`: at or below the best published in {wins} of {len(found)}, within 5 % in {close}; median "
+            f"{median(found):.2f}, largest {found[-1]:.2f}."
+        )
+    ratios = [best / max(auto, 1e-9) for auto, best in zip(shares[AUTO], shares["hindsight"], strict=True)]
+    least = sum(auto <= best for auto, best in above)
+    yield (
+        f"- Makespan in hindsight over makespan with `auto`: {median(ratios):.0%} in the median. By time above the "
+        f"limit `auto` is no worse than every published one in {least} of {len(above)}."
+    )

@@ -117,6 +117,24 @@ class Interval:
         stays[self.source[here]] = (then != NOBODY) & (self.target[then] == now) & (now != NOBODY)
         return stays
 
+    @cached_property
+    def observed(self) -> list[tuple[Fraction, bool]]:
+        """For members seen reading: messages per second and weight, and whether they had a backlog all the time."""
+        problem = self.before.problem
+        waiting: dict[int, int] = {}
+        read: dict[int, int | None] = {}
+        for p, m in enumerate(problem.owner.tolist()):
+            if m == NOBODY:
+                continue
+            waiting[m] = waiting.get(m, 0) + int(problem.lags[p])
+            so_far, here = read.get(m, 0), self.consumed[p] if self.steady[p] else None
+            read[m] = None if so_far is None or here is None else so_far + here
+        return [
+            (Fraction(consumed * SECOND, self.micros) / problem.weights[m], consumed < waiting[m])
+            for m, consumed in read.items()
+            if consumed
+        ]
+
     def carry(self, lags: Messages, member_of: Index) -> tuple[Messages, Index]:
         """Take lags and an assignment over to the partitions and members of `after`.
 
@@ -188,29 +206,12 @@ def estimate_capacity(steps: Sequence[Interval]) -> Capacity:
     InvalidProblemError
         Nobody is seen to read anything.
     """
-    busy: list[Fraction] = []
-    highest, cases = Fraction(0), 0
-    for step in steps:
-        problem = step.before.problem
-        waiting: dict[int, int] = {}
-        read: dict[int, int | None] = {}
-        for p, m in enumerate(problem.owner.tolist()):
-            if m == NOBODY:
-                continue
-            waiting[m] = waiting.get(m, 0) + int(problem.lags[p])
-            so_far, here = read.get(m, 0), step.consumed[p] if step.steady[p] else None
-            read[m] = None if so_far is None or here is None else so_far + here
-        for m, consumed in read.items():
-            if not consumed:
-                continue
-            rate = Fraction(consumed * SECOND, step.micros) / problem.weights[m]
-            highest, cases = max(highest, rate), cases + 1
-            if consumed < waiting[m]:
-                busy.append(rate)
+    observed = [each for step in steps for each in step.observed]
+    busy = [rate for rate, backlog in observed if backlog]
     if busy:
         return Capacity(Fraction(median(busy)), "backlog", len(busy))
-    if cases:
-        return Capacity(highest, "highest", cases)
+    if observed:
+        return Capacity(max(rate for rate, _ in observed), "highest", len(observed))
     raise InvalidProblemError(
         "no member is seen to read anything in this record, so nobody knows how fast they are: give capacity"
     )

@@ -6,6 +6,7 @@ same; only the assignment differs. docs/replay.md states the model and what it l
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,22 +16,30 @@ from typing import Any
 import numpy as np
 
 from evenlag.compare.consumption import budget, share_out
+from evenlag.compare.foresight import AUTO, KINDS, Foresight
 from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, estimate_capacity, intervals
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.check import plan_violation
-from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, move_price
+from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, move_price
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, horizon_micros, predicted_lag
 from evenlag.model.result import Result
+from evenlag.search import portfolio
+from evenlag.search.exact.enumeration import Enumeration
+from evenlag.search.improve.scenario_search import Scenarios
 from evenlag.search.options import NET, SolveOptions
 from evenlag.search.solver import search
+from evenlag.search.stage import Step
 
 EVENLAG = "evenlag"
 STRATEGIES = (*HEURISTICS, EVENLAG)
 CLOSE = 1e-4  # of the mean load: closer is not worth the time of every rebalance
+_SEVERAL_FUTURES = (  # bounds and proofs take time that here goes to the plans: there are many, and only they are shown
+    Step(Enumeration()), *portfolio.START, Step(Scenarios(), 0.5), Step(Scenarios(again=True), 0.95),
+)  # fmt: skip
 START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
 
 
@@ -50,7 +59,7 @@ class ReplayOptions:
     """
 
     strategies: Sequence[str] = STRATEGIES
-    horizon: float | str = 0
+    horizon: float | str = AUTO
     lag_limit: float | None = None
     rebalance_above: float | None = None
     capacity: float | None = None
@@ -67,12 +76,17 @@ class ReplayOptions:
         if unknown or not self.strategies or isinstance(self.strategies, str):
             wrong = unknown[0] if unknown and not isinstance(self.strategies, str) else self.strategies
             raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {wrong!r}")
-        horizon_micros(self.horizon)
+        self.ahead  # noqa: B018
         for name in ("lag_limit", "rebalance_above"):
             if getattr(self, name) is not None and not _number(getattr(self, name)) >= 0:
                 raise InvalidProblemError(f"{name} must be a number >= 0, not {getattr(self, name)!r}")
         if self.capacity is not None and not _number(self.capacity) > 0:
             raise InvalidProblemError(f"capacity must be messages per second > 0, not {self.capacity!r}")
+
+    @property
+    def ahead(self) -> int:
+        """The horizon in microseconds; 0 with "auto", where all but "evenlag" see today's lag."""
+        return 0 if self.horizon == AUTO else horizon_micros(self.horizon)
 
     def assign(self, strategy: str, problem: Problem) -> tuple[Index, bool]:
         """Let a strategy assign a group, owners being those it had; also say whether only the clock stopped it."""
@@ -93,14 +107,15 @@ class ReplayOptions:
     def _solve(self, problem: Problem) -> Result:
         seconds = self.solving.time_limit
         wall = NET * seconds if self.solving.deterministic else seconds
-        return search(problem, self.solving.within(wall, seconds))
+        steps = _SEVERAL_FUTURES if problem.futures and self.solving.method == "auto" else None
+        return search(problem, self.solving.within(wall, seconds), explain=False, steps=steps)
 
 
 def replay(
     history: Sequence[Snapshot],
     *,
     strategies: Sequence[str] = STRATEGIES,
-    horizon: float | str = 0,
+    horizon: float | str = AUTO,
     lag_limit: float | None = None,
     rebalance_above: float | None = None,
     capacity: float | None = None,
@@ -125,8 +140,9 @@ def replay(
     strategies : sequence of str
         Published heuristics by name, and "evenlag" for `solve`.
     horizon : float or str
-        Seconds, or text such as "10m": strategies see the lag predicted for then, lag + produce rate · horizon, by the
-        rate since the snapshot before. 0: today's lag.
+        "auto": "evenlag" plans for the time until the next rebalance, as forecast from the record up to then
+        (docs/forecast.md); other strategies see today's lag. Seconds, or text such as "10m": all see the lag predicted
+        for then, lag + produce rate · horizon, by the rate since the snapshot before. 0: today's lag.
     lag_limit : float, optional
         Messages: the time in which any member has more to read (by weight) is counted.
     rebalance_above : float, optional
@@ -153,23 +169,34 @@ def replay(
 
 
 def run(
-    history: Sequence[Snapshot], options: ReplayOptions, progress: Callable[[int, int], None] | None = None
+    history: Sequence[Snapshot],
+    options: ReplayOptions,
+    progress: Callable[[int, int], None] | None = None,
+    foresight: Foresight | None = None,
 ) -> Replay:
-    """Replay with options that are there already; see `replay`."""
+    """Replay with options that are there already; see `replay`.
+
+    `foresight`: with horizon "auto", what "evenlag" plans for, in place of the forecast.
+    """
     course = list(intervals(history))
     _tells_what_came_in(course)
     given = options.capacity
     capacity = estimate_capacity(course) if given is None else Capacity(Fraction(Decimal(repr(given))), "given")
     names = [RECORDED, *dict.fromkeys(options.strategies)]
+    if options.horizon != AUTO or EVENLAG not in names:
+        foresight = None
+    elif foresight is None:
+        foresight = Foresight(course, None if given is None else capacity)
     steps: list[ReplayStep] = []
     summary: list[ReplaySummary] = []
-    stopped = 0
+    stopped, planned = 0, Counter[str]()
     for done, name in enumerate(names):
         if progress is not None:
             progress(done, len(names))
-        runner = _Runner(name, course, capacity.rate, options)
+        runner = _Runner(name, course, capacity.rate, options, foresight)
         error = runner.run()
         stopped += runner.stopped
+        planned += runner.planned
         steps += runner.steps
         summary.append(runner.summary() if error is None else ReplaySummary(name, error=error))
     if progress is not None:
@@ -184,16 +211,29 @@ def run(
         steps=steps,
         summary=_ranked(summary, options),
         recorded_lag=plain(_mean([(step.micros, sum(step.recorded.tolist())) for step in course])),
-        notes=_notes(course, stopped if options.solving.deterministic else 0),
+        notes=(
+            *_notes(course, stopped if options.solving.deterministic else 0),
+            *([] if foresight is None else [_assumed(planned)]),
+        ),
     )
 
 
 class _Runner:
     """One strategy on its way through the history: its assignment and the lags that come of it."""
 
-    def __init__(self, strategy: str, course: Sequence[Interval], capacity: Fraction, options: ReplayOptions) -> None:
+    def __init__(
+        self,
+        strategy: str,
+        course: Sequence[Interval],
+        capacity: Fraction,
+        options: ReplayOptions,
+        foresight: Foresight | None = None,
+    ) -> None:
         self.strategy, self.course, self.capacity, self.options = strategy, course, capacity, options
-        self.horizon = horizon_micros(options.horizon)
+        self.horizon = options.ahead
+        self.foresight = foresight if strategy == EVENLAG else None
+        self.planned = Counter[str]()  # plans, by what foresight made them from
+        self.place = 0  # of the snapshot at which the interval begins
         self.steps: list[ReplayStep] = []
         self.prices: list[Number] = []
         self.stopped = 0
@@ -211,6 +251,7 @@ class _Runner:
             except EvenlagError as error:
                 return f"at {interval.before.ts}: {error}"
             previous = interval
+            self.place += 1
         return None
 
     def _go(self, previous: Interval | None, interval: Interval) -> None:
@@ -247,16 +288,27 @@ class _Runner:
         if self.strategy == RECORDED:
             plan = Plan(problem, interval.before.problem.owner.copy())
             return (RECORDED if (plan.member_of != problem.owner).any() else None), plan
-        seen = problem if self.horizon == 0 or previous is None else self._predicted(problem, previous)
         reason = START if previous is None else None if previous.same else MEMBERSHIP
-        if reason is None and self.options.rebalance_above is not None:
-            limit = Fraction(Decimal(repr(self.options.rebalance_above)))
-            reason = THRESHOLD if current_plan(seen).spread > limit * seen.mean_load else None
+        above = self.options.rebalance_above
+        if reason is None and above is None:
+            return None, current_plan(problem)
+        seen = self._seen(problem, previous)
+        if reason is None and above is not None:
+            goal, limit = Objective(), Fraction(Decimal(repr(above)))
+            reason = THRESHOLD if goal.base(current_plan(seen)) > limit * goal.scale(seen) else None
         if reason is None:
             return None, current_plan(problem)
         member_of, stopped = self.options.assign(self.strategy, seen)
         self.stopped += stopped
+        if self.foresight is not None:
+            self.planned[self.foresight.kind] += 1
         return reason, Plan(problem, member_of.copy())
+
+    def _seen(self, problem: Problem, previous: Interval | None) -> Problem:
+        """Return the group as the strategy sees it."""
+        if self.foresight is not None:
+            return problem.at(problem.lags, problem.owner, self.foresight.scenarios(problem, self.place))
+        return problem if self.horizon == 0 or previous is None else self._predicted(problem, previous)
 
     def _predicted(self, problem: Problem, previous: Interval) -> Problem:
         pairs = zip(self.lags.tolist(), previous.grown, strict=True)
@@ -343,6 +395,14 @@ def _tells_what_came_in(course: Sequence[Interval]) -> None:
         raise InvalidProblemError(
             "the record does not tell what was produced: a replay needs log_end_offset in at least two snapshots"
         )
+
+
+def _assumed(planned: Counter[str]) -> str:
+    how = ", ".join(f"{planned[kind]} by {kind}" for kind in KINDS if planned[kind])
+    return (
+        "horizon auto: each plan of evenlag is for the time until the next rebalance that the record up to then lets "
+        f"expect ({how or 'none was needed'}); other strategies see today's lag"
+    )
 
 
 def _notes(course: Sequence[Interval], stopped: int) -> tuple[str, ...]:

@@ -1,0 +1,82 @@
+"""What a plan is made for under horizon `auto`: scenarios from the record of a group up to the moment of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from evenlag.compare.history import Capacity, Interval, estimate_capacity
+from evenlag.errors import InvalidProblemError
+from evenlag.model.forecast import Record, Scenario, forecast, scenarios
+from evenlag.model.problem import Problem
+
+AUTO = "auto"
+COURSE, RATES, LAG = "the daily course of rates", "the last rates", "today's lag alone"
+KINDS = (COURSE, RATES, LAG)
+
+
+class Foresight:
+    """A group's record, and what its beginning tells at each of its snapshots.
+
+    Parameters
+    ----------
+    course : sequence of Interval
+        All of the record, at least one interval.
+    given : Capacity, optional
+        How fast members read; by default estimated at each snapshot from what the record says till then.
+
+    Attributes
+    ----------
+    kind : str
+        What the scenarios looked at last were made from: one of `KINDS`.
+    """
+
+    def __init__(self, course: Sequence[Interval], given: Capacity | None = None) -> None:
+        self._course, self._given = course, given
+        snapshots = [course[0].before, *(interval.after for interval in course)]
+        self._times = np.array([snapshot.micros for snapshot in snapshots], dtype=np.int64)
+        self._rebalances = np.array([each.after.micros for each in course if not each.same], dtype=np.int64)
+        names = dict.fromkeys(name for snapshot in snapshots for name in snapshot.problem.partitions)
+        self._column = {name: column for column, name in enumerate(names)}
+        self._produced = np.full((len(course), len(names)), np.nan)
+        self._columns: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        for n, snapshot in enumerate(snapshots):
+            same = n > 0 and course[n - 1].same
+            self._columns.append(self._columns[-1] if same else self._columns_of(snapshot.problem))
+        for n, interval in enumerate(course):
+            self._produced[n, self._columns[n]] = np.where(interval.restated, np.nan, interval.produced)
+        self.kind = LAG
+
+    def _columns_of(self, problem: Problem) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        return np.array([self._column[name] for name in problem.partitions], dtype=np.int64)
+
+    def scenarios(self, problem: Problem, snapshot: int) -> list[Scenario]:
+        """Return what a plan for the group as it is at a snapshot of the record, counted from 0, should be for.
+
+        Nothing is known of later snapshots. The problem has that snapshot's partitions; its lags are those of now.
+        """
+        expected = forecast(self.record(problem, snapshot).until(snapshot + 1)) if snapshot else None
+        if expected is None:
+            self.kind = LAG
+            return []
+        self.kind = COURSE if expected.known.any() else RATES
+        return scenarios(expected, problem.lags.astype(np.int64), problem.topic_of, self.capacity(problem, snapshot))
+
+    def record(self, problem: Problem, snapshot: int) -> Record:
+        """Return the whole record, later snapshots too, of the partitions that a snapshot has."""
+        return Record(self._times, self._produced[:, self._columns[snapshot]], problem.topic_of, self._rebalances)
+
+    def capacity(self, problem: Problem, snapshot: int) -> float | None:
+        """Return the messages a second that the whole group reads, as far as the record has shown that by now."""
+        known = self._given
+        if known is None:
+            try:
+                known = estimate_capacity(self._course[:snapshot])
+            except InvalidProblemError:  # nobody was seen to read anything
+                return None
+        if known.source == "highest":  # they may be faster
+            return None
+        weights = (weight for weight, on in zip(problem.weights, problem.active, strict=True) if on)
+        return float(known.rate * sum(weights, Fraction(0)))

@@ -1,0 +1,358 @@
+"""What the record of a group lets expect until its next rebalance, as scenarios for a plan that has to last till then.
+
+docs/forecast.md states the rules in words. Nothing here knows of times after the record's last one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.arrays import Bools, Index
+from evenlag.model.lag import MAX_LAG
+from evenlag.model.rates import SECOND
+
+Table = NDArray[np.float64]
+Scenario = tuple[Fraction, NDArray[np.int64]]
+
+STEP = 1_800  # seconds of a step, of the record as of the forecast
+DAY = 86_400 // STEP  # steps
+WEEK = 7 * DAY
+DAYS_BACK = 7  # earlier days that a daily course is taken from
+WEEKS_BACK = 4  # earlier weeks that a weekly one is taken from, in a record of two weeks or more
+LAST = 6  # steps whose median is the last rate, where no course is known
+RECENT = 12  # steps that tell how far the course is off now
+MOST_GROWN = 4.0  # times, since the earlier day: a topic's growth that is believed
+FAR_OFF = 1.5  # times the course: beyond, something was added or went away; within, all grew or shrank
+BURST = 2.0  # times what a partition usually has of its topic, or a part of it: beyond, it is taken for a burst
+AHEAD = DAY  # steps that a forecast reaches
+BY_CLOCK = 4  # how often each earlier day counts beside the one day that always may pass without a rebalance
+UNEVEN = (0.1, 0.3, 1.0)  # how much more than its part a member may get: when it would be behind with that matters
+PARTS = 3  # scenarios of each time in which it would be behind
+MOST_SCENARIOS = 12
+_LEAST = 1e-9  # of the largest rate: what stands for none where shares are taken
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """What came in to the partitions of a group, from snapshot to snapshot.
+
+    Attributes
+    ----------
+    times : int64 array (N,)
+        Microseconds since the epoch, ascending: of each snapshot.
+    produced : float array (N - 1, P)
+        Messages that came in between two snapshots; NaN where that is unknown.
+    topic_of : int32 array (P,)
+        Topic index of each partition.
+    rebalances : int64 array (R,)
+        Microseconds since the epoch, ascending, at which members or partitions were seen to have changed.
+    """
+
+    times: NDArray[np.int64]
+    produced: Table
+    topic_of: Index
+    rebalances: NDArray[np.int64]
+
+    def until(self, count: int) -> Record:
+        """Return what the first `count` snapshots tell."""
+        times = self.times[:count]
+        past = self.rebalances[self.rebalances <= times[-1]]
+        return replace(self, times=times, produced=self.produced[: count - 1], rebalances=past)
+
+    @property
+    def seconds(self) -> float:
+        """From the first to the last time."""
+        return int(self.times[-1] - self.times[0]) / SECOND
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What is expected from the record's last time on, in steps of `STEP` seconds.
+
+    Attributes
+    ----------
+    rates : float array (K, P)
+        Messages a second that come in to each partition in each step.
+    known : bool array (K,)
+        Whether the record has seen this time of day, so that the rates follow a course.
+    lasting : float array (K,)
+        How likely it is that no rebalance has come when the step begins; it does not rise.
+    """
+
+    rates: Table
+    known: Bools
+    lasting: Table
+
+
+def forecast(record: Record) -> Forecast | None:
+    """Return what is to be expected, or None where the record tells no rate."""
+    rates, known = _expected(record)
+    if rates is None:
+        return None
+    times = np.array(times_between(record))
+    lasting = np.array([np.mean(times > STEP * k) for k in range(AHEAD)])
+    return Forecast(rates, known, lasting)
+
+
+# ---- when the next rebalance comes -----------------------------------------------------------------------------------
+
+
+def times_between(record: Record) -> list[float]:
+    """Return how long it may be until the next rebalance, in seconds, each as likely as the others.
+
+    For each earlier day, how long it was from the same time of day to the first rebalance after it; in the first day,
+    how long it was between those so far. And always once a day, as restarts have their time of day.
+
+    Examples
+    --------
+    >>> hours = np.array([0, 5, 6, 30]) * 3_600 * SECOND
+    >>> record = Record(hours, np.zeros((3, 1)), np.zeros(1, np.int32), hours[1:3])
+    >>> [seconds / 3_600 for seconds in times_between(record.until(3))]
+    [24.0, 5.0, 1.0]
+    """
+    now = int(record.times[-1])
+    past = [(int(each) - now) / SECOND for each in record.rebalances]
+    day = 86_400.0
+    by_clock: list[float] = []
+    for back in range(1, int(record.seconds // day) + 1):
+        by_clock += [each + back * day for each in past if each + back * day > 0][:1]
+    if by_clock:
+        return [day, *BY_CLOCK * by_clock]
+    return [day, *(after - before for before, after in pairwise([-record.seconds, *past]) if after > before)]
+
+
+# ---- rates -----------------------------------------------------------------------------------------------------------
+
+
+def _expected(record: Record) -> tuple[Table | None, Bools]:
+    """Return the expected rates, and which of them follow a course."""
+    none_known = np.zeros(AHEAD, dtype=bool)
+    if np.isnan(record.produced).all():
+        return None, none_known
+    seen = _in_steps(record)
+    if np.isnan(seen).all():
+        seconds = np.diff(record.times) / SECOND
+        mean = _rate(np.nansum(record.produced, axis=0), seconds @ ~np.isnan(record.produced))
+        return np.tile(_usual(mean[None, :], record.topic_of), (AHEAD, 1)), none_known
+    usual = _usual(seen, record.topic_of)
+    whole = np.where(np.isnan(seen), usual, seen)
+    course = _smoothed(np.clip(whole, usual / BURST, usual * BURST))
+    level = np.zeros_like(usual)
+    for t in np.unique(record.topic_of):
+        level[:, record.topic_of == t] = usual[:, record.topic_of == t].sum(axis=1, keepdims=True)
+    rates = _same_time(course, level, range(AHEAD))
+    known = ~np.isnan(rates[:, 0])
+    late = min(RECENT, len(seen) - DAY)
+    if late > 0:
+        rates = _corrected(rates, whole[-late:], _same_time(course, level, range(-late, 0)))
+    rates[~known] = np.median(usual[-LAST:], axis=0)
+    return rates, known
+
+
+def _in_steps(record: Record) -> Table:
+    """Return messages a second in each whole step back from the last time, in order of time; (H, P)."""
+    count = int(record.seconds // STEP)
+    if not count:
+        return np.empty((0, record.produced.shape[1]))
+    seconds = np.diff(record.times) / SECOND
+    known = ~np.isnan(record.produced)
+    edges = record.times[-1] - STEP * SECOND * np.arange(count, -1, -1)
+    place = np.clip(np.searchsorted(record.times, edges, side="right") - 1, 0, len(seconds) - 1)
+    part = ((edges - record.times[place]) / SECOND / seconds[place])[:, None]
+
+    def between(amounts: Table) -> Table:
+        so_far = np.vstack([np.zeros((1, amounts.shape[1])), np.cumsum(amounts, axis=0)])
+        table: Table = np.diff(so_far[place] + part * amounts[place], axis=0)
+        return table
+
+    return _rate(between(np.where(known, record.produced, 0.0)), between(known * seconds[:, None]), least=STEP / 2)
+
+
+def _rate(messages: Table, seconds: Table, least: float = 0.0) -> Table:
+    """Return messages a second; NaN where no more than `least` seconds are known."""
+    rate: Table = np.where(seconds > least, messages / np.where(seconds > least, seconds, 1.0), np.nan)
+    return rate
+
+
+def _usual(seen: Table, topic_of: Index) -> Table:
+    """Return what each partition would have got in each step by its usual share of its topic; (H, P).
+
+    A topic's course is fitted with the partitions' shares, both by medians, so that bursts of some partitions at some
+    times change neither. A partition without a record is taken for the median one of its topic. A topic without a
+    record gets nothing; at a time that is not known it gets its median.
+    """
+    usual = np.zeros_like(seen)
+    largest = float(np.nanmax(seen)) or 1.0
+    for t in range(int(topic_of.max(initial=-1)) + 1):
+        here = np.flatnonzero(topic_of == t)
+        own = here[~np.isnan(seen[:, here]).all(axis=0)]
+        if not len(own):
+            continue
+        rates = seen[:, own] / largest
+        times = ~np.isnan(rates).all(axis=1)
+        rates = rates[times]
+        shares = mean = np.nanmean(rates, axis=0)
+        for _ in range(4):
+            shares = shares if shares.any() else mean  # most of them idle most of the time
+            shares = np.maximum(shares / max(shares.sum(), _LEAST), _LEAST)
+            course = np.maximum(_weighted_median(rates / shares, shares), _LEAST)
+            shares = np.nanmedian(rates / course[:, None], axis=0)
+        whole = np.full(len(seen), np.median(course))
+        whole[times] = course
+        of_all = np.full(len(here), np.median(shares))
+        of_all[np.isin(here, own)] = shares
+        usual[:, here] = largest * whole[:, None] * of_all
+    return usual
+
+
+def _weighted_median(values: Table, weights: Table) -> Table:
+    """Return the weighted median of each row, of what is known there; (H,)."""
+    order = np.argsort(values, axis=1, kind="stable")  # NaN last
+    ranked = np.take_along_axis(values, order, axis=1)
+    so_far = np.cumsum(np.where(np.isnan(ranked), 0.0, weights[order]), axis=1)
+    place = (so_far >= so_far[:, -1:] / 2).argmax(axis=1)
+    median: Table = np.take_along_axis(ranked, place[:, None], axis=1)[:, 0]
+    return median
+
+
+def _smoothed(table: Table) -> Table:
+    """Return the median of each step and its neighbours."""
+    if len(table) < 2:
+        return table
+    inner = np.median([table[:-2], table[1:-1], table[2:]], axis=0) if len(table) > 2 else table[:0]
+    return np.vstack([table[:2].mean(axis=0), inner, table[-2:].mean(axis=0)])
+
+
+def _same_time(course: Table, level: Table, steps: Sequence[int]) -> Table:
+    """Return what steps ahead (or back, < 0) had at the same time of earlier days; (K, P), NaN where never seen.
+
+    What a day had is taken to have grown as its topic did in the last day over one as long before. The median of the
+    days, the mean of two; in a record of two weeks or more only the same days of earlier weeks count.
+    """
+    count = len(course)
+    every, most = (WEEK, WEEKS_BACK) if count >= 2 * WEEK else (DAY, DAYS_BACK)
+    backs = every * np.arange(1, most + 1)
+    grown = np.array([_grown(level, int(back)) for back in backs])
+    found = np.full((len(steps), course.shape[1]), np.nan)
+    for row, step in enumerate(steps):
+        there = count + step >= backs
+        if there.any():
+            found[row] = np.median(course[count + step - backs[there]] * grown[there], axis=0)
+    return found
+
+
+def _grown(level: Table, back: int) -> Table:
+    """Return the level of the last day, or what there is to compare, over that of `back` steps before; (P,)."""
+    long = min(DAY, len(level) - back)
+    if long < LAST:
+        return np.ones(level.shape[1])
+    before, now = level[-long - back : -back].sum(axis=0), level[-long:].sum(axis=0)
+    ratio: Table = np.divide(now, before, out=np.ones_like(now), where=before > 0)
+    return np.clip(ratio, 1 / MOST_GROWN, MOST_GROWN)
+
+
+def _corrected(rates: Table, seen: Table, by_course: Table) -> Table:
+    """Return rates with what the record's last steps tell of how far each partition is off its course."""
+    off = np.median(seen - by_course, axis=0)
+    expected = np.median(by_course, axis=0)
+    ratio = np.divide(np.median(seen, axis=0), expected, out=np.full_like(expected, np.inf), where=expected > 0)
+    grown = (ratio <= FAR_OFF) & (ratio >= 1 / FAR_OFF)
+    corrected: Table = np.where(grown, rates * np.where(grown, ratio, 1.0), np.maximum(rates + off, 0.0))
+    return corrected
+
+
+# ---- scenarios -------------------------------------------------------------------------------------------------------
+
+
+def scenarios(
+    expected: Forecast, lags: NDArray[np.int64], topic_of: Index, capacity: float | None = None
+) -> list[Scenario]:
+    """Return the lag vectors that a plan should even out, with weights; none where there is nothing to even out.
+
+    With members that read up to their capacity c a backlog is the largest of what came in in any window of time less
+    what c reads in it. So a plan that evens out what comes in in the windows that count keeps every backlog low. Those
+    windows are found with a member that gets more than its part, by each of `UNEVEN`: from when it falls behind until
+    each later step, weighted by how likely the plan is still in force then.
+
+    Parameters
+    ----------
+    expected : Forecast
+    lags : int64 array (P,)
+        Those of now.
+    topic_of : int32 array (P,)
+    capacity : float, optional
+        Messages a second that the whole group reads; where it is not known, the mean of what comes in.
+    """
+    arrivals = expected.rates * STEP
+    total = arrivals.sum(axis=1)
+    if capacity is None:
+        capacity = float(total @ expected.lasting) / (STEP * float(expected.lasting.sum()))
+    weighted = [(0.5, lags.astype(np.float64))]
+    for more in UNEVEN:
+        found = _windows(arrivals, expected.lasting, lags.astype(np.float64), capacity * STEP / (1 + more))
+        weighted += [(weight / len(UNEVEN), vector) for weight, vector in found]
+    weighted += _topics(expected, topic_of, weighted)
+    merged = _merged([(weight, vector) for weight, vector in weighted if weight > 0 and vector.any()])
+    rounded = [
+        (Fraction(round(weight * 1_000), 1_000), np.minimum(np.rint(vector), MAX_LAG).astype(np.int64))
+        for weight, vector in merged
+    ]
+    return [(weight, vector) for weight, vector in rounded if weight > 0 and vector.any()]
+
+
+def _windows(arrivals: Table, lasting: Table, lags: Table, readable: float) -> list[tuple[float, Table]]:
+    """Return what comes in from when an unlucky member falls behind until later steps, `PARTS` of each such time."""
+    behind, since = float(lags.sum()), 0
+    times: dict[int, list[int]] = {}
+    for k, came in enumerate(arrivals.sum(axis=1).tolist()):
+        behind = max(behind + came - readable, 0.0)
+        if behind == 0:
+            since = k + 1
+        elif lasting[k] > 0:
+            times.setdefault(since, []).append(k)
+    so_far = np.cumsum(arrivals, axis=0)
+    found = []
+    for since, steps in times.items():
+        before = so_far[since - 1] if since else -lags
+        for part in np.array_split(steps, min(PARTS, len(steps))):
+            weights = lasting[part]
+            found.append((float(weights.sum()), weights @ (so_far[part] - before) / weights.sum()))
+    return found
+
+
+def _topics(expected: Forecast, topic_of: Index, others: list[tuple[float, Table]]) -> list[tuple[float, Table]]:
+    """Return a scenario for each topic, as far as its course is not known: it may have its peak at any time.
+
+    They weigh as much beside the others as the times without a course do beside those with one, and are as large as
+    the others are on average.
+    """
+    share = float(expected.lasting @ ~expected.known) / float(expected.lasting.sum())
+    rates = expected.rates.mean(axis=0)
+    if share == 0 or not rates.any():
+        return []
+    each = [np.where(topic_of == t, rates, 0.0) for t in np.unique(topic_of[rates > 0])]
+    weight = sum(weight for weight, _ in others)
+    size = sum(weight * vector.sum() for weight, vector in others) / weight or float(rates.sum()) * STEP
+    beside = weight * share / max(1 - share, 1e-3) / len(each)
+    return [(beside, vector * (size / vector.sum())) for vector in each]
+
+
+def _merged(weighted: list[tuple[float, Table]]) -> list[tuple[float, Table]]:
+    """Return at most `MOST_SCENARIOS`: those that differ least in direction, for what they weigh, are made one."""
+    while len(weighted) > MOST_SCENARIOS:
+        weights = np.array([weight for weight, _ in weighted])
+        vectors = np.array([vector for _, vector in weighted])
+        lengths = np.linalg.norm(vectors, axis=1)
+        cosines = (vectors @ vectors.T) / np.outer(lengths, lengths)
+        cost = (1 - cosines) * np.minimum.outer(weights * lengths, weights * lengths)
+        np.fill_diagonal(cost, np.inf)
+        i, j = sorted(int(place) for place in np.unravel_index(cost.argmin(), cost.shape))
+        both = (float(weights[i] + weights[j]), weights[[i, j]] @ vectors[[i, j]] / (weights[i] + weights[j]))
+        weighted = [each for place, each in enumerate(weighted) if place not in (i, j)] + [both]
+    return weighted
