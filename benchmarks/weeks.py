@@ -254,8 +254,8 @@ def weeks(seed: int) -> Iterator[str]:
     yield (
         f"`benchmarks/weeks.py` draws {HISTORIES} histories of ten kinds: three topics of 16 partitions that follow "
         "time zones of their own, 6 to 10 members that restart one by one each night, bursts; a snapshot every ten "
-        "minutes, rebalances only as members change. `best published`: the strategy that did best in that history, out of all "
-        "published ones, each with horizon 0 and 1h. The columns are evenlag's mean makespan over that one's, by "
+        "minutes, rebalances only as members change. `best published`: the strategy that did best in that history, out "
+        "of all published ones with horizon 0 and 1h. The columns are evenlag's mean makespan over that one's, by "
         f"`--horizon`, with {SECONDS:g} s for a rebalance. `hindsight`: scenarios as `auto` makes them, but from what "
         "did come until the rebalance that did come next; not a proven bound. `above`: hours in which a member has "
         f"more to read than it reads in {LIMIT // 60} min, evenlag's with `auto` and the least of all published.\n"

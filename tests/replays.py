@@ -6,6 +6,7 @@ partition and who reads it.
 
 from fractions import Fraction
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 Partition = tuple[str, int]
@@ -101,3 +102,55 @@ def by_weight(lag: dict[Partition, int], owner: dict[Partition, str], members: d
     mean = Fraction(sum(members.values()), len(members))
     held = {m: sum(lag[p] for p in lag if owner.get(p) == m) for m in members}
     return [held[m] * mean / weight for m, weight in members.items()]
+
+
+def foreseen(history: list[Taken], lag: dict[Partition, int], capacity: float) -> list[tuple[Fraction, dict[Any, int]]]:
+    """What a plan is for under horizon `auto`, where the record up to now is shorter than half an hour.
+
+    Rates are means then, no course is known, and the windows that count all begin now.
+    """
+    produced, seconds = dict.fromkeys(lag, 0), dict.fromkeys(lag, 0)
+    gaps, changed = [86_400], history[0].second
+    for then, now in pairwise(history):
+        if then.members != now.members or then.rows.keys() != now.rows.keys():
+            gaps.append(now.second - changed)
+            changed = now.second
+        for p in lag:
+            if p in then.rows and p in now.rows:
+                grown, committed = (now.rows[p][n] - then.rows[p][n] for n in (1, 2))
+                if grown >= 0 and committed >= 0:
+                    produced[p] += grown
+                    seconds[p] += now.second - then.second
+    if not any(seconds.values()):
+        return []
+    rates = {p: produced[p] / seconds[p] for p in lag if seconds[p]}
+    for p in lag:
+        others = [rates[q] for q in lag if q[0] == p[0] and seconds[q]]
+        rates.setdefault(p, median(others) if others else 0.0)
+    step, total = 1_800, sum(rates.values())
+    lasting = [sum(gap > step * k for gap in gaps) / len(gaps) for k in range(48)]
+    found = [(0.5, dict(lag))]
+    readable = capacity * sum(history[-1].members.values()) * step
+    for more in (0.1, 0.3, 1.0):
+        behind, ends = float(sum(lag.values())), []
+        for k in range(48):
+            behind += step * total - readable / (1 + more)
+            if behind <= 0:  # a steady flow that is caught up with never gets ahead again
+                break
+            ends += [k] if lasting[k] else []
+        parts = min(3, len(ends))
+        sizes = [len(ends) // parts + (n < len(ends) % parts) for n in range(parts)]
+        for size in sizes:
+            part, ends = ends[:size], ends[size:]
+            weight = sum(lasting[k] for k in part)
+            time = sum(lasting[k] * (k + 1) * step for k in part) / weight
+            found.append((weight / 3, {p: lag[p] + rates[p] * time for p in lag}))
+    whole = sum(weight for weight, _ in found)
+    size = sum(weight * sum(lags.values()) for weight, lags in found) / whole or total * step
+    topics = sorted({p[0] for p in lag if rates[p]})
+    for topic in topics:
+        of_topic = sum(rates[p] for p in lag if p[0] == topic)
+        alone = {p: rates[p] * size / of_topic if p[0] == topic else 0.0 for p in lag}
+        found.append((whole / 1e-3 / len(topics), alone))
+    rounded = [(Fraction(round(w * 1_000), 1_000), {p: round(v) for p, v in lags.items()}) for w, lags in found]
+    return [(weight, lags) for weight, lags in rounded if weight and any(lags.values())]

@@ -1,3 +1,4 @@
+import importlib
 import random
 from collections.abc import Callable
 from dataclasses import replace as changed
@@ -21,7 +22,8 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import Problem
 from evenlag.pipeline.tasks.group import GroupRows, Member
 from evenlag.pipeline.tasks.history import snapshots
-from tests.replays import Taken, by_weight, simulate
+from evenlag.search.solver import search
+from tests.replays import Taken, by_weight, foreseen, simulate
 
 FAST = ("range", "roundrobin", "lag-aware", "sticky", "fair", "swap-balance")
 
@@ -143,6 +145,42 @@ def test_a_replay_is_what_plain_python_makes_of_it(
         assert row.p99_spread == float(spent[-(-99 * len(spent) // 100) - 1])
     able = [row for row in found.summary if row.strategy != RECORDED]
     assert found.best == min(able, key=lambda row: (row.seconds_above, row.cost, row.moves)).strategy
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
+@given(st.integers(0, 2**32), st.sampled_from([0.05, 1.5, 4]))
+def test_horizon_auto_plans_for_what_plain_python_foresees(seed: int, capacity: float) -> None:
+    rng = random.Random(seed)
+    history = random_history(rng)
+    solved: list[Any] = []
+
+    def watched(problem: Problem, *arguments: Any, **keywords: Any) -> Any:
+        solved.append((problem, search(problem, *arguments, **keywords)))
+        return solved[-1][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.import_module("evenlag.compare.replay"), "search", watched)
+        found = replay(made(history), strategies=["range", "evenlag"], capacity=capacity, time_limit=0.05)
+    steps = [step for step in found.steps if step.strategy == "evenlag"]
+    plans = iter([(n, *each) for n, each in zip([n for n, s in enumerate(steps) if s.rebalance], solved, strict=True)])
+
+    def assign(lags: dict[Any, int], *_owners_and_members: Any) -> dict[Any, str]:
+        n, problem, result = next(plans)
+        names = problem.partitions
+        assert dict(zip(names, problem.lags.tolist(), strict=True)) == lags
+        expected = foreseen(history[: n + 1], lags, capacity)
+        assert problem.scenario_weights == tuple(weight for weight, _ in expected)
+        for of_plan, (_, of_python) in zip(problem.scenario_lags.tolist(), expected, strict=True):
+            assert of_plan == pytest.approx([of_python[name] for name in names], abs=1)
+        return {p: m for m, held in result.assignment.items() for p in held}
+
+    expected = simulate(history, assign, Fraction(str(capacity)), 0, None)
+    assert [{name: getattr(step, name) for name in expected[0]} for step in steps] == expected
+    assert any(note.startswith("horizon auto: each plan of evenlag") for note in found.notes)
+    # The others see today's lag.
+    other = replay(made(history), strategies=["range"], capacity=capacity, horizon=0)
+    assert other.steps == [step for step in found.steps if step.strategy != "evenlag"]
 
 
 @settings(max_examples=300)

@@ -14,6 +14,7 @@ from evenlag.cli import options
 from evenlag.cli.inputs import holds_many_groups, read_history
 from evenlag.cli.replaying import Form, replay_fleet, summary_document, write_replay
 from evenlag.cli.terminal import err, show, working
+from evenlag.compare.foresight import AUTO
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions, run
 from evenlag.compare.replay_report import replay_report
 from evenlag.pipeline.spark.progress import progress_bar
@@ -37,7 +38,9 @@ class _Writing(NamedTuple):
 @options.auto_offset_reset
 @click.option("--strategies", callback=options.names, default=",".join(STRATEGIES),
               help=f"Joined by commas; default all: {', '.join(STRATEGIES)}.")  # fmt: skip
-@options.horizon
+@click.option("--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
+              help="auto: evenlag plans for the time until the next rebalance, as the record up to then lets expect; "
+              "others see today's lag. A time (0, 10m, 1h): all see the lag predicted for then.")  # fmt: skip
 @click.option("--lag-limit", type=click.FloatRange(0), help="Messages: count the time a member has more to read.")
 @click.option("--rebalance-above", type=click.FloatRange(0),
               help="Assign anew where the spread is above this fraction of the mean load.")  # fmt: skip

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from evenlag.compare.foresight import AUTO
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
 from evenlag.errors import SourceError
 from evenlag.model.objective import DEFAULT_STICKINESS
@@ -81,7 +82,7 @@ def replay(
     members_df: DataFrame | None = None,
     *,
     strategies: Sequence[str] = STRATEGIES,
-    horizon: float | str = 0,
+    horizon: float | str = AUTO,
     lag_limit: float | None = None,
     rebalance_above: float | None = None,
     capacity: float | None = None,
