@@ -20,7 +20,7 @@ from evenlag.compare.foresight import AUTO, Foresight
 from evenlag.compare.history import Snapshot, estimate_capacity, intervals
 from evenlag.compare.replay import EVENLAG, STRATEGIES, ReplayOptions, replay, run
 from evenlag.compare.replay_result import Replay
-from evenlag.model.forecast import AHEAD, STEP, Forecast, Scenario, scenarios
+from evenlag.model.forecast import AHEAD, STEP, Forecast, Scenario
 from evenlag.model.rates import SECOND, Offsets
 
 START = datetime(2026, 3, 2, tzinfo=UTC)  # a Monday
@@ -206,7 +206,7 @@ class Hindsight(Foresight):
         lasting = (now + np.arange(AHEAD) * STEP * SECOND < until).astype(float)
         steps = rates.reshape(AHEAD, each, -1).mean(axis=1)
         expected = Forecast(steps, np.ones(AHEAD, dtype=bool), lasting)
-        return scenarios(expected, problem.lags.astype(np.int64), problem.topic_of, self.capacity(problem, snapshot))
+        return self.made_of(expected, problem, snapshot)
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def foreseen(history: list[Taken], lag: dict[Partition, int], capacity: float) -
     found = [(0.5, dict(lag))]
     readable = capacity * sum(history[-1].members.values()) * step
     for more in (0.1, 0.3, 1.0):
-        behind, ends = float(sum(lag.values())), []
+        behind, ends = float(max(sum(lag.values()), len(history[-1].members) * max(lag.values()))), []
         for k in range(48):
             behind += step * total - readable / (1 + more)
             if behind <= 0:  # a steady flow that is caught up with never gets ahead again

@@ -156,7 +156,7 @@ def test_every_record_has_a_forecast_of_numbers_or_none(of: Record) -> None:
     size = of.produced.shape[1]
     lags = np.random.default_rng(0).integers(0, 1000, size)
     for capacity in (None, 0.0, 100.0, 1e12):
-        several = scenarios(found, lags, of.topic_of, capacity)
+        several = scenarios(found, lags, of.topic_of, 3, capacity)
         assert len(several) <= MOST_SCENARIOS
         for weight, vector in several:
             assert weight > 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenlag.compare.history import Capacity, Interval, estimate_capacity
 from evenlag.errors import InvalidProblemError
-from evenlag.model.forecast import Record, Scenario, forecast, scenarios
+from evenlag.model.forecast import Forecast, Record, Scenario, forecast, scenarios
 from evenlag.model.problem import Problem
 
 AUTO = "auto"
@@ -62,7 +62,12 @@ class Foresight:
             self.kind = LAG
             return []
         self.kind = COURSE if expected.known.any() else RATES
-        return scenarios(expected, problem.lags.astype(np.int64), problem.topic_of, self.capacity(problem, snapshot))
+        return self.made_of(expected, problem, snapshot)
+
+    def made_of(self, expected: Forecast, problem: Problem, snapshot: int) -> list[Scenario]:
+        """Return the scenarios that a forecast gives for the group as it is at a snapshot."""
+        members, capacity = int(problem.active.sum()), self.capacity(problem, snapshot)
+        return scenarios(expected, problem.lags.astype(np.int64), problem.topic_of, members, capacity)
 
     def record(self, problem: Problem, snapshot: int) -> Record:
         """Return the whole record, later snapshots too, of the partitions that a snapshot has."""

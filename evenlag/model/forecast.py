@@ -271,7 +271,7 @@ def _corrected(rates: Table, seen: Table, by_course: Table) -> Table:
 
 
 def scenarios(
-    expected: Forecast, lags: NDArray[np.int64], topic_of: Index, capacity: float | None = None
+    expected: Forecast, lags: NDArray[np.int64], topic_of: Index, members: int, capacity: float | None = None
 ) -> list[Scenario]:
     """Return the lag vectors that a plan should even out, with weights; none where there is nothing to even out.
 
@@ -286,6 +286,8 @@ def scenarios(
     lags : int64 array (P,)
         Those of now.
     topic_of : int32 array (P,)
+    members : int
+        How many there are to share the partitions.
     capacity : float, optional
         Messages a second that the whole group reads; where it is not known, the mean of what comes in.
     """
@@ -295,7 +297,7 @@ def scenarios(
         capacity = float(total @ expected.lasting) / (STEP * float(expected.lasting.sum()))
     weighted = [(0.5, lags.astype(np.float64))]
     for more in UNEVEN:
-        found = _windows(arrivals, expected.lasting, lags.astype(np.float64), capacity * STEP / (1 + more))
+        found = _windows(arrivals, expected.lasting, lags.astype(np.float64), members, capacity * STEP / (1 + more))
         weighted += [(weight / len(UNEVEN), vector) for weight, vector in found]
     weighted += _topics(expected, topic_of, weighted)
     merged = _merged([(weight, vector) for weight, vector in weighted if weight > 0 and vector.any()])
@@ -306,9 +308,14 @@ def scenarios(
     return [(weight, vector) for weight, vector in rounded if weight > 0 and vector.any()]
 
 
-def _windows(arrivals: Table, lasting: Table, lags: Table, readable: float) -> list[tuple[float, Table]]:
-    """Return what comes in from when an unlucky member falls behind until later steps, `PARTS` of each such time."""
-    behind, since = float(lags.sum()), 0
+def _windows(
+    arrivals: Table, lasting: Table, lags: Table, members: int, readable: float
+) -> list[tuple[float, Table]]:
+    """Return what comes in from when an unlucky member falls behind until later steps, `PARTS` of each such time.
+
+    It has today's largest lag, or its part of today's lags, whichever is more: no partition can be shared.
+    """
+    behind, since = max(float(lags.sum()), members * float(lags.max(initial=0.0))), 0
     times: dict[int, list[int]] = {}
     for k, came in enumerate(arrivals.sum(axis=1).tolist()):
         behind = max(behind + came - readable, 0.0)
