@@ -1,3 +1,4 @@
+import json
 import math
 import random
 from fractions import Fraction
@@ -21,6 +22,7 @@ from evenlag.model.rates import (
     predicted_lag,
     time_micros,
 )
+from tests.command import evenlag
 from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, write_csv
 
 if TYPE_CHECKING:
@@ -141,6 +143,40 @@ def test_a_horizon_takes_the_lag_of_the_latest_snapshot_further(tmp_path: Path) 
     assert ahead.lags.tolist() == [600, 50 + 1000, 7, 9]
     assert any(note.startswith("2 lags are predicted") for note in notes)
     assert any(note.startswith("2 partitions without a produce rate") for note in notes)
+
+
+def test_horizon_auto_gives_the_latest_snapshot_scenarios_where_there_are_several(tmp_path: Path) -> None:
+    times = [f"2026-01-01T00:{minute:02}:00Z" for minute in range(0, 60, 10)]
+    snapshots = [(ts, {p: (100 + n * 600 * p, 100 + n * 100) for p in range(3)}) for n, ts in enumerate(times)]
+    path = write_csv(tmp_path / "offsets.csv", rows(*snapshots), OFFSET_NAMES)
+    today, _ = read_group(path)
+    found, notes = read_group(path, horizon="auto")
+    assert (found.lags.tolist(), found.owner.tolist()) == (today.lags.tolist(), today.owner.tolist())
+    assert found.warnings == today.warnings
+    [note] = [note for note in notes if note.startswith("horizon auto")]
+    assert note.startswith("horizon auto: planned for the time until the next rebalance that the record lets expect")
+    # What comes in is 0, 1 and 2 messages a second.
+    assert today.lags.tolist() == [0, 2500, 5500]
+    for nothing, one, two in found.scenario_lags.tolist():
+        assert nothing == 0
+        assert two - 2 * one in range(-2, 503)
+    one = write_csv(tmp_path / "one.csv", rows(snapshots[0]), OFFSET_NAMES)
+    assert read_group(one, horizon="auto")[0].scenario_weights == ()
+    said = evenlag("plan", path, "--json", "--time-limit", 0.5)
+    document = json.loads(said.stdout)
+    assert len(document["scenario_spreads"]) == len(found.scenario_weights)
+    assert f"over {len(found.scenario_weights)} scenarios" in evenlag("plan", path, "--time-limit", 0.5).stdout
+    assert "scenario_spreads" not in json.loads(evenlag("plan", path, "--json", "--horizon", "0").stdout)
+
+
+def test_a_record_that_cannot_be_used_leaves_todays_lag(tmp_path: Path) -> None:
+    table = rows(("2026-01-01", {0: (1, "x")}), ("2026-01-02", {0: (2, 1)}))
+    path = write_csv(tmp_path / "offsets.csv", table, OFFSET_NAMES)
+    found, notes = read_group(path, horizon="auto")
+    assert (found.lags.tolist(), found.scenario_weights) == ([1], ())
+    [note] = [note for note in notes if note.startswith("horizon auto")]
+    assert "today's lag alone, since the record cannot be used" in note
+    assert "row 1: t: current_offset is not a whole number" in note
 
 
 def test_files_that_have_no_rates(tmp_path: Path) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.compare.history import Snapshot
+from evenlag.compare.foresight import AUTO, Foresight
+from evenlag.compare.history import Snapshot, intervals
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.arrays import stacked
 from evenlag.model.files import read_problem
 from evenlag.model.lag import partition_lag
 from evenlag.model.problem import Problem
@@ -56,7 +58,8 @@ def read_group(
     auto_offset_reset : str
         What the lag of a partition without a commit is.
     horizon : float or str
-        Seconds, or text such as "10m": take the lag predicted for then, by the rate since the snapshot before.
+        Seconds, or text such as "10m": take the lag predicted for then, by the rate since the snapshot before. "auto":
+        give the problem scenarios for the time until the next rebalance, where the table has several snapshots.
 
     Returns
     -------
@@ -71,12 +74,11 @@ def read_group(
     InvalidProblemError
         It holds no such group, or several and none is named; or a row is wrong: file, row and field are named.
     """
-    ahead = horizon_micros(horizon)
     if path.suffix == ".json":
-        if ahead:
+        if horizon != AUTO and horizon_micros(horizon):
             raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")
         return _read_problem_file(path, members, group), []
-    return _latest(_History(path, members, group, auto_offset_reset), ahead)
+    return _latest(_History(path, members, group, auto_offset_reset), horizon)
 
 
 def read_recorded_group(
@@ -94,7 +96,7 @@ def read_recorded_group(
     if path.suffix == ".json":
         return *read_group(path, members, group, auto_offset_reset, horizon), []
     history = _History(path, members, group, auto_offset_reset)
-    problem, notes = _latest(history, horizon_micros(horizon))
+    problem, notes = _latest(history, horizon)
     if len(history.times) < 2:
         return problem, notes, []
     try:
@@ -103,7 +105,8 @@ def read_recorded_group(
         return problem, [*notes, f"rates and capacity are not known from earlier snapshots: {error}"], []
 
 
-def _latest(history: _History, ahead: int) -> tuple[Problem, list[str]]:
+def _latest(history: _History, horizon: float | str) -> tuple[Problem, list[str]]:
+    ahead = 0 if horizon == AUTO else horizon_micros(horizon)
     latest = history.times[-1]
     rows, notes = history.rows_at(latest)
     if ahead:
@@ -111,7 +114,11 @@ def _latest(history: _History, ahead: int) -> tuple[Problem, list[str]]:
     if len(history.times) > 1:
         notes.insert(0, f"{len(history.times)} snapshots in the file; the one of {latest} is taken")
     with _place(history.path):
-        return rows.problem(), [*notes, *rows.notes]
+        problem = rows.problem()
+    if horizon == AUTO and len(history.times) > 1:
+        problem, note = history.foreseen(problem)
+        notes.append(note)
+    return problem, [*notes, *rows.notes]
 
 
 def read_history(
@@ -191,6 +198,23 @@ class _History:
         lags = [predicted_lag(lag, by, ahead) for lag, by in zip(rows.lags.tolist(), grown, strict=True)]
         known = sum(by is not None and by.produced is not None for by in grown)
         return replace(rows, lags=np.array(lags, dtype=np.int64), predicted=known, unrated=len(lags) - known)
+
+    def foreseen(self, problem: Problem) -> tuple[Problem, str]:
+        """Give the group at the last time scenarios, from all times; also say what they were made from."""
+        try:
+            course = list(intervals(snapshots([self.rows_at(ts)[0] for ts in self.times])))
+        except InvalidProblemError as error:
+            return problem, f"horizon auto: planned for today's lag alone, since the record cannot be used: {error}"
+        foresight = Foresight(course)
+        several = foresight.scenarios(problem, len(course))
+        if not several:
+            return problem, f"horizon auto: planned for {foresight.kind}"
+        weights, lags = zip(*several, strict=True)
+        return (
+            replace(problem, scenario_weights=weights, scenario_lags=stacked(lags)),
+            f"horizon auto: planned for the time until the next rebalance that the record lets expect, by "
+            f"{foresight.kind}, in {len(several)} scenarios; spread and loads are those of today's lag",
+        )
 
     def _with_lag(self, number: int, row: Row) -> Row:
         """Return a row with the lag that the lag rule gives it, and how that was clamped."""

@@ -12,6 +12,7 @@ import click
 
 from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group, read_recorded_group
 from evenlag.cli.terminal import working
+from evenlag.compare.foresight import AUTO
 from evenlag.compare.history import Snapshot
 from evenlag.live import read_client_config
 from evenlag.model.balance import Balance
@@ -96,6 +97,12 @@ auto_offset_reset = click.option(
 horizon = click.option(
     "--horizon", default="0", show_default=True, metavar="TIME",
     help="Balance the lag predicted for then (10m, 1h), by the rate since the snapshot before.",
+)  # fmt: skip
+horizon_or_auto = click.option(
+    "--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
+    help="auto: plan for the time until the next rebalance, as a record of several snapshots lets expect; a single one "
+    "is planned for its lag. A time (0, 10m, 1h): for the lag predicted for then, by the rate since the snapshot "
+    "before.",
 )  # fmt: skip
 
 

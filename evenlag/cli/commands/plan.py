@@ -27,7 +27,7 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
 @options.across
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
               help=f"One of {', '.join(METHODS)}.")  # fmt: skip
-@options.horizon
+@options.horizon_or_auto
 @options.only_if_better
 @options.pause
 @options.capacity
