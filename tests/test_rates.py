@@ -165,7 +165,7 @@ def test_horizon_auto_gives_the_latest_snapshot_scenarios_where_there_are_severa
     said = evenlag("plan", path, "--json", "--time-limit", 0.5)
     document = json.loads(said.stdout)
     assert len(document["scenario_spreads"]) == len(found.scenario_weights)
-    assert f"over {len(found.scenario_weights)} scenarios" in evenlag("plan", path, "--time-limit", 0.5).stdout
+    assert f"of {len(found.scenario_weights)} scenarios" in evenlag("plan", path, "--time-limit", 0.5).stdout
     assert "scenario_spreads" not in json.loads(evenlag("plan", path, "--json", "--horizon", "0").stdout)
 
 
