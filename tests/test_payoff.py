@@ -357,16 +357,19 @@ def record(path: Path, *more: str) -> Path:
 
 
 def test_a_record_tells_rates_and_capacity(tmp_path: Path) -> None:
-    document = json.loads(run("plan", record(tmp_path / "offsets.csv"), "--json", "--stickiness", 0).stdout)
+    document = json.loads(
+        run("plan", record(tmp_path / "offsets.csv"), "--json", "--stickiness", 0, "--horizon", 0).stdout
+    )
     # Lags are 1,000, 920, 0 and 0. a had a backlog and read 10 a second, 6 coming in: 1,920 / 4 s. With t-1 at b it
     # has t-0 and 5 a second (and 1 for what it got): 1,000 / 4 s; b has 920 and 2 a second coming in.
     assert document["catch_up"] == {
         "capacity": 10, "capacity_source": "backlog", "today_seconds": 480, "planned_seconds": 250,
     }  # fmt: skip
     assert document["payoff"]["pause_cost"] == 6  # 2 partitions, 1 a second, 3 s
-    given = json.loads(run("plan", tmp_path / "offsets.csv", "--json", "--capacity", 5).stdout)["catch_up"]
+    today = ("plan", tmp_path / "offsets.csv", "--horizon", 0, "--capacity", 5)
+    given = json.loads(run(*today, "--json").stdout)["catch_up"]
     assert (given["capacity_source"], given["today_seconds"]) == ("given", None)  # 6 come in
-    assert "in place of never" in run("plan", tmp_path / "offsets.csv", "--capacity", 5).stdout
+    assert "in place of never" in run(*today).stdout
 
 
 def test_a_record_that_cannot_be_followed_is_left_out_and_said(tmp_path: Path) -> None:
