@@ -308,9 +308,7 @@ def scenarios(
     return [(weight, vector) for weight, vector in rounded if weight > 0 and vector.any()]
 
 
-def _windows(
-    arrivals: Table, lasting: Table, lags: Table, members: int, readable: float
-) -> list[tuple[float, Table]]:
+def _windows(arrivals: Table, lasting: Table, lags: Table, members: int, readable: float) -> list[tuple[float, Table]]:
     """Return what comes in from when an unlucky member falls behind until later steps, `PARTS` of each such time.
 
     It has today's largest lag, or its part of today's lags, whichever is more: no partition can be shared.
