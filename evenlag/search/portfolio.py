@@ -139,8 +139,8 @@ AUTO: tuple[Step, ...] = (
 SCENARIOS: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
-    Step(EachScenario(lambda: AUTO), 0.3),
-    Step(Scenarios(), 0.5),
+    Step(Scenarios(), 0.4),
+    Step(EachScenario(lambda: AUTO), 0.2),
     Step(Mip(AUTO_BACKEND, said=False), 0.6),
     Step(Scenarios(again=True), 0.95),
 )
