@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
-from pyspark.sql import DataFrame, types
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
 from evenlag.errors import SourceError
 from evenlag.model.objective import DEFAULT_STICKINESS
-from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
-from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.jobs.whole_histories import by_whole_histories
 from evenlag.pipeline.spark.catalog import is_table
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
-from evenlag.pipeline.spark.executors import check_executors
-from evenlag.pipeline.spark.kept import kept
 from evenlag.pipeline.spark.sinks import sink
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
-from evenlag.pipeline.tasks.group import OFFSETS
 from evenlag.pipeline.tasks.replaying import Replayer
 
 Form = Literal["parquet", "csv"]
@@ -123,15 +118,9 @@ def replay(
         capacity=capacity, balance=balance, stickiness=stickiness, time_limit=group_time_limit, gap=gap, seed=seed,
         deterministic=deterministic, threads=driver.task_cpus(),
     )  # fmt: skip
-    fleet, place = check_tables(offsets_df, members_df, auto_offset_reset, tasks), driver.place(REPLAYS)
-    check_executors(offsets_df.sparkSession, place)
-    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(REPLAYS)))
-    groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
-    with described(offsets_df.sparkSession, "counting the groups"):
-        total = 0 if progress is None else groups.count()
-    rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
-    named = described(offsets_df.sparkSession, f"replaying {f'{total:,} ' if total else ''}groups")
-    watched = driver.reporting(progress, total, fleet.packing.tasks)
-    with named, watched as counters, blamed("the replay"), driver.batches_by_rows():
-        replayed = rows.mapInArrow(Replayer(options, schema, *counters), REPLAYS)
-        return Replays(kept(replayed, place).table)
+    return Replays(
+        by_whole_histories(
+            offsets_df, members_df, partial(Replayer, options), REPLAYS,
+            doing="replaying", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
+        )
+    )  # fmt: skip

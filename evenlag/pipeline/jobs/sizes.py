@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
+from functools import partial
 
-from pyspark.sql import DataFrame, types
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql import DataFrame
 
 from evenlag.compare.size import CLOSE, SizeOptions, solving_of
-from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
-from evenlag.pipeline.jobs.fleet import check_tables
-from evenlag.pipeline.spark.descriptions import described
+from evenlag.pipeline.jobs.whole_histories import by_whole_histories
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
-from evenlag.pipeline.spark.errors import blamed
-from evenlag.pipeline.spark.executors import check_executors
-from evenlag.pipeline.spark.kept import kept
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import SIZES
-from evenlag.pipeline.tasks.group import OFFSETS
 from evenlag.pipeline.tasks.sizing import Sizer
 
 
@@ -77,14 +69,7 @@ def size(
             threads=driver.task_cpus(),
         ),
     )  # fmt: skip
-    fleet, place = check_tables(offsets_df, members_df, auto_offset_reset, tasks), driver.place(SIZES)
-    check_executors(offsets_df.sparkSession, place)
-    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SIZES)))
-    groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
-    with described(offsets_df.sparkSession, "counting the groups"):
-        total = 0 if progress is None else groups.count()
-    rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
-    named = described(offsets_df.sparkSession, f"sizing {f'{total:,} ' if total else ''}groups")
-    watched = driver.reporting(progress, total, fleet.packing.tasks)
-    with named, watched as counters, blamed("the sizing"), driver.batches_by_rows():
-        return kept(rows.mapInArrow(Sizer(options, schema, *counters), SIZES), place).table
+    return by_whole_histories(
+        offsets_df, members_df, partial(Sizer, options), SIZES,
+        doing="sizing", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""Jobs that take every group with all its snapshots: one task has them all, and gives a row back for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from pyspark.sql import DataFrame, types
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag.pipeline.columns.task_rows import task_rows
+from evenlag.pipeline.jobs.fleet import check_tables
+from evenlag.pipeline.spark.descriptions import described
+from evenlag.pipeline.spark.driver import Progress
+from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.errors import blamed
+from evenlag.pipeline.spark.executors import check_executors
+from evenlag.pipeline.spark.kept import kept
+from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tasks.group import OFFSETS
+
+
+def by_whole_histories(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None,
+    work: Callable[..., Any],
+    columns: str,
+    *,
+    doing: str,
+    auto_offset_reset: str,
+    tasks: int | None,
+    progress: Progress | None,
+) -> DataFrame:
+    """Do the work within the call, and keep its result as that of `solve`.
+
+    Parameters
+    ----------
+    offsets_df, members_df, auto_offset_reset, tasks, progress
+        As in `plans`.
+    work : callable
+        Of the Arrow schema of its rows and two counters (groups done, and failed): gives what `mapInArrow` calls.
+    columns : str
+        Of its rows, as Spark's DDL.
+    doing : str
+        What jobs and errors call it.
+    """
+    spark = offsets_df.sparkSession
+    driver = driver_of(spark)
+    fleet, place = check_tables(offsets_df, members_df, auto_offset_reset, tasks), driver.place(columns)
+    check_executors(spark, place)
+    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
+    groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
+    with described(spark, "counting the groups"):
+        total = 0 if progress is None else groups.count()
+    rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
+    named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
+    watched = driver.reporting(progress, total, fleet.packing.tasks)
+    with named, watched as counters, blamed(doing), driver.batches_by_rows():
+        return kept(rows.mapInArrow(work(schema, *counters), columns), place).table
