@@ -17,7 +17,6 @@ import numpy as np
 from evenlag.compare.foresight import AUTO, Foresight
 from evenlag.compare.history import Snapshot, intervals
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model.arrays import stacked
 from evenlag.model.files import read_problem
 from evenlag.model.lag import partition_lag
 from evenlag.model.problem import Problem
@@ -209,9 +208,8 @@ class _History:
         several = foresight.scenarios(problem, len(course))
         if not several:
             return problem, f"horizon auto: planned for {foresight.kind}"
-        weights, lags = zip(*several, strict=True)
         return (
-            replace(problem, scenario_weights=weights, scenario_lags=stacked(lags)),
+            problem.with_scenarios(several),
             f"horizon auto: planned for the time until the next rebalance that the record lets expect, by "
             f"{foresight.kind}, in {len(several)} scenarios; spread and loads are those of today's lag",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
 from math import gcd
@@ -140,7 +140,7 @@ class _Edit:
             if name in there:
                 raise InvalidProblemError(f"member {name!r} is in the group already; give the new one another name")
             self._add(name, alike if topics is None else self._known(name, topics))
-        names = self._free_names(max(change.members, 0), there)
+        names = new_names(max(change.members, 0), {*there, *self._members})
         for name in names:
             self._add(name, alike)
         if names:
@@ -186,11 +186,6 @@ class _Edit:
                 "add it by its name, with its topics (--add NAME=TOPIC,TOPIC)"
             )
         self._members[name] = {"topics": topics}
-
-    def _free_names(self, wanted: int, there: Iterable[str]) -> list[str]:
-        taken = {*there, *self._members}
-        free = (name for number in count(1) if (name := f"new-{number}") not in taken)
-        return list(islice(free, wanted))
 
     def enlarge(self, topic: str, size: int, new_partitions: str) -> None:
         """Give a topic more partitions, now and in all scenarios."""
@@ -264,6 +259,12 @@ def rehashed(lags: Sequence[int], size: int) -> list[int]:
         share, rest = divmod(sum(lags[first::step]), size // step)
         spread[first::step] = [share + (place < rest) for place in range(size // step)]
     return spread
+
+
+def new_names(wanted: int, taken: Collection[str]) -> list[str]:
+    """Return names for so many new members: `new-1`, `new-2`, … but for those that are taken."""
+    free = (name for number in count(1) if (name := f"new-{number}") not in taken)
+    return list(islice(free, wanted))
 
 
 def _same_topics(members: Mapping[str, Any]) -> list[str] | None:

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from evenlag.compare.change import new_names
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
@@ -88,13 +89,7 @@ class Staff:
         """Return the group with so many members; what they hold today and still hold is theirs."""
         problem = self.problem
         kept = sorted(self._order[:members])
-        taken = set(problem.members)
-        new: list[str] = []
-        number = 0
-        while len(kept) + len(new) < members:
-            number += 1
-            if (name := f"new-{number}") not in taken:
-                new.append(name)
+        new = new_names(members - len(kept), set(problem.members))
         names = [*(problem.members[m] for m in kept), *new]
         like = [*kept, *(0 for _ in new)]  # whose topics each reads
         order = sorted(range(members), key=names.__getitem__)

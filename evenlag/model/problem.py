@@ -150,13 +150,18 @@ class Problem:
 
         What follows from topics, members and subscriptions alone is not worked out again.
         """
-        weights, tables = zip(*scenarios, strict=True) if (scenarios := list(scenarios)) else ((), ())
-        other = replace(
-            self, lags=summable(lags), owner=owner, warnings=(), lost_claims=np.empty((0, 2), np.int32),
-            scenario_weights=weights, scenario_lags=stacked(tables),
+        bare = replace(
+            self.now, lags=summable(lags), owner=owner, warnings=(), lost_claims=np.empty((0, 2), np.int32)
         )  # fmt: skip
+        other = bare.with_scenarios(several) if (several := list(scenarios)) else bare
         other.__dict__.update({name: self.__dict__[name] for name in _OF_STRUCTURE if name in self.__dict__})
         return other
+
+    def with_scenarios(self, scenarios: Iterable[tuple[Fraction, NDArray[np.int64]]]) -> Problem:
+        """Return the same problem with these scenarios, as pairs of a weight and lags of shape (P,), and no others."""
+        several = list(scenarios)
+        lags = stacked([lags for _, lags in several])
+        return replace(self, scenario_weights=tuple(weight for weight, _ in several), scenario_lags=lags)
 
     def same_structure(self, other: Problem) -> bool:
         """Whether both have the same partitions and the same members, with the same rules for them."""
@@ -314,8 +319,7 @@ class Problem:
     @cached_property
     def now(self) -> Problem:
         """The same problem without its scenarios."""
-        none = np.empty((0, 0), dtype=np.int64)
-        return replace(self, scenario_weights=(), scenario_lags=none) if self.scenario_weights else self
+        return self.with_scenarios(()) if self.scenario_weights else self
 
     @cached_property
     def simplified(self) -> Problem:

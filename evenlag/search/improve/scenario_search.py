@@ -48,7 +48,10 @@ class ScenarioState:
 
     Attributes
     ----------
-    lags : float array (P, S)
+    lags : float array (P + 1, S)
+        Of every partition; the last row, which NOBODY stands for, is of none.
+    owner : int32 array (P + 1,)
+        Likewise.
     loads : float array (M, S)
         Load per weight less the mean load, in messages.
     held : int array (M, K)
@@ -65,14 +68,15 @@ class ScenarioState:
         self.rule, self.goal = rule, goal
         self.rng = np.random.default_rng(seed)
         self.active = np.flatnonzero(problem.active)
-        self.lags = problem.scenario_lags.astype(np.float64).T.copy()
+        lags = problem.scenario_lags.astype(np.float64).T
+        self.lags = np.vstack([lags, np.zeros(lags.shape[1])])
         self.factors = problem.load_factors.astype(np.float64) * float(problem.load_unit)
         weights = np.array([float(weight) for weight in problem.scenario_weights])
         self.weights = weights / weights.sum()
         self.means = np.array([float(future.mean_load) for future in problem.futures])
         self.unit = 1.0
         self.free = (problem.pins == NOBODY) & problem.assignable
-        self.owner: Index = problem.owner
+        self.owner: Index = np.append(problem.owner, np.int32(NOBODY))
         self.any_may_swap = rule.interchangeable and problem.equal_subscriptions
         self.start_from(plan.member_of)
 
@@ -82,7 +86,7 @@ class ScenarioState:
         self.member_of = member_of.copy()
         plan = Plan(problem, member_of.copy())
         self.counts, self.topic_counts, self.moves = plan.counts.copy(), plan.topic_counts.copy(), plan.moves
-        held = member_of != NOBODY
+        held = np.flatnonzero(member_of != NOBODY)
         loads = np.zeros((len(problem.members), self.lags.shape[1]))
         np.add.at(loads, member_of[held], self.lags[held])
         self.loads = loads * self.factors[:, None] - self.means
@@ -176,16 +180,14 @@ class ScenarioState:
 
     def after(self, a: Column, b: Column, ours: Column, theirs: Column) -> tuple[Table, Table]:
         """Return the loads of a and of b after each exchange, (N, K, K, S)."""
-        lags = np.vstack([self.lags, np.zeros(self.lags.shape[1])])  # of NOBODY, the last
-        change = lags[theirs][:, None, :, :] - lags[ours][:, :, None, :]
+        change = self.lags[theirs][:, None, :, :] - self.lags[ours][:, :, None, :]
         mine = self.loads[a][:, None, None, :] + change * self.factors[a][:, None, None, None]
         other = self.loads[b][:, None, None, :] - change * self.factors[b][:, None, None, None]
         return mine, other
 
     def costs(self, a: Column, b: Column, ours: Column, theirs: Column) -> NDArray[np.int64]:
         """Return the moves that each exchange adds; a partition that goes home takes one away; (N, K, K)."""
-        owner = np.append(self.owner, NOBODY)  # of NOBODY, the last
-        of_ours, of_theirs = owner[ours], owner[theirs]
+        of_ours, of_theirs = self.owner[ours], self.owner[theirs]
         give = (of_ours == a[:, None]).astype(np.int64) - (of_ours == b[:, None])
         take = (of_theirs == b[:, None]).astype(np.int64) - (of_theirs == a[:, None])
         costs: NDArray[np.int64] = give[:, :, None] + take[:, None, :]
@@ -194,14 +196,12 @@ class ScenarioState:
     def carry_out(self, a: Column, b: Column, i: Column, j: Column) -> None:
         """Let each a give what stands in its column i, and each b what stands in its column j; pairs are disjoint."""
         give, take = self.held[a, i], self.held[b, j]
-        lags = np.vstack([self.lags, np.zeros(self.lags.shape[1])])  # of NOBODY, the last
-        change = lags[take] - lags[give]
+        change = self.lags[take] - self.lags[give]
         self.loads[a] += change * self.factors[a][:, None]
         self.loads[b] -= change * self.factors[b][:, None]
-        owner = np.append(self.owner, NOBODY)
         gives, takes = give != NOBODY, take != NOBODY
-        self.moves += int((gives & (owner[give] == a)).sum() - (gives & (owner[give] == b)).sum())
-        self.moves += int((takes & (owner[take] == b)).sum() - (takes & (owner[take] == a)).sum())
+        self.moves += int((gives & (self.owner[give] == a)).sum() - (gives & (self.owner[give] == b)).sum())
+        self.moves += int((takes & (self.owner[take] == b)).sum() - (takes & (self.owner[take] == a)).sum())
         for items, moved, source, target in ((give, gives, a, b), (take, takes, b, a)):
             topics = self.problem.topic_of[items[moved]]
             self.member_of[items[moved]] = target[moved]
@@ -354,8 +354,7 @@ class ScenarioSearch:
         """Carry out the best exchange of one member with any other, if it lowers the objective."""
         state = self.state
         others = state.active[state.active != m]
-        most = max(MOST_EXCHANGES // (self.width**2 * state.lags.shape[1]), 1)
-        others = state.rng.permutation(others)[:most] if len(others) > most else others
+        others = state.rng.permutation(others)[: self.pairs] if len(others) > self.pairs else others
         if not len(others):
             return False
         a = np.full(len(others), m)
