@@ -311,6 +311,20 @@ def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
     assert not any("horizon" in note for note in document["notes"])
 
 
+def test_a_replay_with_slack(tmp_path: Path) -> None:
+    rows = ["snapshot_ts,group,topic,partition,current_offset,log_end_offset,consumer_id"]
+    lags = (1000, 1, 1, 1)  # nobody is seen to read much of it
+    rows += [f"2026-03-02T00:0{n}:00Z,g,t,{p},{n},{lag + n},{'aabb'[p]}" for n in (0, 1) for p, lag in enumerate(lags)]
+    (tmp_path / "offsets.csv").write_text("\n".join(rows))
+    words = ("replay", "--offsets", tmp_path / "offsets.csv", "--strategies", "evenlag", "--capacity", 0.01, "--json")
+    spreads = []
+    for slack in (0, 1):
+        said = evenlag(*words, "--slack", slack)
+        assert said.returncode == 0, said.stderr
+        spreads.append(json.loads(said.stdout)["summary"][1]["mean_spread"])
+    assert spreads[0] > spreads[1] > 990
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -318,6 +332,7 @@ def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
         (("--group", "play"), "holds no group 'play'; it has pay"),
         (("--strategies", "best"), "strategies must be some of range, "),
         (("--capacity", "0"), "Invalid value for '--capacity'"),
+        (("--slack", "-1"), "Invalid value for '--slack'"),
     ],
 )
 def test_what_cannot_be_replayed(tmp_path: Path, words: tuple[str, ...], message: str) -> None:

@@ -318,6 +318,9 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     with pytest.raises(SourceError, match=r"table:lake\.replays: its catalog has a format of its own; leave csv out"):
         replays.write("table:lake.replays", form="csv")
 
+    with pytest.raises(InvalidProblemError, match="slack"):
+        pipeline.replay(*tables, **options, slack=-1)
+
     from evenlag.cli.replaying import replay_fleet
 
     fleet = replay_fleet(

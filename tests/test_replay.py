@@ -301,6 +301,15 @@ def test_a_horizon_balances_what_will_come() -> None:
     assert spreads["1s"] < spreads[0]
 
 
+@pytest.mark.parametrize(("slack", "spread"), [(0, 99), (1, 97)])
+def test_slack_lets_counts_leave_their_range(slack: int, spread: int) -> None:
+    lags = (100, 1, 1, 1)  # 101 beside 2; with three partitions in one hand 100 beside 3
+    rows = {("t", p): (0, lag, 0, "aabb"[p]) for p, lag in enumerate(lags)}
+    history = made([Taken(n, rows, {"a": 1, "b": 1}) for n in (0, 1)])
+    found = replay(history, strategies=["evenlag"], capacity=0.1, slack=slack, stickiness=0)
+    assert found.steps[-1].spread == spread
+
+
 # ---- the history ---------------------------------------------------------------------------------------------------
 
 
@@ -359,6 +368,7 @@ def test_histories_that_are_none(rows: list[GroupRows], message: str) -> None:
         ({"capacity": "fast"}, "capacity must be messages per second > 0"),
         ({"stickiness": "much"}, "stickiness must be"),
         ({"balance": "all"}, "balance"),
+        ({"slack": -1}, "slack"),
     ],
 )
 def test_options_that_are_none(options: Any, message: str) -> None:

@@ -155,11 +155,14 @@ stickiness = click.option(
     "--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
     help="Messages one move must save, a share of the mean load, or fewest-moves.",
 )  # fmt: skip
+slack = click.option(
+    "--slack", type=click.IntRange(0), default=0, show_default=True,
+    help="Partitions by which a count may leave its range.",
+)  # fmt: skip
 pricing = together(
     stickiness,
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
-    click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
-                 help="Partitions by which a count may leave its range."),
+    slack,
     click.option("--objective", type=click.Choice([kind.value for kind in ObjectiveKind]),
                  default=ObjectiveKind.SPREAD.value, show_default=True,
                  help="The largest load less the smallest, or the largest alone."),

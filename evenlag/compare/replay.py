@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,7 +50,8 @@ class ReplayOptions:
     Attributes
     ----------
     solving : SolveOptions
-        Of "evenlag"; its limits are those of one rebalance.
+        Of "evenlag"; its limits are those of one rebalance. With "deterministic" and no `work` of its own the clock
+        cuts in after `NET` times the limit.
 
     Raises
     ------
@@ -66,7 +67,7 @@ class ReplayOptions:
     solving: SolveOptions = field(default_factory=lambda: SolveOptions(time_limit=1.0, gap=CLOSE))
 
     @classmethod
-    def of(cls, **parameters: Any) -> ReplayOptions:
+    def of(cls, **parameters: Any) -> Self:
         """Make them of the parameters of `replay` under their names."""
         own = {name: parameters.pop(name) for name in cls.__dataclass_fields__ if name in parameters}
         return cls(**own, solving=SolveOptions(**{"time_limit": 1.0, "gap": CLOSE} | parameters))
@@ -105,10 +106,11 @@ class ReplayOptions:
         return move_price(self.solving.stickiness, problem.mean_load)
 
     def _solve(self, problem: Problem) -> Result:
-        seconds = self.solving.time_limit
-        wall = NET * seconds if self.solving.deterministic else seconds
-        steps = _SEVERAL_FUTURES if problem.futures and self.solving.method == "auto" else None
-        return search(problem, self.solving.within(wall, seconds), explain=False, steps=steps)
+        solving, seconds = self.solving, self.solving.time_limit
+        if solving.work is None:
+            solving = solving.within(NET * seconds if solving.deterministic else seconds, seconds)
+        steps = _SEVERAL_FUTURES if problem.futures and solving.method == "auto" else None
+        return search(problem, solving, explain=False, steps=steps)
 
 
 def replay(
@@ -120,6 +122,7 @@ def replay(
     rebalance_above: float | None = None,
     capacity: float | None = None,
     balance: str = "both",
+    slack: int = 0,
     stickiness: float | str = DEFAULT_STICKINESS,
     time_limit: float = 1.0,
     gap: float = CLOSE,
@@ -150,7 +153,7 @@ def replay(
         the mean load.
     capacity : float, optional
         Messages per second that a member of weight 1 reads; by default estimated (`history.estimate_capacity`).
-    balance, stickiness, time_limit, gap, seed, deterministic, threads
+    balance, slack, stickiness, time_limit, gap, seed, deterministic, threads
         Of "evenlag", as in `solve`; seconds for each rebalance. `stickiness` also prices moves in `cost`.
     progress : callable, optional
         Called with the strategies done and their number.
@@ -162,8 +165,8 @@ def replay(
     """
     options = ReplayOptions.of(
         strategies=strategies, horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above, capacity=capacity,
-        balance=balance, stickiness=stickiness, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic,
-        threads=threads,
+        balance=balance, slack=slack, stickiness=stickiness, time_limit=time_limit, gap=gap, seed=seed,
+        deterministic=deterministic, threads=threads,
     )  # fmt: skip
     return run(history, options, progress)
 

@@ -47,6 +47,7 @@ class _Writing(NamedTuple):
 @click.option("--capacity", type=options.POSITIVE,
               help="Messages per second of a member of weight 1; default: estimated.")  # fmt: skip
 @options.balance
+@options.slack
 @options.stickiness
 @options.group_time_limit(1.0, "Seconds for one rebalance by evenlag.")
 @options.gap(CLOSE, "Stop a rebalance by evenlag within this fraction of the mean load of the bound.")

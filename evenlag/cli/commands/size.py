@@ -33,8 +33,7 @@ _SOURCES = {
 @options.capacity
 @options.horizon
 @options.balance
-@click.option("--slack", type=click.IntRange(0), default=0, show_default=True,
-              help="Partitions by which a count may leave its range.")  # fmt: skip
+@options.slack
 @click.option("--most", type=click.IntRange(1),
               help="The largest number of members to look at; default: up to where more bring little.")  # fmt: skip
 @options.limiting(10.0)

@@ -82,6 +82,7 @@ def replay(
     rebalance_above: float | None = None,
     capacity: float | None = None,
     balance: str = "both",
+    slack: int = 0,
     stickiness: float | str = DEFAULT_STICKINESS,
     group_time_limit: float = 1.0,
     gap: float = CLOSE,
@@ -100,7 +101,7 @@ def replay(
     ----------
     offsets_df, members_df, auto_offset_reset, tasks, progress
         As in `plans`.
-    strategies, horizon, lag_limit, rebalance_above, capacity, balance, stickiness, gap, seed, deterministic
+    strategies, horizon, lag_limit, rebalance_above, capacity, balance, slack, stickiness, gap, seed, deterministic
         As in `evenlag.compare.replay.replay`, for every group.
     group_time_limit : float
         Seconds, the most that "evenlag" gets for one rebalance of one group.
@@ -115,8 +116,8 @@ def replay(
     driver = driver_of(offsets_df.sparkSession)
     options = ReplayOptions.of(
         strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,
-        capacity=capacity, balance=balance, stickiness=stickiness, time_limit=group_time_limit, gap=gap, seed=seed,
-        deterministic=deterministic, threads=driver.task_cpus(),
+        capacity=capacity, balance=balance, slack=slack, stickiness=stickiness, time_limit=group_time_limit, gap=gap,
+        seed=seed, deterministic=deterministic, threads=driver.task_cpus(),
     )  # fmt: skip
     return Replays(
         by_whole_histories(
