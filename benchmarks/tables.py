@@ -12,6 +12,7 @@ import numberpartitioning
 from benchmarks.ablation import ablation, ablation_few
 from benchmarks.anytime import anytime
 from benchmarks.assignors import assignors
+from benchmarks.balances import balances
 from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
@@ -206,4 +207,5 @@ TABLES = (
     jobs,
     transport,
     weeks,
+    balances,
 )
