@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.compare.foresight import AUTO, Foresight
-from evenlag.compare.history import Snapshot, intervals
+from evenlag.compare.foresight import AUTO
+from evenlag.compare.history import Capacity, Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.files import read_problem
 from evenlag.model.lag import partition_lag
@@ -26,7 +26,7 @@ from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, Numbered, first_copies
 from evenlag.pipeline.tables.reading import read_table
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
-from evenlag.pipeline.tasks.history import snapshots
+from evenlag.pipeline.tasks.history import Past, snapshots, unusable
 
 AUTO_OFFSET_RESETS = ("latest", "earliest")
 _WHOLE_NUMBERS = ("partition", "log_start_offset", "log_end_offset", "current_offset", "lag")
@@ -43,6 +43,7 @@ def read_group(
     group: str | None = None,
     auto_offset_reset: str = "latest",
     horizon: float | str = 0,
+    capacity: float | None = None,
 ) -> tuple[Problem, list[str]]:
     """Read one group; of a table with several times the latest.
 
@@ -59,6 +60,8 @@ def read_group(
     horizon : float or str
         Seconds, or text such as "10m": take the lag predicted for then, by the rate since the snapshot before. "auto":
         give the problem scenarios for the time until the next rebalance, where the table has several snapshots.
+    capacity : float, optional
+        For these scenarios: messages per second of a member of weight 1; by default estimated from the record.
 
     Returns
     -------
@@ -77,7 +80,7 @@ def read_group(
         if horizon != AUTO and horizon_micros(horizon):
             raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")
         return _read_problem_file(path, members, group), []
-    return _latest(_History(path, members, group, auto_offset_reset), horizon)
+    return _latest(_History(path, members, group, auto_offset_reset), horizon, capacity)
 
 
 def read_recorded_group(
@@ -86,6 +89,7 @@ def read_recorded_group(
     group: str | None = None,
     auto_offset_reset: str = "latest",
     horizon: float | str = 0,
+    capacity: float | None = None,
 ) -> tuple[Problem, list[str], list[Snapshot]]:
     """Read one group, and beside it what its table recorded before: at most `RECORD` snapshots, the latest last.
 
@@ -93,9 +97,9 @@ def read_recorded_group(
     one time, or where an earlier one cannot be followed, which the notes say.
     """
     if path.suffix == ".json":
-        return *read_group(path, members, group, auto_offset_reset, horizon), []
+        return *read_group(path, members, group, auto_offset_reset, horizon, capacity), []
     history = _History(path, members, group, auto_offset_reset)
-    problem, notes = _latest(history, horizon)
+    problem, notes = _latest(history, horizon, capacity)
     if len(history.times) < 2:
         return problem, notes, []
     try:
@@ -104,7 +108,7 @@ def read_recorded_group(
         return problem, [*notes, f"rates and capacity are not known from earlier snapshots: {error}"], []
 
 
-def _latest(history: _History, horizon: float | str) -> tuple[Problem, list[str]]:
+def _latest(history: _History, horizon: float | str, capacity: float | None) -> tuple[Problem, list[str]]:
     ahead = 0 if horizon == AUTO else horizon_micros(horizon)
     latest = history.times[-1]
     rows, notes = history.rows_at(latest)
@@ -115,8 +119,8 @@ def _latest(history: _History, horizon: float | str) -> tuple[Problem, list[str]
     with _place(history.path):
         problem = rows.problem()
     if horizon == AUTO and len(history.times) > 1:
-        problem, note = history.foreseen(problem)
-        notes.append(note)
+        problem, assumed = history.foreseen(problem, Capacity.of_user(capacity))
+        notes += assumed
     return problem, [*notes, *rows.notes]
 
 
@@ -198,21 +202,13 @@ class _History:
         known = sum(by is not None and by.produced is not None for by in grown)
         return replace(rows, lags=np.array(lags, dtype=np.int64), predicted=known, unrated=len(lags) - known)
 
-    def foreseen(self, problem: Problem) -> tuple[Problem, str]:
-        """Give the group at the last time scenarios, from all times; also say what they were made from."""
+    def foreseen(self, problem: Problem, given: Capacity | None) -> tuple[Problem, list[str]]:
+        """Give the group at the last time scenarios, from all times; also say what was assumed (`Past.foreseen`)."""
         try:
-            course = list(intervals(snapshots([self.rows_at(ts)[0] for ts in self.times])))
-        except InvalidProblemError as error:
-            return problem, f"horizon auto: planned for today's lag alone, since the record cannot be used: {error}"
-        foresight = Foresight(course)
-        several = foresight.scenarios(problem, len(course))
-        if not several:
-            return problem, f"horizon auto: planned for {foresight.kind}"
-        return (
-            problem.with_scenarios(several),
-            f"horizon auto: planned for the time until the next rebalance that the record lets expect, by "
-            f"{foresight.kind}, in {len(several)} scenarios; spread and loads are those of today's lag",
-        )
+            past = Past([self.rows_at(ts)[0] for ts in self.times], given)
+        except InvalidProblemError as error:  # of a row, before all that `Past` looks at
+            return problem, [unusable(error)]
+        return past.foreseen(problem, self.times[-1])
 
     def _with_lag(self, number: int, row: Row) -> Row:
         """Return a row with the lag that the lag rule gives it, and how that was clamped."""

@@ -120,10 +120,12 @@ class Source:
         with working("reading"):
             return read_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
 
-    def read_with_record(self, horizon: str = "0") -> tuple[Problem, list[str], list[Snapshot]]:
+    def read_with_record(
+        self, horizon: str = "0", capacity: float | None = None
+    ) -> tuple[Problem, list[str], list[Snapshot]]:
         """Return the group, notes and the snapshots before; see `read_recorded_group`."""
         with working("reading"):
-            return read_recorded_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
+            return read_recorded_group(self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity)
 
 
 def reading(command: Command) -> Command:

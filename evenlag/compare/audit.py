@@ -1,4 +1,8 @@
-"""Every strategy beside the optimum, each held to the balance that it promises."""
+"""Every strategy beside the optimum, each held to the balance that it promises.
+
+Where the group has scenarios, strategies see the lags of now, as they would in a group, and what they give is judged by
+all scenarios: figures in messages are means over them, by weight.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status
@@ -19,6 +24,8 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
+
+_spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, ObjectiveKind.MAKESPAN))
 
 
 def of_plan(figure: Callable[[Plan], Number | None]) -> Any:
@@ -44,6 +51,8 @@ class AuditRow:
     balance : Balance
         What the strategy promises; its optimum is the one under the same balance.
     status : Status
+    spread, makespan : number or None
+        With the lags of now; of a group with scenarios their mean over these.
     excess : number or None
         Spread above the optimum's; None where the promise is broken.
     bound_excess : number or None
@@ -63,10 +72,10 @@ class AuditRow:
     objective: int | float | None = None
     bound: int | float | None = None
     gap: float | None = None
-    spread: int | float | None = of_plan(lambda plan: plan.spread)
+    spread: int | float | None = of_plan(_spread)
     excess: int | float | None = None
     bound_excess: int | float | None = None
-    makespan: int | float | None = of_plan(lambda plan: plan.makespan)
+    makespan: int | float | None = of_plan(_makespan)
     moves: int | None = of_plan(lambda plan: plan.moves)
     forced_moves: int | None = of_plan(lambda plan: plan.forced_moves)
     count_min: int | None = of_plan(lambda plan: min(_counts(plan), default=None))
@@ -109,7 +118,7 @@ def audit(
     Parameters
     ----------
     problem : Problem
-        Judged by the lags of now, whatever scenarios it has.
+        Judged by the mean over its scenarios where it has any, else by the lags of now.
     time_limit : float
         Seconds for the whole audit.
     gap, seed, deterministic, threads, work
@@ -123,7 +132,7 @@ def audit(
     options = SolveOptions(
         time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work
     )
-    return audit_with(problem.now, options)
+    return audit_with(problem, options)
 
 
 def audit_with(
@@ -171,7 +180,7 @@ def audit_with(
 
 def _narrower(optima: dict[str, Result]) -> Plan | None:
     """Return the best plan found so far; solve takes it where it keeps the wider balance."""
-    return min((result.plan for result in optima.values()), key=lambda plan: plan.spread, default=None)
+    return min((result.plan for result in optima.values()), key=_spread, default=None)
 
 
 def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Result | None:
@@ -195,11 +204,12 @@ def _strategy_row(cache: SolveCache, strategy: str, balance: Balance, optima: di
     if broken is None and optimum is not None:
         broken = cache.rule(balance).violation(plan.topic_counts)
     kept = broken is None and optimum is not None
+    spread = _spread(plan)
     return AuditRow(
-        strategy, balance, Status.HEURISTIC, strategy, objective=plain(plan.spread), **_figures(plan),
+        strategy, balance, Status.HEURISTIC, strategy, objective=plain(spread), **_figures(plan),
         bound=plain(optimum.bound) if optimum is not None else None,
-        excess=plain(plan.spread - optimum.spread) if kept and optimum is not None else None,
-        bound_excess=plain(plan.spread - optimum.bound) if kept and optimum is not None else None,
+        excess=plain(spread - optimum.objective) if kept and optimum is not None else None,
+        bound_excess=plain(spread - optimum.bound) if kept and optimum is not None else None,
         valid=valid, violation=broken, seconds=seconds,
     )  # fmt: skip
 
@@ -207,7 +217,7 @@ def _strategy_row(cache: SolveCache, strategy: str, balance: Balance, optima: di
 def _optimum_row(balance: Balance, result: Result) -> AuditRow:
     return AuditRow(
         OPTIMAL, balance, result.status, result.method, objective=plain(result.objective), **_figures(result.plan),
-        bound=plain(result.bound), gap=result.gap, excess=0, bound_excess=plain(result.spread - result.bound),
+        bound=plain(result.bound), gap=result.gap, excess=0, bound_excess=plain(result.objective - result.bound),
         valid=True, binding=result.binding, seconds=result.seconds,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evenlag.compare.drain import reading_time
-from evenlag.compare.history import Capacity, Snapshot, estimate_capacity, intervals
+from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capacity, intervals
 from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
@@ -51,6 +51,15 @@ class Pace:
         return longest if isinstance(longest, Fraction) else None
 
 
+def rates_of(step: Interval) -> Rates:
+    """Return the messages per second that come into each partition at the end of an interval, where that is known."""
+    return {
+        name: Fraction(grown.produced * SECOND, grown.micros)
+        for name, grown in zip(step.after.problem.partitions, step.grown, strict=True)
+        if grown is not None and grown.produced is not None
+    }
+
+
 def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
     """Read the pace of a group off its record.
 
@@ -61,18 +70,14 @@ def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
     capacity : float, optional
         Messages per second of a member of weight 1; default: estimated from the record (`estimate_capacity`).
     """
-    given = None if capacity is None else Capacity(Fraction(str(capacity)), "given")
+    given = Capacity.of_user(capacity)
     if len(record) < 2:
         return Pace(None, given)
     try:
         steps = list(intervals(record))
     except InvalidProblemError:  # two snapshots of one time
         return Pace(None, given)
-    rates = {
-        name: Fraction(grown.produced * SECOND, grown.micros)
-        for name, grown in zip(record[-1].problem.partitions, steps[-1].grown, strict=True)
-        if grown is not None and grown.produced is not None
-    }
+    rates = rates_of(steps[-1])
     try:
         return Pace(rates, given or estimate_capacity(steps))
     except InvalidProblemError:  # nobody is seen to read

@@ -55,7 +55,8 @@ class Foresight:
     def scenarios(self, problem: Problem, snapshot: int) -> list[Scenario]:
         """Return what a plan for the group as it is at a snapshot of the record, counted from 0, should be for.
 
-        Nothing is known of later snapshots. The problem has that snapshot's partitions; its lags are those of now.
+        Nothing is known of later snapshots. The problem has that snapshot's partitions, or those of them whose rows
+        were not lost; its lags are those of now.
         """
         expected = forecast(self.record(problem, snapshot).until(snapshot + 1)) if snapshot else None
         if expected is None:
@@ -64,14 +65,30 @@ class Foresight:
         self.kind = COURSE if expected.known.any() else RATES
         return self.made_of(expected, problem, snapshot)
 
+    def foreseen(self, problem: Problem, snapshot: int) -> tuple[Problem, str]:
+        """Return the group as it is at a snapshot with these scenarios; also say in a sentence what was assumed."""
+        several = self.scenarios(problem, snapshot)
+        if not several:
+            return problem, f"horizon {AUTO}: planned for {self.kind}"
+        found = problem.with_scenarios(several)
+        # In the order that a search puts them in: what it works out is kept for this very problem.
+        found = found.simplified if found.simplified.scenario_weights else found
+        return found, (
+            f"horizon {AUTO}: planned for the time until the next rebalance that the record lets expect, by "
+            f"{self.kind}; single lags and loads are those of now"
+        )
+
     def made_of(self, expected: Forecast, problem: Problem, snapshot: int) -> list[Scenario]:
         """Return the scenarios that a forecast gives for the group as it is at a snapshot."""
         members, capacity = int(problem.active.sum()), self.capacity(problem, snapshot)
         return scenarios(expected, problem.lags.astype(np.int64), problem.topic_of, members, capacity)
 
     def record(self, problem: Problem, snapshot: int) -> Record:
-        """Return the whole record, later snapshots too, of the partitions that a snapshot has."""
-        return Record(self._times, self._produced[:, self._columns[snapshot]], problem.topic_of, self._rebalances)
+        """Return the whole record, later snapshots too, of the partitions of the problem."""
+        columns = self._columns[snapshot]
+        if len(columns) != len(problem.lags):  # rows of some were lost, and the history has them as they were
+            columns = self._columns_of(problem)
+        return Record(self._times, self._produced[:, columns], problem.topic_of, self._rebalances)
 
     def capacity(self, problem: Problem, snapshot: int) -> float | None:
         """Return the messages a second that the whole group reads, as far as the record has shown that by now."""

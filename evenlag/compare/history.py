@@ -192,6 +192,11 @@ class Capacity:
     source: str
     cases: int = 0
 
+    @classmethod
+    def of_user(cls, rate: float | None) -> Capacity | None:
+        """Return the capacity that a user gives, or None where none is given."""
+        return None if rate is None else cls(Fraction(str(rate)), "given")
+
 
 def estimate_capacity(steps: Sequence[Interval]) -> Capacity:
     """Estimate from the record how many messages per second a member of weight 1 can read.

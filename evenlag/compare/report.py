@@ -174,7 +174,9 @@ def audit_report(audit: Audit) -> RenderableType:
     """Return one group's strategies beside the optimum."""
     rows = [{"group": audit.problem.group, **vars(row)} for row in audit.rows]
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
-    return Group(audit_table(rows, title=audit.problem.group), *notes)
+    scenarios = len(audit.problem.futures)
+    title = f"{audit.problem.group}, means over {_times(scenarios, 'scenario')}" if scenarios else audit.problem.group
+    return Group(audit_table(rows, title), *notes)
 
 
 def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from evenlag.compare.report import BAR, MOST_ROWS, number, percent
 from evenlag.compare.whatif import WhatIf
+from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan
 from evenlag.model.result import Result
 
@@ -53,6 +54,9 @@ def _figures(found: WhatIf) -> Table:
     table.add_section()
     figure("spread", lambda plan: plan.spread)
     figure("makespan", lambda plan: plan.makespan)
+    if before.plan.problem.futures:
+        goal = Objective(before.kind, across=before.across)
+        figure(f"{goal.across} {goal.kind} of scenarios", goal.base)
     line("moves", lambda result: f"{result.moves:,}")
     line("newly assigned", lambda result: f"{result.forced_moves:,}")
     table.add_section()

@@ -38,6 +38,7 @@ class SolveKeywords(TypedDict, total=False):
     seed: int
     deterministic: bool
     only_if_better: float | str | None
+    pause: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,9 @@ FLEET_GAP = options.FLEET_GAP
 @options.overwrite
 @options.balance
 @options.auto_offset_reset
-@options.horizon
+@options.horizon_or_auto
 @options.only_if_better
+@options.pause
 @options.group_time_limit(2.0)
 @options.limiting(None, "Seconds for the whole call; default: as many as the groups need.")
 @options.gap(None, "Stop within this fraction of the mean load of the bound; default 0, for a fleet "

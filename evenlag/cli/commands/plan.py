@@ -41,7 +41,7 @@ def plan(
     **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
-    problem, notes, record = source.read_with_record(horizon)
+    problem, notes, record = source.read_with_record(horizon, capacity)
     pace = pace_of(record, capacity)
     with working(f"solving {problem.group}"):
         result = solve(problem, rates=pace.rates, **parameters)

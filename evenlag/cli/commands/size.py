@@ -12,6 +12,7 @@ from evenlag.cli import options
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import err, show, show_notes
 from evenlag.compare import size as find_size
+from evenlag.compare.foresight import AUTO
 from evenlag.compare.report import number
 from evenlag.compare.size_report import answer_to, size_report
 from evenlag.compare.speeds import Speeds, speeds
@@ -20,6 +21,7 @@ from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, horizon_micros
 from evenlag.pipeline.spark.progress import progress_bar
 
+NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), or that of a time ahead, such as 1h"
 _SOURCES = {
     "given": "as given",
     "backlog": "the median of {cases:,} times that one had a backlog in the record",
@@ -45,6 +47,8 @@ def size(
 ) -> None:  # fmt: skip
     """How many members does it take to read everything within a time?"""
     deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
+    if horizon == AUTO:
+        raise click.BadParameter(NO_SCENARIOS, param_hint="--horizon")
     problem, notes, record = source.read_with_record(horizon)
     try:
         known = speeds(problem, record, capacity)

@@ -102,7 +102,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @options.across
 @click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
               help=f"One of {', '.join(METHODS)}.")  # fmt: skip
-@options.horizon
+@options.horizon_or_auto
 @options.limiting(10.0)
 @options.gap(0.0)
 @click.option("--save", type=options.FILE, help="Write the changed group here, a problem file.")

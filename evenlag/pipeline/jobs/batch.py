@@ -13,11 +13,12 @@ from typing import Unpack
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.results import audit_rows, group_rows, plan_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
-from evenlag.pipeline.jobs.fleet import Fleet, check_tables
+from evenlag.pipeline.jobs.fleet import Fleet
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
 from evenlag.pipeline.jobs.summary import AuditSummary, summary
 from evenlag.pipeline.spark.classic import Folder
@@ -100,7 +101,7 @@ def run(
     time_limit: float | None = None,
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = 0,
+    horizon: float | str = AUTO,
     tasks: int | None = None,
     options: Mapping[str, str] | None = None,
     progress: Progress | None = None,
@@ -134,13 +135,13 @@ def run(
     """
     started = time.monotonic()
     parameters = solving_options("run", solving)
-    solver = FleetSolver(parameters, "both", time_limit, group_time_limit, progress)
+    solver = FleetSolver(parameters, "both", time_limit, group_time_limit, horizon, progress)
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
     if offsets_df is None or (members is not None and members_df is None):
         raise SourceError(TOO_BUSY.format(out=out))
     with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
-        fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, copies=True, until=solver.until)
+        fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks, copies=True)
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:

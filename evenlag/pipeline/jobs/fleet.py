@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 
+from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
 from evenlag.model.rates import horizon_micros
 from evenlag.pipeline.columns import checks
@@ -23,6 +25,7 @@ from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
 TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
 ROWS_PER_TASK = 500_000  # at most, but for the rows of one group: a task holds its rows, 0.4 KB each
+RECORDED_PER_TASK = 200_000  # the same where it has whole histories, 1 KB a row
 
 TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
 
@@ -35,6 +38,8 @@ class Fleet:
     ----------
     offsets, members : DataFrame
         As `checks.check_offsets` and `check_members` give them, or `typed_offsets` and `typed_members`.
+    recorded : bool
+        Whether a task has its groups with all their snapshots, and what it does needs the earlier ones.
     groups : int
         Groups, one for each snapshot they are in.
     packing : TaskPacking
@@ -46,6 +51,7 @@ class Fleet:
 
     offsets: DataFrame
     members: DataFrame | None
+    recorded: bool
     groups: int
     packing: TaskPacking
     slots: int
@@ -65,11 +71,13 @@ def check_tables(
     tasks: int | None,
     horizon: float | str = 0,
     *,
+    whole: bool = False,
     copies: bool = False,
     until: float | None = None,
 ) -> Fleet:
     """Check both tables, predict lags where a horizon is given, and say which tasks are to solve their groups.
 
+    With `whole`, and where a group has several snapshots, they are all for one task; else each is by itself.
     Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject. Where
     Spark could not count the groups before a time (`until`, epoch) it goes on without.
 
@@ -78,9 +86,9 @@ def check_tables(
     SourceError
         A table lacks a required column, or the tables write their times in different types.
     InvalidProblemError
-        The horizon is no time.
+        The horizon is neither a time nor "auto".
     """
-    ahead = horizon_micros(horizon)
+    ahead = 0 if horizon == AUTO else horizon_micros(horizon)
     checks.require_columns(offsets_df, "offsets")
     if members_df is not None:
         checks.require_columns(members_df, "members")
@@ -89,7 +97,7 @@ def check_tables(
     driver = driver_of(spark)
     driver.prepare()
     with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
-        count = partial(within, spark, until, partial(_largest_groups, offsets_df))
+        count = partial(within, spark, until, partial(_counted, offsets_df, whole))
         with described(spark, "counting the groups"):
             counting = pool.submit(inheritable_thread_target(spark)(count))
         check_offsets = checks.check_offsets if copies or ahead else checks.typed_offsets
@@ -97,29 +105,68 @@ def check_tables(
         offsets = check_offsets(offsets_df, auto_offset_reset)
         offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
         members = None if members_df is None else check_members(members_df)
-        groups, rows, largest = counting.result() or (0, 0, [])
+        counts = counting.result() or _Counts()
     slots = driver.slots()  # asked after a first job: a cluster knows its executors only when they have come
     least, most = (slots * factor for factor in TASKS_PER_SLOT)
-    tasks = tasks or max(min(max(-(-groups // GROUPS_PER_TASK), least), most), -(-rows // ROWS_PER_TASK))
+    per_task = RECORDED_PER_TASK if counts.recorded else ROWS_PER_TASK
+    tasks = tasks or max(min(max(-(-counts.packed // GROUPS_PER_TASK), least), most), -(-counts.rows // per_task))
     return Fleet(
         offsets,
         members,
-        groups,
-        TaskPacking.pack(largest, tasks, groups - len(largest)),
+        counts.recorded,
+        counts.groups,
+        TaskPacking.pack(counts.largest, tasks, counts.packed - len(counts.largest), counts.by),
         slots,
         _snapshot_type(offsets_df),
     )
 
 
-def _largest_groups(offsets_df: DataFrame) -> tuple[int, int, list[tuple[Key, int]]]:
-    """Count the groups of an offsets table, their rows, and the rows of those with most."""
+@dataclass(frozen=True)
+class _Counts:
+    """What an offsets table holds.
+
+    Attributes
+    ----------
+    groups, rows : int
+        Groups, one for each snapshot they are in, and their rows.
+    by : tuple of str
+        Columns that say what is packed: a group in a snapshot, or a group.
+    packed : int
+        How many of these there are.
+    largest : list of (key, rows)
+        Those with most rows.
+    """
+
+    groups: int = 0
+    rows: int = 0
+    by: tuple[str, ...] = KEY
+    packed: int = 0
+    largest: Sequence[tuple[Key, int]] = ()
+
+    @property
+    def recorded(self) -> bool:
+        """Whether groups are packed with all their snapshots."""
+        return self.by != KEY
+
+
+def _counted(offsets_df: DataFrame, whole: bool) -> _Counts:
+    """Count what an offsets table holds; with `whole` by group alone where one has several snapshots."""
     sizes = checks.group_sizes(offsets_df)
-    most = sizes.orderBy(sf.desc("rows"), *KEY).take(MOST_PACKED + 1)
-    largest = [((row["snapshot_ts"], row["group"]), row["rows"]) for row in most[:MOST_PACKED]]
-    if len(most) <= MOST_PACKED:
-        return len(largest), sum(rows for _, rows in largest), largest
-    [row] = sizes.agg(sf.count("*").alias("groups"), sf.sum("rows").alias("rows")).collect()
-    return row["groups"], row["rows"], largest
+    largest = _largest(sizes, KEY)
+    if len(largest) <= MOST_PACKED:
+        groups, rows, names = len(largest), sum(rows for _, rows in largest), len({group for (_, group), _ in largest})
+    else:
+        [(groups, rows, names)] = sizes.agg(sf.count("*"), sf.sum("rows"), sf.count_distinct("group")).collect()
+    if not whole or names == groups:
+        return _Counts(groups, rows, KEY, groups, largest[:MOST_PACKED])
+    histories = sizes.groupBy("group").agg(sf.sum("rows").alias("rows"))
+    return _Counts(groups, rows, ("group",), names, _largest(histories, ("group",))[:MOST_PACKED])
+
+
+def _largest(sizes: DataFrame, by: tuple[str, ...]) -> list[tuple[Key, int]]:
+    """Return the keys with most rows, one more than are packed by name."""
+    most = sizes.orderBy(sf.desc("rows"), *by).take(MOST_PACKED + 1)
+    return [(tuple(row[name] for name in by), row["rows"]) for row in most]
 
 
 def _snapshot_type(df: DataFrame) -> types.DataType:

@@ -9,9 +9,10 @@ from typing import cast
 from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
 from evenlag.pipeline.columns.task_rows import task_rows
-from evenlag.pipeline.jobs.fleet import Fleet
+from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Place, Progress
 from evenlag.pipeline.spark.drivers import driver_of
@@ -21,6 +22,7 @@ from evenlag.pipeline.spark.task_context import attempt
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import RESERVE, Budget
+from evenlag.pipeline.tasks.group import OFFSETS
 from evenlag.pipeline.tasks.solving import Want
 from evenlag.pipeline.tasks.worker import Solver, Unreached
 from evenlag.search.options import SolveOptions, check_seconds
@@ -40,6 +42,8 @@ class FleetSolver:
         Seconds for the whole call.
     group_time_limit : float
         Seconds, the most that one group gets.
+    horizon : float or str
+        As in `plans`.
     progress : callable, optional
         As in `plans`.
 
@@ -55,14 +59,30 @@ class FleetSolver:
         want: Want,
         time_limit: float | None,
         group_time_limit: float,
+        horizon: float | str,
         progress: Progress | None,
     ) -> None:
         self._started = time.time()
         if time_limit is not None:
             check_seconds("time_limit", time_limit)
         check_seconds("group_time_limit", group_time_limit)
-        self._options, self._want, self._progress = options, want, progress
+        self._options, self._want, self._horizon, self._progress = options, want, horizon, progress
         self._limits = (time_limit, group_time_limit)
+
+    def check(
+        self,
+        offsets_df: DataFrame,
+        members_df: DataFrame | None,
+        auto_offset_reset: str,
+        tasks: int | None,
+        copies: bool = False,
+    ) -> Fleet:
+        """Check both tables of the call; parameters are those of `check_tables`."""
+        priced = self._options.only_if_better is not None and self._options.pause > 0
+        return check_tables(
+            offsets_df, members_df, auto_offset_reset, tasks, self._horizon,
+            whole=priced or self._horizon == AUTO, copies=copies, until=self.until,
+        )  # fmt: skip
 
     @property
     def until(self) -> float | None:
@@ -98,12 +118,13 @@ class FleetSolver:
         )
         options = replace(self._options, threads=driver.task_cpus())
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))
-        rows = task_rows(fleet.offsets, fleet.members)
+        rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS if fleet.recorded else ())
         dealt = fleet.packing.repartition(rows)
         named = described(rows.sparkSession, f"solving {fleet.groups:,} groups")
         watched = driver.reporting(self._progress, fleet.groups, fleet.packing.tasks)
         with named, watched as counters, driver.batches_by_rows():
-            solver = Solver(options, budget, self._want, schema, attempt, *counters)
+            foresee = self._horizon == AUTO
+            solver = Solver(options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee)
             solving = kept(dealt.mapInArrow(solver, SOLVED), place, self.until)
         solved = solving.table
         if not solving.whole:

@@ -8,10 +8,11 @@ from typing import Unpack
 
 from pyspark.sql import DataFrame
 
+from evenlag.compare.foresight import AUTO
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.results import audit_rows, group_rows, plan_rows
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
-from evenlag.pipeline.jobs.fleet import Fleet, check_tables
+from evenlag.pipeline.jobs.fleet import Fleet
 from evenlag.pipeline.jobs.fleet_solver import FleetSolver
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
@@ -66,7 +67,7 @@ def solve(
     time_limit: float | None = TIME_LIMIT,
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = 0,
+    horizon: float | str = AUTO,
     tasks: int | None = None,
     progress: Progress | None = None,
     **solving: Unpack[SolveKeywords],
@@ -95,16 +96,19 @@ def solve(
     auto_offset_reset : str
         What a group that never committed will read, where a row does not say: `latest`, nothing; else the whole log.
     horizon : float or str
-        Seconds, or text such as "10m": balance the lag predicted for then, lag + produce rate · horizon, rounded up.
-        The rate is that since the partition's snapshot before; without one today's lag is taken. 0: today's lag.
+        "auto": a group with several snapshots in the table is planned, at each but the first, for the time until its
+        next rebalance that the snapshots before let expect (docs/forecast.md); an audit is judged by that too. Seconds,
+        or text such as "10m": for the lag predicted for then, lag + produce rate · horizon, rounded up. The rate is
+        that since the partition's snapshot before; without one today's lag is taken. 0: for today's lag.
     tasks : int, optional
         Spark tasks to spread the groups over; by default from the number of groups and of cores.
     progress : callable, optional
         Called from a thread of the driver with the groups done, their total and how many failed; `progress_bar`
         gives one.
     **solving
-        balance, stickiness, max_moves, slack, objective, method, gap, seed, deterministic, only_if_better: as in
-        `evenlag.solve`, for every group; a pause costs nothing here, since rates are not known.
+        balance, stickiness, max_moves, slack, objective, across, method, gap, seed, deterministic, only_if_better,
+        pause: as in `evenlag.solve`, for every group. Rates, by which a pause costs, are those between a snapshot and
+        the one before; in a group's first snapshot it costs nothing.
 
     Returns
     -------
@@ -117,8 +121,8 @@ def solve(
     SourceError
         A table lacks a required column, or the driver cannot read what executors write.
     """
-    solver = FleetSolver(solving_options("solve", solving), want, time_limit, group_time_limit, progress)
-    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, horizon, until=solver.until)
+    solver = FleetSolver(solving_options("solve", solving), want, time_limit, group_time_limit, horizon, progress)
+    fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
     solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED))
     return SolvedFleet(solved, fleet, lambda: rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset))
 
@@ -130,7 +134,7 @@ def plans(
     time_limit: float | None = TIME_LIMIT,
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = 0,
+    horizon: float | str = AUTO,
     tasks: int | None = None,
     progress: Progress | None = None,
     **solving: Unpack[SolveKeywords],
@@ -163,7 +167,7 @@ def audit(
     seed: int = 0,
     deterministic: bool = False,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
-    horizon: float | str = 0,
+    horizon: float | str = AUTO,
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:

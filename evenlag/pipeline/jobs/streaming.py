@@ -106,7 +106,7 @@ def stream(
     options : mapping of str to str, optional
         Of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
     group_time_limit, auto_offset_reset, **solving
-        As in `plans`.
+        As in `plans`; plans are for the lag of their snapshot, and a pause costs nothing: a stream keeps no record.
     progress : callable, optional
         Called after each commit.
 
@@ -126,7 +126,11 @@ def stream(
     check_seconds("group_time_limit", group_time_limit)
     check_seconds("interval", interval, zero=True)
     check_seconds("settle", settle, zero=True)
-    parameters = {**solving, "group_time_limit": group_time_limit, "auto_offset_reset": auto_offset_reset}
+    parameters = {
+        **solving, "group_time_limit": group_time_limit, "auto_offset_reset": auto_offset_reset,
+        # A stream keeps no record, and what a batch happens to hold of one must not tell in its plans.
+        "horizon": 0, "pause": 0,
+    }  # fmt: skip
     source = topic_options(topic, options)
     commits = Commits(spark, out, TABLES)
     notes = Storage(spark, checkpoint if checkpoint is not None else f"{commits.path}/{CHECKPOINT}")

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.model.balance import count_rule
 from evenlag.model.problem import Problem
+from evenlag.pipeline.tables.schemas import KEY_COLUMNS
 from evenlag.search.construct.lpt import lpt
 
 MOST_PACKED = 20_000  # the largest groups of a fleet, known to the driver by name; smaller ones go by hash
@@ -20,7 +21,7 @@ COST, COST_PER_ROW = 10_000, 50  # microseconds that a group is expected to take
 TASK = "task"
 BLOCK = 1 << 16  # numbers that are hashed at once
 
-Key = tuple[str, str]
+Key = tuple[str, ...]  # values of `TaskPacking.by`
 
 
 @dataclass(frozen=True)
@@ -31,24 +32,29 @@ class TaskPacking:
     ----------
     tasks : int
         Tasks 0, 1, …; those that are expected to take longest come first, and Spark starts them in this order.
-    task_of : dict of (snapshot_ts, group) to task
+    task_of : dict of key to task
         For the largest groups; others go by a hash of their key.
     costs : tuple of int
         Microseconds that each task is expected to take, beside the others.
+    by : tuple of str
+        Columns of the key: the rows of one are in one task. By `group` alone a task has all snapshots of its groups.
     """
 
     tasks: int
     task_of: dict[Key, int] = field(default_factory=dict)
     costs: tuple[int, ...] = ()
+    by: tuple[str, ...] = KEY_COLUMNS
 
     @classmethod
-    def pack(cls, rows: Sequence[tuple[Key, int]], tasks: int, others: int = 0) -> TaskPacking:
+    def pack(
+        cls, rows: Sequence[tuple[Key, int]], tasks: int, others: int = 0, by: tuple[str, ...] = KEY_COLUMNS
+    ) -> TaskPacking:
         """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`).
 
         `others` is the number of groups that are smaller than these, and go by their hash.
         """
         if not rows:
-            return cls(tasks, costs=(COST,) * tasks)
+            return cls(tasks, costs=(COST,) * tasks, by=by)
         costs = [COST + COST_PER_ROW * count for _, count in rows]
         names = [f"{task:09}" for task in range(tasks)]
         problem = Problem.from_lags({"groups": costs}, {name: ["groups"] for name in names})
@@ -58,20 +64,19 @@ class TaskPacking:
         rest = -(-others * min(costs) // tasks)
         loads = tuple(max(int(plan.loads[task]) + rest, 1) for task in order)
         task_of = {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)}
-        return cls(tasks, task_of, loads)
+        return cls(tasks, task_of, loads, by)
 
     def repartition(self, df: DataFrame) -> DataFrame:
-        """Give every row of a table with `snapshot_ts` and `group` to the task of its group."""
-        number = sf.pmod(sf.xxhash64("snapshot_ts", "group"), sf.lit(self.tasks)).cast("int")
+        """Give every row of a table with the columns of the key to the task of its group."""
+        number = sf.pmod(sf.xxhash64(*self.by), sf.lit(self.tasks)).cast("int")
         if self.task_of:
-            stamps, groups = zip(*self.task_of, strict=True)
-            numbers = pa.array(list(self.task_of.values()), pa.int32())
-            table = pa.table({"snapshot_ts": list(stamps), "group": list(groups), TASK: numbers})
+            keys = dict(zip(self.by, map(list, zip(*self.task_of, strict=True)), strict=True))
+            table = pa.table({**keys, TASK: pa.array(list(self.task_of.values()), pa.int32())})
             known = df.sparkSession.createDataFrame(table)  # from Arrow: rows would need Python workers
-            df = df.join(sf.broadcast(known), on=["snapshot_ts", "group"], how="left")
+            df = df.join(sf.broadcast(known), on=list(self.by), how="left")
             number = sf.coalesce(TASK, number)
-        keys = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call, however many there are
-        return df.withColumn(TASK, keys[number]).repartition(self.tasks, TASK).drop(TASK)
+        places = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call, however many there are
+        return df.withColumn(TASK, places[number]).repartition(self.tasks, TASK).drop(TASK)
 
 
 def partition_keys(partitions: int) -> list[int]:

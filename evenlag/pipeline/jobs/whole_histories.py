@@ -46,13 +46,14 @@ def by_whole_histories(
     """
     spark = offsets_df.sparkSession
     driver = driver_of(spark)
-    fleet, place = check_tables(offsets_df, members_df, auto_offset_reset, tasks), driver.place(columns)
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, whole=True)
+    place = driver.place(columns)
     check_executors(spark, place)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
     groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
     with described(spark, "counting the groups"):
         total = 0 if progress is None else groups.count()
-    rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS).repartition(fleet.packing.tasks, "group")
+    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members, more=OFFSETS))
     named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed(doing), driver.batches_by_rows():

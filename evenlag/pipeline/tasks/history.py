@@ -4,15 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
-from evenlag.compare.history import Snapshot
+from evenlag.compare.catch_up import rates_of
+from evenlag.compare.foresight import AUTO, Foresight
+from evenlag.compare.history import Capacity, Interval, Snapshot, intervals
 from evenlag.errors import InvalidProblemError
+from evenlag.model.payoff import Rates
+from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, time_micros
 from evenlag.pipeline.tasks.group import UNKNOWN, GroupRows
 
 Key = tuple[str, int]  # topic and partition
+
+
+class Past:
+    """A group at several times, and what those before each of them tell; worked out when it is asked for.
+
+    Parameters
+    ----------
+    rows : sequence of GroupRows
+        With offsets, one for each time, in any order.
+    given : Capacity, optional
+        How fast members read; by default estimated.
+    """
+
+    def __init__(self, rows: Sequence[GroupRows], given: Capacity | None = None) -> None:
+        self._rows, self._given = rows, given
+
+    @cached_property
+    def _read(self) -> tuple[list[Interval], InvalidProblemError | None]:
+        """What happened from each snapshot to the next, and why that cannot be told where it cannot."""
+        try:
+            made = snapshots(self._rows)
+            return (list(intervals(made)) if len(made) > 1 else []), None
+        except InvalidProblemError as error:
+            return [], error
+
+    @cached_property
+    def _foresight(self) -> Foresight:
+        return Foresight(self._read[0], self._given)
+
+    @cached_property
+    def _number_of(self) -> dict[str, int]:
+        """Which interval ends at each time but the first."""
+        return {step.after.ts: number for number, step in enumerate(self._read[0])}
+
+    def foreseen(self, problem: Problem, snapshot_ts: object) -> tuple[Problem, list[str]]:
+        """Give the group as its rows have it at a time scenarios, from the record until then (horizon `auto`).
+
+        Returns
+        -------
+        Problem
+            As it came at the first time, and where the record cannot be used.
+        list of str
+            What was assumed, in a sentence; nothing at the first time.
+        """
+        _, error = self._read
+        if error is not None:
+            return problem, [unusable(error)]
+        number = self._number_of.get(str(snapshot_ts))
+        if number is None:
+            return problem, []
+        problem, assumed = self._foresight.foreseen(problem, number + 1)
+        return problem, [assumed]
+
+    def rates(self, snapshot_ts: object) -> Rates | None:
+        """Return the messages per second that come into partitions at a time; None where none is known."""
+        number = self._number_of.get(str(snapshot_ts))
+        return None if number is None else rates_of(self._read[0][number])
+
+
+def unusable(error: InvalidProblemError) -> str:
+    """Say that horizon `auto` finds no record that it could use."""
+    return f"horizon {AUTO}: planned for today's lag alone, since the record cannot be used: {error}"
 
 
 def snapshots(rows: Sequence[GroupRows]) -> list[Snapshot]:

@@ -11,10 +11,12 @@ import numpy as np
 
 from evenlag.compare.audit import OPTIMAL, Audit, AuditRow, audit_with
 from evenlag.model.balance import Balance
+from evenlag.model.payoff import Rates
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
+from evenlag.pipeline.tasks.history import Past
 from evenlag.search.cache import SolveCache
 from evenlag.search.leave import weighed
 from evenlag.search.options import NET, SolveOptions
@@ -63,6 +65,8 @@ class GroupResult:
         Why the plan or the audit is not there.
     notes : tuple of str
         What else its owner should know.
+    rates : mapping of (topic, partition) to messages per second, or None
+        What comes in, where a record tells it and it is asked for.
     cache : SolveCache or None
         What another turn need not work out again; None where there is no problem to solve.
     """
@@ -77,6 +81,7 @@ class GroupResult:
     audited: Audit | None = None
     error: str | None = None
     notes: tuple[str, ...] = ()
+    rates: Rates | None = None
     cache: SolveCache | None = None
 
     @property
@@ -177,6 +182,8 @@ def solve_group(
     late: bool = False,
     quick: bool = False,
     earlier: GroupResult | None = None,
+    past: Past | None = None,
+    foresee: bool = False,
 ) -> GroupResult:
     """Plan a group, audit it, or both; what goes wrong becomes a row with status ERROR.
 
@@ -195,6 +202,10 @@ def solve_group(
         A plan within `COARSE` of its bound will do, and it need not be evened out by the tie rule.
     earlier : GroupResult, optional
         What came of the group's turn before: it is gone on from, and what comes of it is no worse.
+    past : Past, optional
+        What is recorded of the group: rates, where moves are weighed.
+    foresee : bool
+        Plan for what the record lets expect (horizon `auto`), but where it is too late for that.
     """
     started = time.monotonic()
     done = earlier or GroupResult(rows, want, options.balance, late=late)
@@ -202,9 +213,16 @@ def solve_group(
     part = time_limit / 2 if want == "both" else time_limit
     wall = NET * time_limit if options.deterministic else part
     try:
-        cache = done.cache or SolveCache(rows.problem())
+        cache = done.cache
+        if cache is None:
+            problem, assumed = rows.problem(), list[str]()
+            if past is not None and foresee and not late:
+                problem, assumed = past.foreseen(problem, rows.snapshot_ts)
+            cache = SolveCache(problem)
+            weighing = past if options.only_if_better is not None else None
+            rates = None if weighing is None else weighing.rates(rows.snapshot_ts)
+            done = replace(done, notes=(*problem.warnings, *assumed), rates=rates, cache=cache)
         problem = cache.problem
-        done = replace(done, notes=tuple(problem.warnings), cache=cache)
         if want != "audit":
             result = search(
                 problem, options.within(wall, part), known=done.result, cache=cache, tie_break=not quick, explain=False
@@ -226,6 +244,6 @@ def decided(done: GroupResult, options: SolveOptions) -> GroupResult:
     if done.result is None or options.only_if_better is None:
         return done
     try:
-        return replace(done, result=weighed(done.result, options))
+        return replace(done, result=weighed(done.result, options, done.rates))
     except Exception as failure:  # as above
         return done.failed(f"{type(failure).__name__}: {failure}")

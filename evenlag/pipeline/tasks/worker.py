@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, groupby
 from typing import Any, Protocol
 from zipimport import zipimporter
 
@@ -15,12 +16,14 @@ import pyarrow as pa
 from evenlag.pipeline.tasks.budget import Budget
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.pipeline.tasks.grouping import group_rows
+from evenlag.pipeline.tasks.history import Past
 from evenlag.pipeline.tasks.isolation import ProcessDiedError, in_own_process
 from evenlag.pipeline.tasks.solving import GroupResult, Want, decided, solve_group
 from evenlag.pipeline.tasks.turns import take_turns
 from evenlag.search.options import SolveOptions
 
 UNREACHED = "the time limit of the whole call was reached before a task for it could start"
+NO_PASTS: Mapping[str, Past] = {}
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
 
@@ -38,6 +41,9 @@ class Solver:
     `turns.take_turns` says which group gets how much time. `attempt` gives the number of the task, and how many
     attempts at it failed before: after one each turn is taken in a process of its own, so that a group that kills it
     costs nobody else anything.
+
+    With `recorded` the task has its groups with all their snapshots and offsets, and knows what earlier ones tell; with
+    `foresee` plans are for what these let expect (horizon `auto`).
     """
 
     options: SolveOptions
@@ -47,15 +53,20 @@ class Solver:
     attempt: Callable[[], tuple[int, int]] = lambda: (0, 0)
     done: Counter | None = None
     failed: Counter | None = None
+    recorded: bool = False
+    foresee: bool = False
     solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Solve the groups of one task, from their rows (`schemas.ROWS`)."""
         task, failures = self.attempt()
-        turn = self._isolated if failures else self._turn
+        groups = group_rows(batches)
+        histories = groupby(groups, key=lambda rows: rows.group) if self.recorded else ()
+        pasts = {group: Past(list(rows)) for group, rows in histories}
+        turn = partial(self._isolated if failures else self._turn, pasts=pasts)
         solved: list[GroupResult] = []
         held = 0  # rows of those
-        for result in take_turns(group_rows(batches), self.budget, task, self.options.gap, turn):
+        for result in take_turns(groups, self.budget, task, self.options.gap, turn):
             solved.append(decided(result, self.options))
             if self.done is not None:
                 self.done.add(1)
@@ -70,16 +81,21 @@ class Solver:
         forget_archives()
 
     def _turn(
-        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None
-    ) -> GroupResult:
-        return self.solve(rows, self.options, self.want, time_limit=time_limit, quick=quick, late=late, earlier=earlier)
+        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None,
+        pasts: Mapping[str, Past] = NO_PASTS,
+    ) -> GroupResult:  # fmt: skip
+        return self.solve(
+            rows, self.options, self.want, time_limit=time_limit, quick=quick, late=late, earlier=earlier,
+            past=pasts.get(rows.group), foresee=self.foresee,
+        )  # fmt: skip
 
     def _isolated(
-        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None
-    ) -> GroupResult:
+        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None,
+        pasts: Mapping[str, Past] = NO_PASTS,
+    ) -> GroupResult:  # fmt: skip
         started = time.monotonic()
         try:
-            return in_own_process(lambda: self._turn(rows, time_limit, quick, late, earlier))
+            return in_own_process(lambda: self._turn(rows, time_limit, quick, late, earlier, pasts))
         except ProcessDiedError as error:
             before = earlier or GroupResult(rows, self.want, self.options.balance, late=late)
             return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
