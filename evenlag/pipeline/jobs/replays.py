@@ -24,7 +24,7 @@ from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.tables.schemas import REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, columns
-from evenlag.pipeline.tasks.replaying import Replayer
+from evenlag.pipeline.tasks.replaying import not_replayed, replayed
 
 Form = Literal["parquet", "csv"]
 
@@ -121,7 +121,7 @@ def replay(
     )  # fmt: skip
     return Replays(
         by_whole_histories(
-            offsets_df, members_df, partial(Replayer, options), REPLAYS,
+            offsets_df, members_df, partial(replayed, options=options), not_replayed, REPLAYS,
             doing="replaying", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
         )
     )  # fmt: skip

@@ -12,7 +12,7 @@ from evenlag.pipeline.jobs.whole_histories import by_whole_histories
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.tables.schemas import SIZES
-from evenlag.pipeline.tasks.sizing import Sizer
+from evenlag.pipeline.tasks.sizing import sized, unsized
 
 
 def size(
@@ -70,6 +70,6 @@ def size(
         ),
     )  # fmt: skip
     return by_whole_histories(
-        offsets_df, members_df, partial(Sizer, options), SIZES,
+        offsets_df, members_df, partial(sized, options=options), unsized, SIZES,
         doing="sizing", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
     )  # fmt: skip

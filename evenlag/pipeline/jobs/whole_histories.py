@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from pyspark.sql import DataFrame, types
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -17,13 +17,15 @@ from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kept import kept
 from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
-from evenlag.pipeline.tasks.group import OFFSETS
+from evenlag.pipeline.tasks.by_history import ByHistory, Row
+from evenlag.pipeline.tasks.group import OFFSETS, GroupRows
 
 
 def by_whole_histories(
     offsets_df: DataFrame,
     members_df: DataFrame | None,
-    work: Callable[..., Any],
+    work: Callable[[Sequence[GroupRows]], Row],
+    failure: Callable[[str, int, str], Row],
     columns: str,
     *,
     doing: str,
@@ -37,8 +39,8 @@ def by_whole_histories(
     ----------
     offsets_df, members_df, auto_offset_reset, tasks, progress
         As in `plans`.
-    work : callable
-        Of the Arrow schema of its rows and two counters (groups done, and failed): gives what `mapInArrow` calls.
+    work, failure : callable
+        As `ByHistory` has them.
     columns : str
         Of its rows, as Spark's DDL.
     doing : str
@@ -57,4 +59,4 @@ def by_whole_histories(
     named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed(doing), driver.batches_by_rows():
-        return kept(rows.mapInArrow(work(schema, *counters), columns), place).table
+        return kept(rows.mapInArrow(ByHistory(work, failure, schema, *counters), columns), place).table

@@ -1,51 +1,33 @@
-"""What an executor does with the history of a group: replay it. Needs pyarrow, not Spark."""
+"""What an executor does with the history of a group: replay it. Needs no Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import groupby
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
-
-import pyarrow as pa
 
 from evenlag.compare.replay import ReplayOptions, run
 from evenlag.compare.replay_result import Replay, ReplaySummary
 from evenlag.pipeline.tables.schemas import REPLAY_STEP_FIELDS, REPLAY_SUMMARY_FIELDS, with_doubles
 from evenlag.pipeline.tasks.group import GroupRows
-from evenlag.pipeline.tasks.grouping import group_rows
 from evenlag.pipeline.tasks.history import snapshots
-from evenlag.pipeline.tasks.worker import Counter
 
 
-@dataclass(frozen=True)
-class Replayer:
-    """Replays the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.REPLAYS`)."""
+def replayed(rows: Sequence[GroupRows], *, options: ReplayOptions) -> dict[str, Any]:
+    """Replay a group (`schemas.REPLAYS`).
 
-    options: ReplayOptions
-    schema: Any
-    done: Counter | None = None
-    failed: Counter | None = None
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Replay the groups of one task, from their rows (`schemas.ROWS`)."""
-        for group, history in groupby(group_rows(batches), key=lambda rows: rows.group):
-            document = replay_group(group, list(history), self.options)
-            yield pa.RecordBatch.from_pylist([document], schema=self.schema)
-            if self.done is not None:
-                self.done.add(1)
-            if self.failed is not None and any(row["strategy"] is None for row in document["summary"]):
-                self.failed.add(1)
+    Raises
+    ------
+    InvalidProblemError
+        As `evenlag.compare.replay.replay`, or the rows make no history.
+    """
+    return document(run(snapshots(rows), options))
 
 
-def replay_group(group: str, rows: Sequence[GroupRows], options: ReplayOptions) -> dict[str, Any]:
-    """Replay one group; what goes wrong becomes a row with the error (`schemas.REPLAYS`)."""
-    try:
-        return document(run(snapshots(rows), options))
-    except Exception as failure:  # whatever one group does must not cost the others their replay
-        failed = {"group": group, "snapshots": len(rows), "notes": [], "steps": []}
-        error = ReplaySummary("", error=f"{type(failure).__name__}: {failure}")
-        return failed | {"summary": [asdict(error) | {"strategy": None}]}
+def not_replayed(group: str, count: int, error: str) -> dict[str, Any]:
+    """Return the row of a group of so many snapshots that cannot be replayed."""
+    summary = [asdict(ReplaySummary("", error=error)) | {"strategy": None}]
+    return {"group": group, "snapshots": count, "notes": [], "summary": summary, "steps": []}
 
 
 def document(replayed: Replay) -> dict[str, Any]:
