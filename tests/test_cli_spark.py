@@ -25,7 +25,7 @@ def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("command", ["audit", "replay", "stream"])
+@pytest.mark.parametrize("command", ["audit", "replay", "size", "stream"])
 @pytest.mark.parametrize("place", ["hdfs://host/rows.csv", "table:lake.kafka.rows", TOPIC])
 @pytest.mark.usefixtures("unconfigured")
 def test_master_and_settings_come_to_spark(command: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,8 +34,9 @@ def test_master_and_settings_come_to_spark(command: str, place: str, monkeypatch
     def start(settings: Mapping[str, str]) -> NoReturn:
         raise SourceError(f"asked for {sorted(settings.items())}")
 
-    monkeypatch.setattr(fleet, "local_session", start)
+    monkeypatch.setattr(fleet, "local_session", start)  # `sizing` asks `fleet.session_for` for one
     places = (place,) if command == "stream" else ("--offsets", place)
+    places += ("--drain", "5m") if command == "size" else ()
     packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}
     refused(evenlag(command, *places, "--out", "out", *MASTER), f"asked for {sorted((ASKED | packages).items())}")
 

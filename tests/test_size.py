@@ -425,6 +425,67 @@ def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_
         pipeline.size(*tables, drain_seconds=600, capacity=0)
 
 
+def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, members = fleet(6)
+    members = [row for row in members if row["group"] != "g005"]  # which has no members then
+    broken = offsets[0] | {"partition": "x"}
+    places = write_tables(tmp_path, [*offsets, broken], members)
+    asked = ("--drain", "3m", "--capacity", 60, "--most", 4)
+    placed = ("--offsets", places[0], "--members", places[1], "--out", tmp_path / "out")
+    words = ("size", *placed, *asked, "--group-time-limit", 20)
+    done = run(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    (tmp_path / "good").mkdir()
+    good = write_tables(tmp_path / "good", offsets, members)
+    answers, rows = dict.fromkeys(document["answers"], 0), {row["group"]: row for row in document["groups"]}
+    assert list(rows) == [row["group"] for row in document["groups"]]
+    lacks = []
+    for group in (f"g{n:03}" for n in range(5)):
+        here = json.loads(run("size", good[0], "--members", good[1], "--group", group, *asked, "--json").stdout)
+        row, today = rows[group], len({each["consumer_id"] for each in members if each["group"] == group})
+        same = ("fewest", "proven", "binding_from", "hottest_seconds")
+        assert {name: row[name] for name in same} == {name: here[name] for name in same}
+        assert (row["members"], row["capacity"], row["capacity_source"]) == (today, 60, "given")
+        lack = math.inf if here["fewest"] is None else here["fewest"] - today
+        answers["none" if lack == math.inf else "more" if lack > 0 else "fewer" if lack < 0 else "enough"] += 1
+        lacks.append((-lack, group))
+        written = spark.read.parquet(f"{tmp_path}/out/sizes").filter(f"`group` = '{group}'").orderBy("members")
+        assert [each.asDict() for each in written.drop("group", "snapshot_ts").collect()] == here["sizes"]
+    assert [group for _, group in sorted(lacks)] == list(rows)
+    assert document["answers"] == answers | {"failed": 1}
+    assert sum(count > 0 for count in answers.values()) > 1
+    assert document["rejects"] == 1
+    [error] = document["errors"]
+    assert error.startswith("g005: InvalidProblemError")
+    assert document["written"] == [f"{tmp_path}/out/{name}" for name in ("groups", "sizes")]
+    assert spark.read.parquet(f"{tmp_path}/out/groups").count() == 6
+    refused(run(*words), "exists already")
+    shown = run(*words, "--overwrite").stdout
+    assert "6 groups: " in shown
+    assert "1 failed" in shown
+    assert "failed: g005: InvalidProblemError" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "give one INPUT, or --offsets for a fleet on Spark"),
+        (("a.csv", "--offsets", "b.csv"), "give one INPUT, or --offsets for a fleet on Spark"),
+        (("a.csv", "--out", "o"), "--out goes with --offsets; one group needs no Spark"),
+        (("a.csv", "--option", "x=y"), "--option goes with --offsets; one group needs no Spark"),
+        (("a.csv", "--members", "table:a.b"), "table:a.b is no file, and goes with --offsets alone"),
+        (("--offsets", "b.csv", "--group", "g"), "--group goes with INPUT, and --offsets is a fleet"),
+        (("--offsets", "b.csv", "--time-limit", 5), "--time-limit goes with INPUT, and --offsets is a fleet"),
+        (("--offsets", "b.csv", "--horizon", "1h"), "--horizon goes with INPUT: a fleet is sized for its lag of now"),
+    ],
+)
+def test_what_goes_with_one_group_and_what_with_a_fleet(words: tuple[Any, ...], said: str) -> None:
+    done = run("size", *words, "--drain", "5m")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
 # ---- a real broker ---------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -107,6 +108,29 @@ def _table(found: Size) -> Table:
         cells = [Text(_time(each), style=_style(each, found)) for each in times]
         style = "bold" if row.members == found.fewest else ""
         table.add_row(f"{row.members:,}", *cells, Text(", ".join(remarks)), style=style)
+    return table
+
+
+def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:
+    """Return what came of many groups, a row for each as `evenlag.pipeline.tables.schemas.SIZES` has them."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+    table.add_column("group")
+    for name in ("members today", "fewest", "no gain beyond"):
+        table.add_column(name, justify="right")
+    table.add_column("hottest partition")
+    for name in ("alone takes", "a member reads"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        fewest, hottest = row["fewest"], row["hottest_topic"] is not None
+        found = "none" if fewest is None else f"{fewest:,}"
+        alone = NEVER if row["hottest_seconds"] is None else row["hottest_seconds"]
+        table.add_row(
+            row["group"], f"{row['members']:,}", found if row["proven"] else f"{found} found",
+            "–" if row["binding_from"] is None else f"{row['binding_from']:,}",
+            f"{row['hottest_topic']}-{row['hottest_partition']}" if hottest else "–",
+            _time(alone if hottest else None), f"{number(row['capacity'])} a second",
+            style="bold" if fewest is None or fewest > row["members"] else "",
+        )  # fmt: skip
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from evenlag.compare.speeds import Speeds, speeds
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, horizon_micros
+from evenlag.pipeline.defaults import GROUP_TIME_LIMIT
 from evenlag.pipeline.spark.progress import progress_bar
 
+TIME_LIMIT = 10.0
 NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), or that of a time ahead, such as 1h"
 _SOURCES = {
     "given": "as given",
@@ -30,7 +33,14 @@ _SOURCES = {
 
 
 @click.command()
-@options.reading
+@click.argument("path", metavar="[INPUT]", required=False, type=options.FILE)
+@click.option("--offsets", type=options.place, metavar="PATH",
+              help="Offsets table of many groups, a file, a folder, kafka://HOST:PORT/TOPIC or "
+              "table:CATALOG.NAMESPACE.NAME: sized on Spark.")  # fmt: skip
+@click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with an offsets table.")
+@click.option("--group", help="The group to take from a table of several, as INPUT.")
+@options.auto_offset_reset
+@options.kafka
 @click.option("--drain", required=True, metavar="TIME", help="Time in which everything is to be read (90s, 15m, 2h).")
 @options.capacity
 @options.horizon
@@ -38,24 +48,78 @@ _SOURCES = {
 @options.slack
 @click.option("--most", type=click.IntRange(1),
               help="The largest number of members to look at; default: up to where more bring little.")  # fmt: skip
-@options.limiting(10.0)
-@click.option("--plot", type=options.FILE, help="Picture to write (.png, .svg, .pdf).")
+@options.limiting(None, f"Seconds for the whole call, of INPUT; default {TIME_LIMIT:g}.")
+@options.group_time_limit(GROUP_TIME_LIMIT, "Seconds for one group of a fleet.")
+@options.spark_out("Folder for the tables groups and sizes of a fleet, or table:CATALOG.NAMESPACE.")
+@options.overwrite
+@options.tasks
+@options.spark
+@click.option("--plot", type=options.FILE, help="Picture of INPUT to write (.png, .svg, .pdf).")
 @options.as_json
-def size(
-    source: Source, drain: str, capacity: float | None, horizon: str, plot: Path | None, as_json: bool,
-    **parameters: Any,
-) -> None:  # fmt: skip
-    """How many members does it take to read everything within a time?"""
+def size(path: Path | None, offsets: str | Path | None, drain: str, as_json: bool, **parameters: Any) -> None:
+    """How many members does it take to read everything within a time? Of one group (INPUT), or of a fleet on Spark."""
+    if (path is None) == (offsets is None):
+        raise click.UsageError("give one INPUT, or --offsets for a fleet on Spark")
     deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
+    if offsets is not None:
+        _refuse(parameters, ("group", "plot", "threads", "time_limit"), "goes with INPUT, and --offsets is a fleet")
+        if parameters["horizon"] != "0":
+            raise click.UsageError("--horizon goes with INPUT: a fleet is sized for its lag of now")
+        _size_fleet(offsets, deadline, as_json=as_json, **parameters)
+    elif path is not None:
+        _refuse(
+            parameters, ("out", "overwrite", "tasks", "master", "conf", "kafka_options"),
+            "goes with --offsets; one group needs no Spark",
+        )  # fmt: skip
+        _size_group(path, deadline, as_json=as_json, **parameters)
+
+
+def _refuse(parameters: dict[str, Any], names: Iterable[str], why: str) -> None:
+    for name in names:
+        if parameters[name]:
+            option = "option" if name == "kafka_options" else name.replace("_", "-")
+            raise click.UsageError(f"--{option} {why}")
+
+
+def _size_fleet(
+    offsets: str | Path, deadline: Fraction, *, members: str | Path | None, out: str | Path | None, overwrite: bool,
+    auto_offset_reset: str, kafka_options: dict[str, str], capacity: float | None, balance: str, slack: int,
+    most: int | None, group_time_limit: float, seed: int, deterministic: bool, tasks: int | None, master: str | None,
+    conf: dict[str, str], as_json: bool, **_of_one: Any,
+) -> None:  # fmt: skip
+    # PySpark takes a second to import, and only a fleet needs it.
+    from evenlag.cli.sizing import size_fleet
+
+    with progress_bar("groups sized", err) as progress:
+        fleet = size_fleet(
+            offsets, members, out=out, overwrite=overwrite, auto_offset_reset=auto_offset_reset, progress=progress,
+            options=kafka_options, spark_settings=options.spark_settings(master, conf), drain_seconds=deadline,
+            capacity=capacity, balance=balance, slack=slack, most=most, group_time_limit=group_time_limit, seed=seed,
+            deterministic=deterministic, tasks=tasks,
+        )  # fmt: skip
+    show(fleet.report(), vars(fleet), as_json)
+
+
+def _size_group(
+    path: Path, deadline: Fraction, *, members: Path | str | None, group: str | None, auto_offset_reset: str,
+    capacity: float | None, horizon: str, balance: str, slack: int, most: int | None, time_limit: float | None,
+    seed: int, deterministic: bool, threads: int | None, plot: Path | None, as_json: bool, **_of_fleets: Any,
+) -> None:  # fmt: skip
     if horizon == AUTO:
         raise click.BadParameter(NO_SCENARIOS, param_hint="--horizon")
-    problem, notes, record = source.read_with_record(horizon)
+    if isinstance(members, str):
+        raise click.BadParameter(f"{members} is no file, and goes with --offsets alone", param_hint="--members")
+    problem, notes, record = Source(path, members, group, auto_offset_reset).read_with_record(horizon)
     try:
         known = speeds(problem, record, capacity)
     except InvalidProblemError as error:
-        raise InvalidProblemError(f"{source.path}: {error}") from error
+        raise InvalidProblemError(f"{path}: {error}") from error
     with progress_bar("numbers of members looked at", err) as progress:
-        found = find_size(problem, deadline, known.capacity.rate, rates=known.rates, progress=progress, **parameters)
+        found = find_size(
+            problem, deadline, known.capacity.rate, rates=known.rates, balance=balance, slack=slack, most=most,
+            time_limit=TIME_LIMIT if time_limit is None else time_limit, seed=seed, deterministic=deterministic,
+            threads=threads, progress=progress,
+        )  # fmt: skip
     notes += problem.warnings
     document = found.to_dict() | {"answer": answer_to(found)}
     document |= {"capacity_source": known.capacity.source, "rates": "record" if known.recorded else "none"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -19,7 +20,7 @@ def size(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
     *,
-    drain_seconds: float,
+    drain_seconds: float | Fraction,
     capacity: float | None = None,
     balance: str = "both",
     slack: int = 0,
