@@ -148,6 +148,7 @@ def test_a_fleet_is_planned_and_audited_as_its_groups_are(spark: "SparkSession",
             wanted, row = evenlag.solve(problem, stickiness=0), found.pop((group, ts))
             assert (row["status"], row["objective"]) == ("OPTIMAL", pytest.approx(float(wanted.objective)))
             assert bool(problem.futures) == (n > 0) == any(note.startswith(SAID) for note in row["warnings"])
+            assert (n > 0) == any(note.startswith("spreads and makespans of the audit") for note in row["warnings"])
             for audited in evenlag.compare.audit(problem, time_limit=20).rows:
                 got = audits[group, ts][audited.strategy, audited.balance]
                 for name in ("objective", "spread", "makespan", "excess"):

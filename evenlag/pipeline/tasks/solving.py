@@ -25,6 +25,8 @@ from evenlag.search.solver import search
 LATE = "the time limit of the whole call was reached: done with the least effort"
 CLOCK = "the wall clock stopped the search before its work limit: another run may differ"
 
+MEANS = "spreads and makespans of the audit are means over what horizon auto expects"
+
 COARSE = 0.01  # of the mean load: the gap at which a quick turn ends
 
 Want = Literal["plan", "audit", "both"]
@@ -218,6 +220,7 @@ def solve_group(
             problem, assumed = rows.problem(), list[str]()
             if past is not None and foresee and not late:
                 problem, assumed = past.foreseen(problem, rows.snapshot_ts)
+                assumed += [MEANS] if want != "plan" and problem.scenario_weights else []
             cache = SolveCache(problem)
             weighing = past if options.only_if_better is not None else None
             rates = None if weighing is None else weighing.rates(rows.snapshot_ts)
