@@ -226,6 +226,40 @@ def test_a_topic_as_a_batch_is_the_same_table(kafka_spark: "SparkSession", broke
 
 @pytest.mark.spark
 @pytest.mark.broker
+def test_a_stream_looks_at_no_record(kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path) -> None:
+    from evenlag.compare import audit
+    from evenlag.model.problem import Problem
+    from tests.streams import send
+    from tests.traffic import create_topics
+
+    create_topics(broker.bootstrap, {"hourly-rows": 1})
+    ends = [[100 + (p + 1) ** 2 * 1_000 * hour for p in range(5)] for hour in range(3)]
+    rows = [
+        {
+            "snapshot_ts": f"2026-01-01T0{hour}:00:00Z", "group": "g", "topic": "t", "partition": p,
+            "log_start_offset": 0, "log_end_offset": ends[hour][p], "current_offset": 10 * p,
+            "consumer_id": f"c{p % 2}",
+        }
+        for hour in range(3)
+        for p in range(5)
+    ]  # fmt: skip
+    send(broker.bootstrap, "hourly-rows", [json.dumps(row) for row in rows])
+    topic = f"kafka://{broker.bootstrap}/hourly-rows"
+    batches = pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True, group_time_limit=0.2)
+    assert max(batch.snapshots for batch in batches) > 1, "there would be a record"
+    owned = {"c0": [("t", 0), ("t", 2), ("t", 4)], "c1": [("t", 1), ("t", 3)]}
+    wanted = {}
+    for hour in range(3):
+        lags = {"t": [end - 10 * p for p, end in enumerate(ends[hour])]}
+        problem = Problem.from_lags(lags, {"c0": ["t"], "c1": ["t"]}, owned=owned)
+        wanted |= {(f"2026-01-01T0{hour}:00:00Z", row.strategy): row.spread for row in audit(problem).rows}
+    found = {(row["snapshot_ts"], row["strategy"]): row["spread"] for row in tables(tmp_path / "out", "audit")}
+    assert found.keys() == wanted.keys()
+    assert all(found[key] == wanted[key] for key in wanted if key[1] != "optimal")
+
+
+@pytest.mark.spark
+@pytest.mark.broker
 def test_places_that_are_none_and_folders_of_others(
     kafka_spark: "SparkSession", broker: "Broker", tmp_path: Path
 ) -> None:
