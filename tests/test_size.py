@@ -415,7 +415,7 @@ def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_
     assert told[-1][:2] == (4, 4)
     for group in ("g000", "g001", "g002"):
         row, words = rows[group], ("--members", places[1], "--group", group, "--drain", "10m", "--capacity", 30)
-        here = json.loads(run("size", places[0], *words, "--most", 4, "--json").stdout)
+        here = json.loads(run("size", places[0], *words, "--most", 4, "--time-limit", 20, "--json").stdout)
         same = ("fewest", "proven", "binding_from", "incoming", "capacity", "hottest_seconds", "sizes")
         assert {name: row[name] for name in same} == {name: here[name] for name in same}
         assert [row["hottest_topic"], row["hottest_partition"]] == here["hottest"]
@@ -442,7 +442,8 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
     assert list(rows) == [row["group"] for row in document["groups"]]
     lacks = []
     for group in (f"g{n:03}" for n in range(5)):
-        here = json.loads(run("size", good[0], "--members", good[1], "--group", group, *asked, "--json").stdout)
+        words_of_one = ("--members", good[1], "--group", group, *asked, "--time-limit", 20, "--json")
+        here = json.loads(run("size", good[0], *words_of_one).stdout)
         row, today = rows[group], len({each["consumer_id"] for each in members if each["group"] == group})
         same = ("fewest", "proven", "binding_from", "hottest_seconds")
         assert {name: row[name] for name in same} == {name: here[name] for name in same}
