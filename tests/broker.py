@@ -31,6 +31,7 @@ STOP_LIMIT = 20.0  # seconds
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
+broker.rack={rack}
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
@@ -61,6 +62,7 @@ class Broker:
     sasl_bootstrap: str
     user: str = "reader"
     password: str = "reader-password"
+    rack: str = "rack-1"
 
 
 @contextlib.contextmanager
@@ -81,6 +83,7 @@ def running_broker() -> Iterator[Broker]:
                 user=broker.user,
                 password=broker.password,
                 data=folder / "data",
+                rack=broker.rack,
             )
         )
         command = [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"]

@@ -212,4 +212,4 @@ def test_the_command_is_there_before_spark_kafka_and_matplotlib_are() -> None:
     code = "import sys, evenlag; before = set(sys.modules); import evenlag.cli; print(*set(sys.modules) - before)"
     added = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "evenlag.cli.app" in added
-    assert not {"pyspark", "confluent_kafka", "matplotlib", "pandas", "pyarrow"} & set(added)
+    assert not {"pyspark", "kafka", "matplotlib", "pandas", "pyarrow"} & set(added)

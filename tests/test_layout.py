@@ -29,7 +29,7 @@ LAYERS = (
 )
 # The rooms of the pipeline, likewise.
 ROOMS = ("defaults", "tables", "tasks", "offsets", "spark", "columns", "jobs")
-HEAVY = {"pyspark", "confluent_kafka", "matplotlib"}
+HEAVY = {"pyspark", "kafka", "matplotlib"}
 
 
 @cache

@@ -1,7 +1,11 @@
 import importlib
+import json
 import re
+import struct
 import sys
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +14,28 @@ from confluent_kafka.admin import ResourceType
 
 from evenlag.errors import SourceError
 from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
-from evenlag.live.client import Cluster, Description, Failure
-from evenlag.live.client import Member as MemberState
-from evenlag.live.rows import Group, LogOffsets, offset_rows, partitions_of
+from evenlag.live.groups import Description, Failure, Group
+from evenlag.live.groups import Member as MemberState
+from evenlag.live.rows import Layout, LogOffsets, offset_rows, partitions_of
+from evenlag.live.subscriptions import WEIGHTED
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
 from evenlag.pipeline.tables.reading import read_table
+from tests.assignors import told_by_members
 from tests.broker import Broker
-from tests.traffic import allow_describe, commit, create_topics, delete_records, delete_topic, produce, running_group
+from tests.command import evenlag, evenlag_alone, refused
+from tests.traffic import (
+    allow_describe,
+    commit,
+    commit_many,
+    create_topics,
+    delete_records,
+    delete_topic,
+    produce,
+    running_group,
+)
 
 NOW = "2026-01-02T03:04:05.678Z"
+WRONG_PASSWORD = "Invalid username or password|closed at login; .*sasl.password may be wrong"
 PROTOCOLS = {
     "range": {"partition_assignment_strategy": "range"},
     "cooperative-sticky": {"partition_assignment_strategy": "cooperative-sticky"},
@@ -109,18 +126,48 @@ def test_static_membership_shows(broker: Broker, protocol: str) -> None:
     assert taken.warnings == []
     if protocol == "kip-848":  # the group waits for its static member, and is not stable meanwhile
         (warning,) = snapshot(broker.bootstrap, [f"static-{protocol}"], timeout=1).warnings
-        assert "group 'static-kip-848' is still rebalancing (UNKNOWN)" in warning
+        assert "group 'static-kip-848' is still rebalancing (Reconciling)" in warning
 
 
 @pytest.mark.broker
-def test_members_with_different_subscriptions(broker: Broker) -> None:
-    create_topics(broker.bootstrap, {"left": 4, "right": 3})
-    with running_group(broker.bootstrap, "mixed", {"l": ["left"], "r": ["right"], "both": ["left", "right"]}):
-        taken = snapshot(broker.bootstrap, ["mixed"])
-    clients = by_partition(taken, "client_id")
-    assert len(clients) == 7
-    assert {client for (topic, _), client in clients.items() if topic == "left"} <= {"l", "both"}
-    assert {client for (topic, _), client in clients.items() if topic == "right"} <= {"r", "both"}
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_topics_are_what_each_consumer_subscribed_to_and_no_plan_gives_it_another(
+    broker: Broker, tmp_path: Path, protocol: str
+) -> None:
+    orders, refunds, audit = (f"{name}-{protocol}" for name in ("orders", "refunds", "audit"))
+    create_topics(broker.bootstrap, {orders: 6, refunds: 3, audit: 1, f"unread-{protocol}": 4})
+    for topic, counts in ((orders, [500, 400, 300, 200, 100, 90]), (refunds, [9, 8, 7]), (f"unread-{protocol}", [99])):
+        produce(broker.bootstrap, topic, counts)
+    commit(broker.bootstrap, f"mixed-{protocol}", {(f"unread-{protocol}", 0): 1})  # of a subscription that has ended
+    pattern = f"^(refunds|audit)-{protocol}$"
+    subscriptions = {"orders": [orders], "both": [orders, refunds], "audit": [audit], "pattern": [pattern]}
+    expected = {"orders": [orders], "both": [orders, refunds], "audit": [audit], "pattern": [audit, refunds]}
+    own = {"both": {"group.instance.id": "static-1"}, "orders": {"client.rack": "rack-7"}}
+    with running_group(broker.bootstrap, f"mixed-{protocol}", subscriptions, own, **PROTOCOLS[protocol]):
+        taken = snapshot(broker.bootstrap, [f"mixed-{protocol}"])
+
+    assert taken.warnings == []
+    by_client = {str(row["client_id"]): row for row in taken.members}
+    assert {client: row["topics"] for client, row in by_client.items()} == expected
+    assert [client for client, row in by_client.items() if row["group_instance_id"] == "static-1"] == ["both"]
+    assert [client for client, row in by_client.items() if row["rack"] == "rack-7"] == ["orders"]
+    assert {row["assignor"] for row in taken.members} == {"uniform" if protocol == "kip-848" else protocol}
+    assert {row["protocol"] for row in taken.members} == {"consumer" if protocol == "kip-848" else "classic"}
+    if protocol == "kip-848":
+        assert {row["topics_regex"] for row in taken.members} == {None, f"({pattern})"}  # librdkafka adds them
+        (epoch,) = {row["group_epoch"] for row in taken.members}
+        assert isinstance(epoch, int)
+        assert {row["generation"] for row in taken.members} == {row["assignment_epoch"] for row in taken.members}
+    assert set(map(str, by_partition(taken, "replica_racks").values())) == {str([broker.rack])}
+
+    files = [str(path) for path in write_snapshot(taken, tmp_path)]
+    words = ("plan", files[0], "--members", files[1], "--auto-offset-reset", "earliest", "--method", "auto", "--json")
+    plan = json.loads(evenlag(*words).stdout)
+    topics_of = {str(row["consumer_id"]): row["topics"] for row in taken.members}
+    planned = {member: {topic for topic, _ in mine} for member, mine in plan["assignment"].items()}
+    assert all(topics <= set(map(str, topics_of[member])) for member, topics in planned.items())
+    assert sum(map(len, plan["assignment"].values())) == 10
+    assert {topic for topic, _ in plan["unassigned"]} == {f"unread-{protocol}"}
 
 
 @pytest.mark.broker
@@ -187,10 +234,128 @@ def test_what_a_user_may_not_see(broker: Broker) -> None:
 
 @pytest.mark.broker
 def test_a_wrong_password_or_protocol_is_told(broker: Broker) -> None:
-    with pytest.raises(SourceError, match=r"no Kafka broker answers .*Invalid username or password"):
+    with pytest.raises(SourceError, match=rf"no Kafka broker answers .*({WRONG_PASSWORD})"):
         snapshot(broker.sasl_bootstrap, timeout=2, config=sasl(broker) | {"sasl.password": "wrong"})
     with pytest.raises(SourceError, match=r"no Kafka broker answers .*check .* security\.protocol"):
         snapshot(broker.sasl_bootstrap, timeout=2)
+
+
+def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The API key of every request that leaves this process by kafka-python, read off the bytes on their way out."""
+    from kafka.net.transport import KafkaTCPTransport
+
+    keys: list[int] = []
+    write = KafkaTCPTransport.write
+
+    def spied(self: KafkaTCPTransport, data: bytes) -> object:
+        at = 0
+        while at < len(data):
+            size, key = struct.unpack_from(">ih", data, at)
+            keys.append(key)
+            at += 4 + size
+        return write(self, data)
+
+    monkeypatch.setattr(KafkaTCPTransport, "write", spied)
+    return keys
+
+
+@pytest.mark.broker
+def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from evenlag.live.client import READING, Cluster
+
+    create_topics(broker.bootstrap, {"watched": 2})
+    commit(broker.bootstrap, "watched-too", {("watched", 1): 0})
+    for kind in (ResourceType.GROUP, ResourceType.TOPIC):
+        allow_describe(broker.bootstrap, broker.user, kind, "watched")
+    keys = requests_sent(monkeypatch)
+    caplog.set_level(1)
+    with running_group(broker.bootstrap, "watched", {"a": ["watched"], "b": ["^watched"]}, **PROTOCOLS["kip-848"]):
+        snapshot(broker.bootstrap)
+        taken = snapshot(broker.sasl_bootstrap, config=sasl(broker))
+    assert {row["group"] for row in taken.members} == {"watched"}
+
+    making_a_connection = {17, 18, 36}  # SaslHandshake, ApiVersions, SaslAuthenticate
+    assert set(keys) - making_a_connection == {request.API_KEY for request in READING} == {2, 3, 9, 10, 15, 16, 69}
+    assert set(keys) & making_a_connection == making_a_connection
+    said = "\n".join(f"{record.getMessage()} {record.exc_text}" for record in caplog.records)
+    assert "ListGroupsRequest" in said, "nothing was logged"
+    assert broker.password not in said + repr(taken)
+
+    from kafka.protocol.consumer import OffsetCommitRequest
+
+    with closing(Cluster(broker.bootstrap, {}, 10.0)) as cluster, pytest.raises(TypeError, match="OffsetCommitRequest"):
+        cluster._run(cluster._ask(OffsetCommitRequest(), None))
+    assert 8 not in keys
+
+
+@pytest.mark.broker
+def test_a_password_is_in_no_error(broker: Broker, tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "\n".join(f"{name}={value}" for name, value in sasl(broker).items()).replace("reader-p", "secret-p")
+    )
+    words = ("snapshot", "--bootstrap-server", broker.sasl_bootstrap, "--out", tmp_path / "out", "--timeout", 2)
+    done = evenlag_alone(*words, "--command-config", path)
+    refused(done, "no Kafka broker answers at")
+    assert re.search(WRONG_PASSWORD, done.stderr)
+    assert "secret-p" not in done.stderr
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("version", [(2, 3), (2, 8), (3, 0)])
+def test_versions_of_the_protocol_that_older_brokers_have(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
+) -> None:
+    from evenlag.live import client
+
+    topic = f"aged-{version[0]}-{version[1]}"
+    create_topics(broker.bootstrap, {topic: 2})
+    produce(broker.bootstrap, topic, [5, 6])
+    monkeypatch.setattr(client, "kafka_python_settings", lambda _: {"api_version": version})
+    commit(broker.bootstrap, f"{topic}-too", {(topic, 1): 1})
+    with running_group(broker.bootstrap, topic, {"a": [topic]}) as members:
+        members["a"].commit({(topic, 0): 3})
+        taken = snapshot(broker.bootstrap, [topic, f"{topic}-too"])
+    assert [row["topics"] for row in taken.members] == [[topic]]
+    assert [row["lag"] for row in taken.offsets] == [2, None, None, 5]
+    assert taken.requests["OffsetFetch"] == taken.requests["FindCoordinator"] == (1 if version >= (3, 0) else 2)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("name", ["sticky", WEIGHTED])
+def test_what_members_say_of_themselves(broker: Broker, name: str) -> None:
+    create_topics(broker.bootstrap, {f"told-{name}": 4})
+    with told_by_members(broker.bootstrap, f"told-{name}", f"told-{name}", name, weights=[3, 1]):
+        taken = snapshot(broker.bootstrap, [f"told-{name}"])
+    assert taken.warnings == []
+    assert {row["assignor"] for row in taken.members} == {name}
+    first = next(row for row in taken.members if row["client_id"] == "member-0")
+    second = next(row for row in taken.members if row["client_id"] == "member-1")
+    assert first["claimed"] == [f"told-{name}-{partition}" for partition in range(4)], "as it had them when it rejoined"
+    assert second["claimed"] is None
+    assert [first["weight"], second["weight"]] == ([3, 1] if name == WEIGHTED else [None, None])
+    assert first["claimed_generation"] in ([None] if name == WEIGHTED else [1, 2, 3])
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_two_thousand_groups_in_requests_by_the_hundred(broker: Broker) -> None:
+    groups = [f"many-{number:04}" for number in range(2_000)]
+    create_topics(broker.bootstrap, {"crowded": 10})
+    produce(broker.bootstrap, "crowded", [100] * 10)
+    commit_many(broker.bootstrap, {group: {("crowded", n % 10): n % 100} for n, group in enumerate(groups)})
+    seen: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    taken = snapshot(broker.bootstrap, groups, timeout=120, progress=lambda what, *part: seen[what].append(part))
+    assert taken.warnings == []
+    assert [row["group"] for row in taken.offsets] == [group for group in groups for _ in range(10)]
+    told = {(row["group"], row["partition"]): row["lag"] for row in taken.offsets if row["lag"] is not None}
+    assert told == {(group, n % 10): 100 - n % 100 for n, group in enumerate(groups)}
+    assert taken.requests == {
+        "ListGroups": 1, "FindCoordinator": 20, "DescribeGroups": 20, "OffsetFetch": 20, "Metadata": 1, "ListOffsets": 2
+    }  # fmt: skip
+    assert seen["committed offsets"] == [(done, 2_000) for done in range(100, 2_001, 100)]
 
 
 @pytest.mark.broker
@@ -205,7 +370,9 @@ def test_a_snapshot_reads_back_as_it_was(broker: Broker, tmp_path: Path, suffix:
 
 
 def test_nobody_answers() -> None:
-    with pytest.raises(SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 within 0\.5 s \(.*refused\)"):
+    with pytest.raises(
+        SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 within 0\.5 s \(.*ECONNREFUSED\)"
+    ):
         snapshot("127.0.0.1:1", timeout=0.5)
 
 
@@ -217,7 +384,13 @@ def test_nobody_answers() -> None:
         (("127.0.0.1:1",), {"timeout": 0}, "timeout of 0 s"),
         (("127.0.0.1:1",), {"timeout": float("nan")}, "timeout of nan s"),
         (("127.0.0.1:1",), {"config": {"sasl.jaas.config": "x"}}, "librdkafka's names"),
-        (("127.0.0.1:1",), {"config": {"no.such": "x"}}, 'No such configuration property: "no.such"'),
+        (("127.0.0.1:1",), {"config": {"no.such": "x"}}, "client property 'no.such' is not known"),
+        (("127.0.0.1:1",), {"config": {"security.protocol": "TLS"}}, "'security.protocol' has a value that"),
+        (
+            ("127.0.0.1:1",),
+            {"config": {"security.protocol": "SSL", "ssl.ca.location": "/no"}},
+            "'ssl.ca.location': no such file: /no",
+        ),
     ],
 )
 def test_arguments_that_make_no_sense(arguments: tuple[Any, ...], options: Mapping[str, Any], message: str) -> None:
@@ -226,22 +399,35 @@ def test_arguments_that_make_no_sense(arguments: tuple[Any, ...], options: Mappi
 
 
 def test_without_the_kafka_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    monkeypatch.setitem(sys.modules, "kafka", None)
     with pytest.raises(SourceError, match=r"pip install 'evenlag\[kafka\]'"):
         snapshot("127.0.0.1:1")
 
 
-class ScriptedCluster(Cluster):
+class ScriptedCluster:
     """Answers with the next of some descriptions of one group at each look; it has no topics."""
+
+    requests: Mapping[str, int] = {}
 
     def __init__(self, *descriptions: Description | Failure, commits: Failure | None = None):
         self.descriptions = list(descriptions)
         self.commits = commits
 
-    def groups(self) -> tuple[list[str], list[Failure]]:
-        return ["g"], [Failure("_TRANSPORT", "broker 2 is down")]
+    def close(self) -> None:
+        pass
 
-    def describe(self, groups: Collection[str]) -> dict[str, Description | Failure]:
+    def groups(self) -> tuple[dict[str, str], list[Failure]]:
+        return {"g": "classic"}, [Failure("KafkaConnectionError", "broker 2 is down")]
+
+    def partitions(self, topics: Collection[str]) -> Layout:
+        assert not topics
+        return {}
+
+    def log_offsets(self, partitions: Collection[tuple[str, int]]) -> LogOffsets:
+        assert not partitions
+        return {}
+
+    def describe(self, groups: Mapping[str, str]) -> dict[str, Description | Failure]:
         return dict.fromkeys(groups, self.descriptions.pop(0) if len(self.descriptions) > 1 else self.descriptions[0])
 
     def committed(self, groups: Iterable[str]) -> dict[str, dict[tuple[str, int], int | Failure] | Failure]:
@@ -251,7 +437,7 @@ class ScriptedCluster(Cluster):
 def scripted(monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, **options: Any) -> Snapshot:
     module = importlib.import_module("evenlag.live.snapshot")
     cluster = ScriptedCluster(*descriptions, **options)
-    monkeypatch.setattr(module, "Cluster", lambda *_: cluster)
+    monkeypatch.setattr(module, "_client", lambda: lambda *_: cluster)
     monkeypatch.setattr(module, "SETTLE_PAUSE", 0.01)
     taken = snapshot("somewhere", timeout=0.2)
     assert taken.warnings[0] == "groups of a broker may be missing: broker 2 is down"
@@ -263,43 +449,46 @@ def test_passing_states_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> 
     taken = scripted(
         monkeypatch,
         Failure("NOT_COORDINATOR", "moved"),
-        Description("UNKNOWN"),
-        Description("PREPARING_REBALANCING"),
-        Description("STABLE", (member,)),
+        Description("Reconciling"),
+        Description("PreparingRebalance"),
+        Description("Stable", (member,)),
     )
     assert [row["consumer_id"] for row in taken.members] == ["m1"]
     assert len(taken.warnings) == 1
 
 
 def test_a_group_that_never_settles_is_taken_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = scripted(monkeypatch, Description("COMPLETING_REBALANCING", (MemberState("m1", "app", None, None, ()),)))
+    taken = scripted(monkeypatch, Description("CompletingRebalance", (MemberState("m1", "app", None, None, ()),)))
     assert [row["consumer_id"] for row in taken.members] == ["m1"]
-    assert "group 'g' is still rebalancing (COMPLETING_REBALANCING)" in taken.warnings[1]
+    assert "group 'g' is still rebalancing (CompletingRebalance)" in taken.warnings[1]
 
 
 def test_groups_that_fail_do_not_take_the_others_along(monkeypatch: pytest.MonkeyPatch) -> None:
     failure = Failure("GROUP_AUTHORIZATION_FAILED", "Group authorization failed")
     assert "group 'g' is left out: Group authorization failed (the user" in scripted(monkeypatch, failure).warnings[1]
-    taken = scripted(monkeypatch, Description("EMPTY"), commits=failure)
+    taken = scripted(monkeypatch, Description("Empty"), commits=failure)
     assert "group 'g' is left out: Group authorization failed" in taken.warnings[1]
-    assert len(scripted(monkeypatch, Description("DEAD")).warnings) == 1
-    taken = scripted(monkeypatch, Description("EMPTY"))
+    assert len(scripted(monkeypatch, Description("Dead")).warnings) == 1
+    taken = scripted(monkeypatch, Description("Empty"))
     assert taken.warnings[1] == "neither members nor committed offsets that this user may see: groups g"
 
 
 def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
     member = MemberState("m", None, None, None, partitions=(("a", 0),), target=(("a", 0), ("b", 1)))
-    group = Group("g", Description("UNKNOWN", (member,)), {("c", 9): 4})
-    partitions, warnings = partitions_of(group, {"a": [0, 1], "b": [0, 1], "c": [0]})
+    group = Group("g", Description("Reconciling", (member,)), {("c", 9): 4})
+    two = {0: (), 1: ()}
+    partitions, warnings = partitions_of(group, {}, {"a": two, "b": two, "c": {0: ()}})
     assert partitions == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("c", 0)]
     assert warnings == ["group 'g', topic c: no more partitions 9; left out"]
 
 
 def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
-    group = Group("g", Description("EMPTY"), {("a", 0): 9, ("a", 1): Failure("X", "no commit"), ("a", 2): 1})
+    group = Group("g", Description("Empty"), {("a", 0): 9, ("a", 1): Failure("X", "no commit"), ("a", 2): 1})
     lost = Failure("NOT_LEADER", "no leader")
     log: LogOffsets = {("a", 0): (0, 7), ("a", 1): (0, 7), ("a", 2): (lost, lost)}
-    rows, warnings = offset_rows(NOW, group, sorted(log), log)
+    layout: Layout = {"a": {0: ("r1", "r2"), 1: (), 2: ()}}
+    rows, warnings = offset_rows(NOW, group, sorted(log), layout, log)
+    assert [row["replica_racks"] for row in rows] == [["r1", "r2"], None, None]
     assert [row["lag"] for row in rows] == [0, None, None]  # a commit beyond the end is no negative lag
     assert [row["log_end_offset"] for row in rows] == [7, 7, None]
     assert warnings == [

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka.coordinator.assignors.sticky.user_data import StickyAssignorUserData
 
 from evenlag.errors import UserDataError
 from evenlag.live import user_data
@@ -88,6 +89,13 @@ def test_sticky_there_and_back(owned: tuple[tuple[str, int], ...], generation: i
 def test_weighted_there_and_back(owned: tuple[tuple[str, int], ...], weight: int) -> None:
     again = decode_weighted(encode_weighted(WeightedUserData(weight, owned)))
     assert (list(again.owned), again.weight) == (grouped(owned), weight)
+
+
+@given(owned=owned_lists, generation=st.integers(-1, 2**31 - 1))
+def test_the_form_of_kafka_python(owned: tuple[tuple[str, int], ...], generation: int) -> None:
+    topics = {topic: [partition for name, partition in owned if name == topic] for topic, _ in owned}
+    written = StickyAssignorUserData(list(topics.items()), generation).encode()
+    assert decode_sticky(written) == StickyUserData(tuple(grouped(owned)), generation)
 
 
 def test_the_weighted_format_as_the_post_describes_it() -> None:

@@ -1,5 +1,6 @@
 """Topics, messages, committed offsets and consumer groups on a running broker, for tests and examples."""
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from queue import SimpleQueue
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -83,6 +84,18 @@ def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -
         consumer.close()
 
 
+def commit_many(bootstrap: str, offsets: Mapping[str, Mapping[tuple[str, int], int]]) -> None:
+    """Commit offsets for many groups that have no members, many at a time."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    for start in range(0, len(offsets), 200):
+        futures: dict[str, Future[None]] = {}
+        for group, commits in list(offsets.items())[start : start + 200]:
+            partitions = [TopicPartition(*each, offset) for each, offset in commits.items()]
+            futures |= admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, partitions)])
+        for future in futures.values():
+            future.result()
+
+
 class Member:
     """A consumer in a thread of its own: it polls with its partitions paused, and commits what it is told to.
 
@@ -131,11 +144,16 @@ class Member:
 
 @contextmanager
 def running_group(
-    bootstrap: str, group: str, subscriptions: Mapping[str, Sequence[str]], **config: str
+    bootstrap: str,
+    group: str,
+    subscriptions: Mapping[str, Sequence[str]],
+    own: Mapping[str, Mapping[str, str]] | None = None,
+    **config: str,
 ) -> Iterator[dict[str, Member]]:
     """Run a group of members with the given subscriptions, by client id; the body runs when all partitions have owners.
 
-    `config` has `_` for the dots in librdkafka's names.
+    A subscription that starts with `^` is a regular expression. `config` has `_` for the dots in librdkafka's names;
+    `own` is that of single members.
     """
     common: dict[str, object] = {
         "bootstrap.servers": bootstrap,
@@ -149,9 +167,13 @@ def running_group(
     members: dict[str, Member] = {}
     try:
         for client_id, topics in subscriptions.items():
-            members[client_id] = Member({**common, "client.id": client_id}, topics)
+            members[client_id] = Member({**common, "client.id": client_id, **(own or {}).get(client_id, {})}, topics)
         admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-        wanted = {topic for topics in subscriptions.values() for topic in topics}
+        names = {name for topics in subscriptions.values() for name in topics}
+        there = admin.list_topics(timeout=SETTLE_LIMIT).topics
+        wanted = {
+            topic for topic in there for name in names if topic == name or (name[0] == "^" and re.match(name, topic))
+        }
         partitions = sum(_partitions(admin, topic) for topic in wanted)
         _wait(lambda: _has_settled(admin, group, len(members), partitions), f"group {group}")
         yield members

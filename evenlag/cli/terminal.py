@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -53,11 +53,11 @@ def warn(notes: Iterable[str]) -> None:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that work goes on, on a terminal only."""
+def working(what: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Show that work goes on, on a terminal only; gives a function that says how much of which part is done."""
     with Progress(
         SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=err,
         transient=True, disable=not err.is_terminal,
     ) as progress:  # fmt: skip
-        progress.add_task(what)
-        yield
+        task = progress.add_task(what)
+        yield lambda part, done, total: progress.update(task, description=f"{what}: {part}, {done:,} of {total:,}")

@@ -1,56 +1,46 @@
-"""Kafka's admin client, reduced to what a snapshot asks, with one deadline and errors as values."""
+"""The requests that a snapshot sends, by kafka-python: only those that read, with one deadline, errors as values."""
 
-import re
+import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from evenlag.errors import SourceError
+from kafka import errors
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest, OffsetSpec
+from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
-TopicPartition = tuple[str, int]
-Answer = TypeVar("Answer")
+from evenlag.errors import SourceError, UserDataError
+from evenlag.live.client_config import kafka_python_settings
+from evenlag.live.groups import CLASSIC, CONSUMER, Description, Failure, Member, Subscription, TopicPartition
+from evenlag.live.messages import ConsumerGroupDescribeRequest
+from evenlag.live.subscriptions import decode_assignment, decode_subscription
 
-LAST_CHANCE = 1.0  # seconds that a request still gets when the deadline has passed
-_TIMING = re.compile(r" \(after \d+ms in state \w+\)")  # what librdkafka adds
-_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
+Item = TypeVar("Item")
+Answers = dict[Item, Any]
 
+READING = (
+    MetadataRequest, FindCoordinatorRequest, ListGroupsRequest, DescribeGroupsRequest, ConsumerGroupDescribeRequest,
+    OffsetFetchRequest, ListOffsetsRequest,
+)  # fmt: skip
+"""The only requests that are sent, beside those by which a connection is made."""
 
-@dataclass(frozen=True)
-class Failure:
-    """Why the cluster did not answer: Kafka's name of the error, as GROUP_AUTHORIZATION_FAILED, and its text."""
-
-    name: str
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member as the group's coordinator describes it: the partitions it holds, and those it shall come to hold."""
-
-    consumer_id: str
-    client_id: str | None
-    host: str | None
-    group_instance_id: str | None
-    partitions: tuple[TopicPartition, ...]
-    target: tuple[TopicPartition, ...] = ()
-
-
-@dataclass(frozen=True)
-class Description:
-    """A group as its coordinator describes it; `state` is Kafka's, or UNKNOWN for one that the client cannot name."""
-
-    state: str
-    members: tuple[Member, ...] = ()
+GROUPS_A_REQUEST = 100
+TOPICS_A_REQUEST = 100
+PARTITIONS_A_REQUEST = 2_000
+LAST_CHANCE = 1.0  # seconds that requests still get together when the deadline has passed
+RETRIES, RETRY_PAUSE = 3, 0.2  # of a request on a lost connection; seconds
+LARGEST_ANSWER = 100_000_000  # bytes
+SECRETS = ("sasl_plain_password", "ssl_password")
+LOGIN = "sasl.mechanism, sasl.username or sasl.password may be wrong"
+NO_TIME = Failure("REQUEST_TIMED_OUT", "no answer within the timeout; give it more time")
 
 
 class Cluster:
-    """The cluster behind a bootstrap address.
+    """The cluster behind a bootstrap address; to be closed.
 
     Parameters
     ----------
@@ -60,187 +50,464 @@ class Cluster:
         More properties of the client, under librdkafka's names.
     timeout
         Seconds from now that all requests have together.
+    progress
+        Told what is being asked for, how much of it has come, and how much there is.
 
     Raises
     ------
     SourceError
-        confluent-kafka is missing, or does not know a property.
+        A property is not known, or no broker answers.
     """
 
-    def __init__(self, bootstrap_servers: str, config: Mapping[str, str], timeout: float):
-        kafka = _confluent_kafka()
-        self.bootstrap_servers = bootstrap_servers
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        config: Mapping[str, str],
+        timeout: float,
+        progress: Callable[[str, int, int], None] | None = None,
+    ):
+        self.requests: Counter[str] = Counter()
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
-        self._troubles: list[str] = []
-        quiet = {"log_level": "0", "client.id": "evenlag"}  # the library prints nothing: errors come by error_cb
-        own: dict[str, Any] = {"bootstrap.servers": bootstrap_servers, "error_cb": self._note}
+        self._progress = progress or (lambda *_: None)
+        self._bootstrap_servers = bootstrap_servers
+        settings: dict[str, Any] = {"client_id": "evenlag", "receive_message_max_bytes": LARGEST_ANSWER}
+        settings |= kafka_python_settings(config) | {"bootstrap_servers": bootstrap_servers}
+        self._silence = _WithoutSecrets(str(settings[name]) for name in SECRETS if name in settings)
+        self._silence.on()
+        self._net = NetworkSelector(slow_task_threshold_secs=0)
+        self._coordinators: dict[str, int] = {}
+        self._leaders: dict[TopicPartition, int] = {}
         try:
-            self._admin = kafka.admin.AdminClient(quiet | dict(config) | own)
-        except kafka.KafkaException as error:
-            text = _failure(error).text
-            hint = "properties carry librdkafka's names, as sasl.username and ssl.ca.location, not those of Java"
-            raise SourceError(f"Kafka client at {bootstrap_servers}: {text}; {hint}") from error
+            self._manager = KafkaConnectionManager(self._net, **settings)
+            self._run(self._bootstrap())
+        except BaseException as error:
+            self.close()
+            if isinstance(error, errors.KafkaError | OSError | ValueError | RuntimeError | KeyError):
+                raise self._unreachable(error) from error
+            raise
 
-    def groups(self) -> tuple[list[str], list[Failure]]:
-        """All groups that the user may see, and why those of some brokers may be missing.
+    def close(self) -> None:
+        """Close the connections."""
+        if hasattr(self, "_manager"):
+            self._manager.close()
+            self._net.drain()
+        self._net.close()
+        self._silence.off()
+
+    def groups(self) -> tuple[dict[str, str], list[Failure]]:
+        """The protocol of each consumer group that the user may see, and why those of some brokers may be missing.
+
+        Groups of other kinds (Connect, share and streams groups) are left out.
 
         Raises
         ------
         SourceError
             No broker answers.
         """
-        listing = _outcome(self._admin.list_consumer_groups(**self._limit()))
-        if isinstance(listing, Failure):
-            raise self._unreachable(listing)
-        failures = [_failure(error) for error in listing.errors]
-        if failures and not listing.valid:
+        nodes = [broker.node_id for broker in self._manager.cluster.brokers()]
+        answers = self._run(self._at_once(self._ask(ListGroupsRequest(), node) for node in nodes))
+        failures = [answer for answer in answers if isinstance(answer, Failure)]
+        protocols: dict[str, str] = {}
+        for answer in answers:
+            if isinstance(answer, Failure):
+                continue
+            if answer.error_code:
+                failures.append(_failure_of(answer.error_code))
+            for group in answer.groups:
+                if group.protocol_type in ("", "consumer"):
+                    protocols[group.group_id] = CONSUMER if group.group_type.lower() == "consumer" else CLASSIC
+        if not protocols and len(failures) == len(nodes):
             raise self._unreachable(failures[0])
-        return sorted(group.group_id for group in listing.valid), failures
+        return dict(sorted(protocols.items())), failures
 
-    def describe(self, groups: Collection[str]) -> dict[str, Description | Failure]:
-        """What the coordinator of each group knows of its state and members; an unknown group is DEAD."""
-        if not groups:
-            return {}
-        futures = self._admin.describe_consumer_groups(list(groups), **self._limit())
-        return {group: _apply(_description, _outcome(future)) for group, future in futures.items()}
+    def describe(self, groups: Mapping[str, str]) -> dict[str, Description | Failure]:
+        """What the coordinator of each group knows of it; `groups` has their protocols."""
+
+        def asked(part: Sequence[str], _: int) -> tuple[Any, Callable[[Any], Answers[str]]]:
+            if groups[part[0]] == CONSUMER:
+                return ConsumerGroupDescribeRequest(group_ids=part, include_authorized_operations=False), _consumer
+            return DescribeGroupsRequest(groups=part), _classic
+
+        parts = ([name for name in groups if groups[name] == protocol] for protocol in (CLASSIC, CONSUMER))
+        answers: dict[str, Description | Failure] = {}
+        for names in parts:
+            answers |= self._run(self._by_coordinator("describing groups", names, asked))
+        for name, answer in answers.items():
+            if isinstance(answer, Failure) and answer.name in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"):
+                self._coordinators.pop(name, None)
+        return {name: answers[name] for name in groups}
 
     def committed(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, int | Failure] | Failure]:
         """The committed offsets of each group, for the partitions that have one."""
-        request = _confluent_kafka().ConsumerGroupTopicPartitions
-        futures: dict[str, Future[Any]] = {}
-        for group in groups:  # the client takes one group a call; all calls run at once
-            futures |= self._admin.list_consumer_group_offsets([request(group)], **self._limit())
-        return {group: _apply(_commits, _outcome(future)) for group, future in futures.items()}
+        several = self._version(OffsetFetchRequest) >= 8
+        group = OffsetFetchRequest.OffsetFetchRequestGroup
 
-    def partitions(self, topics: Collection[str]) -> dict[str, list[int] | Failure]:
-        """The partition ids of each topic."""
-        if not topics:
-            return {}
-        request = _confluent_kafka().TopicCollection(list(topics))
-        futures = self._admin.describe_topics(request, **self._limit())
-        return {topic: _apply(_partition_ids, _outcome(future)) for topic, future in futures.items()}
+        def asked(part: Sequence[str], _: int) -> tuple[Any, Callable[[Any], Answers[str]]]:
+            if several:  # from version 10 on topics have ids in place of names
+                request = OffsetFetchRequest(
+                    groups=[group(group_id=name, topics=None) for name in part], min_version=8, max_version=9
+                )
+                return request, lambda answer: {each.group_id: _commits(each) for each in answer.groups}
+            request = OffsetFetchRequest(group_id=part[0], topics=None, min_version=2, max_version=7)
+            return request, lambda answer: {part[0]: _commits(answer)}
+
+        names = list(groups)
+        size = GROUPS_A_REQUEST if several else 1
+        answers = self._run(self._by_coordinator("committed offsets", names, asked, size))
+        return {name: answers[name] for name in names}
+
+    def topics(self) -> list[str]:
+        """The names of all topics that the user may see."""
+        answer = self._run(
+            self._ask(MetadataRequest(topics=None, allow_auto_topic_creation=False, min_version=4), None)
+        )
+        return [] if isinstance(answer, Failure) else [topic.name for topic in answer.topics if not topic.error_code]
+
+    def partitions(self, topics: Collection[str]) -> dict[str, dict[int, tuple[str, ...]] | Failure]:
+        """The partitions of each topic by id, with the racks of their replicas, the preferred leader's first.
+
+        Replicas on brokers without a rack are passed over; a rack with several of them is named once.
+        """
+        found: dict[str, dict[int, tuple[str, ...]] | Failure] = {}
+        seen: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for part in _parts(sorted(topics), TOPICS_A_REQUEST):
+            wanted = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in part]
+            request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False, min_version=4)
+            answer = self._run(self._ask(request, None))
+            if isinstance(answer, Failure):
+                found |= dict.fromkeys(part, answer)
+                continue
+            rack_of = {broker.node_id: broker.rack for broker in answer.brokers if broker.rack}
+            for topic in answer.topics:
+                if topic.error_code:
+                    found[topic.name] = _failure_of(topic.error_code)
+                    continue
+                mine = found[topic.name] = {}
+                for partition in sorted(topic.partitions, key=lambda each: each.partition_index):
+                    racks = tuple(dict.fromkeys(rack_of[node] for node in partition.replica_nodes if node in rack_of))
+                    mine[partition.partition_index] = seen.setdefault(racks, racks)
+                    self._leaders[topic.name, partition.partition_index] = partition.leader_id
+            self._progress("topics", len(found), len(topics))
+        return found
 
     def log_offsets(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, tuple[int | Failure, int | Failure]]:
-        """Log start offset and log end offset of each partition."""
-        if not partitions:
-            return {}
-        kafka = _confluent_kafka()
-        asked = [
-            self._admin.list_offsets({kafka.TopicPartition(*key): spec for key in partitions}, **self._limit())
-            for spec in (kafka.admin.OffsetSpec.earliest(), kafka.admin.OffsetSpec.latest())
-        ]
+        """Log start offset and log end offset of each of the partitions, which `partitions` has told of before."""
         start, end = (
-            {(key.topic, key.partition): _apply(_offset, _outcome(future)) for key, future in futures.items()}
-            for futures in asked
+            self._run(self._offsets(partitions, spec, what))
+            for spec, what in ((OffsetSpec.EARLIEST, "log start offsets"), (OffsetSpec.LATEST, "log end offsets"))
         )
+        moved = [key for key in partitions if _is_passing(start[key]) or _is_passing(end[key])]
+        if moved and time.monotonic() < self._deadline and len(moved) < len(partitions) + 1:
+            self.partitions({topic for topic, _ in moved})
+            for spec, told in ((OffsetSpec.EARLIEST, start), (OffsetSpec.LATEST, end)):
+                told |= self._run(self._offsets(moved, spec, "partitions whose leader has moved"))
         return {key: (start[key], end[key]) for key in partitions}
 
-    def _limit(self) -> dict[str, float]:
-        return {"request_timeout": max(self._deadline - time.monotonic(), LAST_CHANCE)}
+    # ---- requests ------------------------------------------------------------------------------------------------
 
-    def _note(self, error: Any) -> None:
-        self._troubles.append(_one_line(error.str()))
+    async def _bootstrap(self) -> None:
+        """Connect to the first broker that answers, and learn of the others.
 
-    def _unreachable(self, failure: Failure) -> SourceError:
-        self._admin.poll(0)  # hands over what the client met meanwhile; the first is the most telling
-        what = (self._troubles or [failure.text])[0]
+        A login that failed is not tried again: that would not help, and may lock the account.
+        """
+        trouble: Exception = errors.KafkaTimeoutError("no answer")
+        at_login = False
+        while not at_login and (left := self._deadline - time.monotonic()) > 0:
+            for broker in self._manager.cluster.bootstrap_brokers():
+                connection = None
+                try:
+                    connection = self._manager.get_connection(
+                        broker.node_id, timeout_ms=left * 1000, refresh_metadata_on_err=False
+                    )
+                    await self._manager.wait_for(connection.init_future, left * 1000)
+                    learnt = self._manager.call_soon(self._manager.cluster.refresh_metadata, broker.node_id)
+                    await self._manager.wait_for(learnt, left * 1000)
+                    if self._manager.cluster.brokers():
+                        connection.close()
+                        return
+                except errors.NodeNotReadyError:
+                    pass  # it is still being left alone after the failure before, which says more
+                except (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError) as error:
+                    at_login, trouble = True, error
+                except errors.KafkaError as error:
+                    trouble = error
+                    if connection is not None and connection.sasl_enabled and connection.broker_version_data:
+                        # kafka-python drops an answer that comes together with the end of the connection
+                        at_login, trouble = True, errors.KafkaConnectionError(f"closed at login; {LOGIN}")
+            await self._net.sleep(RETRY_PAUSE)
+        raise trouble
+
+    async def _by_coordinator(
+        self,
+        what: str,
+        groups: Sequence[str],
+        asked: Callable[[Sequence[str], int], tuple[Any, Callable[[Any], Answers[str]]]],
+        size: int = GROUPS_A_REQUEST,
+    ) -> Answers[str]:
+        """Ask the coordinators of some groups, all at once, in requests of so many groups."""
+        answers: Answers[str] = {}
+        unplaced = [name for name in groups if name not in self._coordinators]
+        several = self._version(FindCoordinatorRequest) >= 4
+        for part in _parts(unplaced, GROUPS_A_REQUEST if several else 1):
+            answers |= await self._find_coordinators(part, several)
+        by_node: dict[int, list[str]] = {}
+        for name in groups:
+            if name not in answers:
+                by_node.setdefault(self._coordinators[name], []).append(name)
+        await self._per_node(what, by_node, asked, size, answers)
+        return answers
+
+    async def _find_coordinators(self, groups: Sequence[str], several: bool) -> dict[str, Failure]:
+        """Learn the coordinators of some groups; give the failures."""
+        if several:
+            request = FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups), min_version=4)
+        else:
+            request = FindCoordinatorRequest(key=groups[0], key_type=0, max_version=3)
+        answer = await self._ask(request, None)
+        if isinstance(answer, Failure):
+            return dict.fromkeys(groups, answer)
+        failures: dict[str, Failure] = {}
+        for name, found in ((each.key, each) for each in answer.coordinators) if several else [(groups[0], answer)]:
+            if found.error_code:
+                failures[name] = _failure_of(found.error_code)
+            else:
+                self._coordinators[name] = found.node_id
+        return failures
+
+    async def _offsets(self, partitions: Collection[TopicPartition], spec: int, what: str) -> Answers[TopicPartition]:
+        """One offset of each partition, by its leader."""
+        topic_of = ListOffsetsRequest.ListOffsetsTopic
+        partition_of = topic_of.ListOffsetsPartition
+
+        def asked(part: Sequence[TopicPartition], _: int) -> tuple[Any, Callable[[Any], Answers[TopicPartition]]]:
+            wanted: dict[str, list[Any]] = {}
+            for topic, partition in part:
+                wanted.setdefault(topic, []).append(partition_of(partition_index=partition, timestamp=int(spec)))
+            topics = [topic_of(name=topic, partitions=mine) for topic, mine in wanted.items()]
+            return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics, min_version=1), _log_offsets
+
+        answers: Answers[TopicPartition] = {}
+        by_node: dict[int, list[TopicPartition]] = {}
+        for key in partitions:
+            if self._leaders[key] < 0:
+                answers[key] = _failure_of(errors.LeaderNotAvailableError.errno)
+            else:
+                by_node.setdefault(self._leaders[key], []).append(key)
+        await self._per_node(what, by_node, asked, PARTITIONS_A_REQUEST, answers)
+        return answers
+
+    async def _per_node(
+        self,
+        what: str,
+        by_node: Mapping[int, Sequence[Item]],
+        asked: Callable[[Sequence[Item], int], tuple[Any, Callable[[Any], Answers[Item]]]],
+        size: int,
+        answers: Answers[Item],
+    ) -> None:
+        """Put what the nodes answer into `answers`: all of them at once, each one request after the other."""
+        total = len(answers) + sum(map(len, by_node.values()))
+
+        async def in_turn(node: int) -> None:
+            for part in _parts(by_node[node], size):
+                request, read = asked(part, node)
+                answer = await self._ask(request, node)
+                told = dict.fromkeys(part, answer) if isinstance(answer, Failure) else read(answer)
+                answers.update({item: told.get(item, NOT_TOLD) for item in part})
+                self._progress(what, len(answers), total)
+
+        await self._at_once(in_turn(node) for node in by_node)
+
+    async def _at_once(self, tasks: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+        futures = [self._manager.call_soon(task) for task in tasks]
+        return [await future for future in futures]
+
+    async def _ask(self, request: Any, node: int | None) -> Any:
+        """Send a request to a node, or to any, and give the answer or a Failure; here is the only place that sends."""
+        if not isinstance(request, READING):
+            raise TypeError(f"{type(request).__name__} is no request that only reads")
+        for attempt in range(RETRIES):
+            left = self._deadline + LAST_CHANCE - time.monotonic()
+            if left <= 0:
+                return NO_TIME
+            self.requests[type(request).__name__.removesuffix("Request")] += 1
+            try:
+                sent = self._manager.send(request, node, request_timeout_ms=left * 1000)
+                return await self._manager.wait_for(sent, left * 1000)
+            except errors.KafkaTimeoutError:
+                return NO_TIME
+            except errors.KafkaError as error:
+                failure = _failure(error)
+                if not error.retriable or attempt == RETRIES - 1 or time.monotonic() > self._deadline:
+                    return failure
+            await self._net.sleep(RETRY_PAUSE)
+        return failure
+
+    def _run(self, task: Coroutine[Any, Any, Any]) -> Any:
+        return self._net.run(task)
+
+    def _version(self, request: Any) -> int:
+        """The version of a request that the cluster takes."""
+        return int(self._manager.broker_version_data.api_version(request))
+
+    def _unreachable(self, why: object) -> SourceError:
         return SourceError(
-            f"no Kafka broker answers at {self.bootstrap_servers} within {self._timeout:g} s ({what}); "
+            f"no Kafka broker answers at {self._bootstrap_servers} within {self._timeout:g} s ({_one_line(why)}); "
             "check the address, and security.protocol and its properties in the client configuration"
         )
 
 
-def read_client_config(path: str | Path) -> dict[str, str]:
-    """Read a properties file as of `--command-config`: `name=value` a line, comments start with `#` or `!`.
+NOT_TOLD = Failure("UNKNOWN_SERVER_ERROR", "the broker's answer leaves it out")
 
-    Raises
-    ------
-    SourceError
-        The file cannot be read, or a line is no property; the message names the line but not what it says.
-    """
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    config: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip()[0] in "#!":
+
+class _WithoutSecrets(logging.Filter):
+    """Drops what kafka-python logs with a secret in it: at the level DEBUG, the bytes by which it logs in."""
+
+    def __init__(self, secrets: Iterable[str]):
+        super().__init__()
+        forms = ((secret, repr(secret)[1:-1], repr(secret.encode())[2:-1]) for secret in secrets)
+        self._forms = {form for each in forms for form in each}
+        self._loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name[:6] == "kafka."]
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Say whether a record may be logged."""
+        said = record.getMessage()
+        return not any(form in said for form in self._forms)
+
+    def on(self) -> None:
+        """Filter from now on."""
+        for logger in self._loggers:
+            logger.addFilter(self)
+
+    def off(self) -> None:
+        """Filter no more."""
+        for logger in self._loggers:
+            logger.removeFilter(self)
+
+
+# ---- answers -------------------------------------------------------------------------------------------------------
+
+
+def _failure(error: Exception) -> Failure:
+    if isinstance(error, errors.BrokerResponseError):
+        return _failure_of(error.errno)
+    return Failure(type(error).__name__, _one_line(error))
+
+
+def _failure_of(code: int) -> Failure:
+    kind = errors.for_code(code)
+    text = (kind.description or kind.message).replace("Returned by the broker when", "").strip().rstrip(".")
+    return Failure(kind.message, f"{kind.message}: {text}")
+
+
+def _is_passing(answer: int | Failure) -> bool:
+    """Whether an offset was not told because another broker has become the leader."""
+    return isinstance(answer, Failure) and answer.name in PASSING_LEADERS
+
+
+PASSING_LEADERS = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH")
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split()).rstrip(".")
+
+
+def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _classic(answer: Any) -> Answers[str]:
+    """From `DescribeGroups`, which has each member's bytes where the group is stable."""
+    described: Answers[str] = {}
+    for group in answer.groups:
+        if group.error_code:
+            described[group.group_id] = _failure_of(group.error_code)
             continue
-        match = _PROPERTY.fullmatch(line.strip())
-        if match is None or not match[2]:
-            raise SourceError(f"{path}, line {number}: is no property; write name=value")
-        config[match[1]] = match[2]
-    return config
+        assignor = group.protocol_data or None
+        members = [_classic_member(member, assignor) for member in group.members]
+        described[group.group_id] = Description(group.group_state, _sorted(members), CLASSIC, assignor)
+    return described
 
 
-def _confluent_kafka() -> Any:
-    """The package, imported here only: evenlag installs and imports without it."""
+def _classic_member(member: Any, assignor: str | None) -> Member:
+    subscription: Subscription | None = None
+    held: tuple[TopicPartition, ...] = ()
+    trouble = None
     try:
-        import confluent_kafka
-        import confluent_kafka.admin
-    except ImportError as error:
-        raise SourceError("a snapshot needs confluent-kafka: pip install 'evenlag[kafka]'") from error
-    return confluent_kafka
-
-
-def _outcome(future: "Future[Any]") -> Any:
-    """The result, or the Failure that the future raises."""
-    try:
-        return future.result()
-    except _confluent_kafka().KafkaException as error:
-        return _failure(error)
-
-
-def _failure(error: Any) -> Failure:
-    cause = error.args[0] if isinstance(error, Exception) else error  # a KafkaException holds a KafkaError
-    text = _one_line(cause.str())
-    return Failure(cause.name(), f"{text} {cause.name()}" if text.endswith(":") else text)
-
-
-def _one_line(text: str) -> str:
-    return _TIMING.sub("", " ".join(text.split())).rstrip(".")
-
-
-def _apply(convert: Callable[[Any], Answer], outcome: Any) -> Answer | Failure:
-    return outcome if isinstance(outcome, Failure) else convert(outcome)
-
-
-def _description(answer: Any) -> Description:
-    members = (
-        Member(
-            consumer_id=member.member_id,
-            client_id=member.client_id or None,
-            host=member.host or None,
-            group_instance_id=member.group_instance_id or None,
-            partitions=_assigned(member.assignment),
-            target=_assigned(member.target_assignment),
-        )
-        for member in answer.members
+        held = decode_assignment(bytes(member.member_assignment or b""))
+        if member.member_metadata:
+            subscription = decode_subscription(bytes(member.member_metadata), assignor)
+    except UserDataError as error:
+        trouble = str(error)
+    if trouble is not None:  # what it holds it must have subscribed to
+        subscription = Subscription(tuple(sorted({topic for topic, _ in held})), trouble=trouble)
+    return Member(
+        consumer_id=member.member_id,
+        client_id=member.client_id or None,
+        host=member.client_host or None,
+        group_instance_id=member.group_instance_id or None,
+        partitions=held,
+        subscription=subscription,
     )
-    return Description(answer.state.name, tuple(sorted(members, key=lambda member: member.consumer_id)))
+
+
+def _consumer(answer: Any) -> Answers[str]:
+    """From `ConsumerGroupDescribe`."""
+    described: Answers[str] = {}
+    for group in answer.groups:
+        if group.error_code:
+            described[group.group_id] = _failure_of(group.error_code)
+            continue
+        members = [
+            Member(
+                consumer_id=member.member_id,
+                client_id=member.client_id or None,
+                host=member.client_host or None,
+                group_instance_id=member.instance_id or None,
+                partitions=_assigned(member.assignment),
+                target=_assigned(member.target_assignment),
+                subscription=Subscription(
+                    tuple(sorted(member.subscribed_topic_names)),
+                    regex=member.subscribed_topic_regex or None,
+                    rack=member.rack_id or None,
+                ),
+                epoch=member.member_epoch,
+            )
+            for member in group.members
+        ]
+        described[group.group_id] = Description(
+            group.group_state, _sorted(members), CONSUMER, group.assignor_name or None, group.group_epoch,
+            group.assignment_epoch,
+        )  # fmt: skip
+    return described
+
+
+def _sorted(members: Iterable[Member]) -> tuple[Member, ...]:
+    return tuple(sorted(members, key=lambda member: member.consumer_id))
 
 
 def _assigned(assignment: Any) -> tuple[TopicPartition, ...]:
-    """The partitions of an assignment, which is None where the group's protocol has no such thing."""
-    return tuple((held.topic, held.partition) for held in assignment.topic_partitions) if assignment else ()
+    return tuple((each.topic_name, partition) for each in assignment.topic_partitions for partition in each.partitions)
 
 
-def _commits(answer: Any) -> dict[TopicPartition, int | Failure]:
+def _commits(group: Any) -> dict[TopicPartition, int | Failure] | Failure:
+    if group.error_code:
+        return _failure_of(group.error_code)
     commits: dict[TopicPartition, int | Failure] = {}
-    for commit in answer.topic_partitions:
-        if commit.error is not None:
-            commits[commit.topic, commit.partition] = _failure(commit.error)
-        elif commit.offset >= 0:  # -1001 stands for no commit
-            commits[commit.topic, commit.partition] = commit.offset
+    for topic in group.topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                commits[topic.name, partition.partition_index] = _failure_of(partition.error_code)
+            elif partition.committed_offset >= 0:  # -1 stands for no commit
+                commits[topic.name, partition.partition_index] = partition.committed_offset
     return commits
 
 
-def _partition_ids(answer: Any) -> list[int]:
-    return sorted(partition.id for partition in answer.partitions)
-
-
-def _offset(answer: Any) -> int:
-    return int(answer.offset)
+def _log_offsets(answer: Any) -> Answers[TopicPartition]:
+    return {
+        (topic.name, each.partition_index): _failure_of(each.error_code) if each.error_code else each.offset
+        for topic in answer.topics
+        for each in topic.partitions
+    }

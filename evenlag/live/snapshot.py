@@ -1,23 +1,40 @@
-"""One snapshot of consumer groups: offsets, lags, owners and members as the brokers know them."""
+"""One snapshot of consumer groups: subscriptions, offsets, lags, owners and members as the brokers know them."""
+
+from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evenlag.errors import SourceError
-from evenlag.live.client import Cluster, Description, Failure, TopicPartition
-from evenlag.live.rows import Group, Layout, LogOffsets, explained, member_rows, offset_rows, partitions_of, some
+from evenlag.live.groups import CLASSIC, Description, Failure, Group, TopicPartition
+from evenlag.live.rows import (
+    Layout,
+    LogOffsets,
+    explained,
+    member_rows,
+    offset_rows,
+    partitions_of,
+    some,
+    subscriptions_of,
+    topics_of,
+)
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, Row
 from evenlag.pipeline.tables.writing import write_tables
 
-SETTLED = ("STABLE", "EMPTY", "DEAD")
+if TYPE_CHECKING:
+    from evenlag.live.client import Cluster
+
+SETTLED = ("Stable", "Empty", "Dead")
 PASSING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
 UNKNOWN_GROUP = Failure("GROUP_ID_NOT_FOUND", "no such group")
 SETTLE_SHARE = 0.5  # of the timeout; the rest is kept for the offsets
 SETTLE_PAUSE = 0.2  # seconds between two looks at a group that is rebalancing
-LONGEST_TIMEOUT = 3600.0  # seconds; librdkafka takes no more
+LONGEST_TIMEOUT = 3600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -32,11 +49,14 @@ class Snapshot:
         A row per group and member, with the columns of `evenlag.pipeline.tables.contract.MEMBERS`.
     warnings
         One line each.
+    requests
+        How many requests of each kind were sent, by Kafka's name of the kind.
     """
 
     offsets: list[Row]
     members: list[Row]
     warnings: list[str] = field(default_factory=list)
+    requests: dict[str, int] = field(default_factory=dict)
 
 
 def snapshot(
@@ -45,14 +65,15 @@ def snapshot(
     *,
     timeout: float = 10.0,
     config: Mapping[str, str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Snapshot:
     """Take a snapshot of consumer groups, of the classic protocol and of KIP-848's alike.
 
-    A group's partitions are those of every topic that it has committed to or that a member has been given: brokers do
-    not tell subscriptions, so a topic that a group subscribes to but never had a partition of is not seen. A group
-    that is rebalancing is looked at again for up to half of the timeout; a warning says where one did not settle. The
-    requests follow one another, so on a busy topic offsets are some milliseconds apart; lag is clamped at 0. A member
-    that was killed stays listed until its session ends.
+    A group's partitions are those of every topic that a member subscribes to, that it has committed to, or that a
+    member has been given. A group that is rebalancing is looked at again for up to half of the timeout; a warning says
+    where one did not settle. The requests follow one another, so on a busy topic offsets are some milliseconds apart;
+    lag is clamped at 0. A member that was killed stays listed until its session ends. Nothing is written to the
+    cluster.
 
     Parameters
     ----------
@@ -61,20 +82,23 @@ def snapshot(
     groups
         The groups to take; None for all that the user may see.
     timeout
-        Seconds for the whole snapshot, at most 3600; requests that are left then still get one second.
+        Seconds for the whole snapshot, at most 3600; requests that are left then still get one second together.
     config
         More properties of the client, under librdkafka's names (`security.protocol`, `sasl.username`, ...).
+    progress
+        Called as `progress(what, done, total)` with what is being asked for, and of how many groups, topics or
+        partitions it has come.
 
     Returns
     -------
     Snapshot
-        All its rows carry one `snapshot_ts`: ISO 8601 in UTC with milliseconds.
+        All its rows carry one `snapshot_ts`: ISO 8601 in UTC with milliseconds. A group that failed is a warning.
 
     Raises
     ------
     SourceError
         No broker answers, a group named in `groups` does not exist or may not be seen, a property is unknown, or
-        confluent-kafka is not installed.
+        kafka-python is not installed.
     """
     if not 0 < timeout <= LONGEST_TIMEOUT:
         raise SourceError(f"timeout of {timeout:g} s: give more than 0 and at most {LONGEST_TIMEOUT:g} s")
@@ -83,18 +107,29 @@ def snapshot(
     if groups is not None and "" in groups:
         raise SourceError("a group without a name: leave groups out to take all of them")
     settle_until = time.monotonic() + timeout * SETTLE_SHARE
-    cluster = Cluster(bootstrap_servers, config or {}, timeout)
-    listed, failures = cluster.groups()
-    warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
-    if not listed and groups is None:
-        warnings.append(f"the user sees no consumer group at {bootstrap_servers}")
-    names = listed if groups is None else sorted(set(groups))
-    answers = _groups(cluster, names, settle_until)
-    if groups is not None:
-        for name, group in answers.items():
-            if isinstance(group, Failure):
-                raise _refused(bootstrap_servers, name, group, listed)
-    return _assembled(cluster, answers, warnings)
+    with closing(_client()(bootstrap_servers, config or {}, timeout, progress)) as cluster:
+        listed, failures = cluster.groups()
+        warnings = [f"groups of a broker may be missing: {failure.text}" for failure in failures]
+        if not listed and groups is None:
+            warnings.append(f"the user sees no consumer group at {bootstrap_servers}")
+        names = list(listed) if groups is None else sorted(set(groups))
+        answers = _groups(cluster, {name: listed.get(name, CLASSIC) for name in names}, settle_until)
+        if groups is not None:
+            for name, group in answers.items():
+                if isinstance(group, Failure):
+                    raise _refused(bootstrap_servers, name, group, list(listed))
+        return _assembled(cluster, answers, warnings)
+
+
+def _client() -> type[Cluster]:
+    """The client, imported here only: evenlag installs and imports without Kafka."""
+    try:
+        import kafka  # noqa: F401
+    except ImportError as error:
+        raise SourceError("a snapshot needs kafka-python: pip install 'evenlag[kafka]'") from error
+    from evenlag.live.client import Cluster
+
+    return Cluster
 
 
 def write_snapshot(
@@ -128,21 +163,22 @@ def write_snapshot(
     return offsets, members
 
 
-def _groups(cluster: Cluster, names: Sequence[str], settle_until: float) -> dict[str, Group | Failure]:
+def _groups(cluster: Cluster, protocols: Mapping[str, str], settle_until: float) -> dict[str, Group | Failure]:
     """The groups as they are once settled, or at `settle_until` (monotonic seconds)."""
-    described = cluster.describe(names)
-    while (moving := [name for name in names if not _settled(described[name])]) and time.monotonic() < settle_until:
+    described = cluster.describe(protocols)
+    while (moving := [name for name in protocols if not _settled(described[name])]) and time.monotonic() < settle_until:
         time.sleep(SETTLE_PAUSE)
-        described |= cluster.describe(moving)
-    committed = cluster.committed(names)
+        described |= cluster.describe({name: protocols[name] for name in moving})
+    committed = cluster.committed(name for name in protocols if isinstance(described[name], Description))
     groups: dict[str, Group | Failure] = {}
-    for name in names:
-        description, commits = described[name], committed[name]
+    for name in protocols:
+        description = described[name]
         if isinstance(description, Failure):
             groups[name] = description
-        elif description.state == "DEAD":
+        elif description.state == "Dead":
             groups[name] = UNKNOWN_GROUP
         else:
+            commits = committed[name]
             groups[name] = commits if isinstance(commits, Failure) else Group(name, description, commits)
     return groups
 
@@ -154,7 +190,7 @@ def _settled(described: Description | Failure) -> bool:
 
 
 def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warnings: list[str]) -> Snapshot:
-    """Ask for the partitions and log offsets of the groups, each only once, and build the rows."""
+    """Ask for the topics and log offsets of the groups, each only once, and build the rows."""
     groups = []
     for name, group in answers.items():
         if isinstance(group, Group):
@@ -167,21 +203,30 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
     bare = [group.name for group in groups if not group.description.members and not group.commits]
     if bare:
         warnings.append(f"neither members nor committed offsets that this user may see: groups {some(bare)}")
-    layout = cluster.partitions(sorted({topic for group in groups for topic, _ in group.known()}))
+    everything = cluster.topics() if any(_has_regex(group) for group in groups) else []
+    subscribed = {}
+    for group in groups:
+        subscribed[group.name], unread = subscriptions_of(group, everything)
+        warnings += unread
+    layout = cluster.partitions({topic for group in groups for topic in topics_of(group, subscribed[group.name])})
     partitions = {}
     for group in groups:
-        partitions[group.name], gone = partitions_of(group, layout)
+        partitions[group.name], gone = partitions_of(group, subscribed[group.name], layout)
         warnings += gone
     log = _log_offsets(cluster, layout, {key for mine in partitions.values() for key in mine})
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     offsets: list[Row] = []
     members: list[Row] = []
     for group in groups:
-        rows, untold = offset_rows(now, group, partitions[group.name], log)
+        rows, untold = offset_rows(now, group, partitions[group.name], layout, log)
         offsets += rows
         warnings += untold
-        members += member_rows(now, group)
-    return Snapshot(offsets, members, warnings)
+        members += member_rows(now, group, subscribed[group.name])
+    return Snapshot(offsets, members, warnings, dict(cluster.requests))
+
+
+def _has_regex(group: Group) -> bool:
+    return any(member.subscription and member.subscription.regex for member in group.description.members)
 
 
 def _log_offsets(cluster: Cluster, layout: Layout, partitions: Collection[TopicPartition]) -> LogOffsets:

@@ -17,6 +17,8 @@ Buffer = bytes | bytearray | memoryview
 
 INT16, INT32 = Struct(">h"), Struct(">i")
 MOST_16, MOST_32 = 2**15 - 1, 2**31 - 1
+FEWEST_BYTES = INT16.size + 1 + INT32.size  # of a topic in the sticky assignor's format
+KAFKA_PYTHON = INT16.pack(1)  # what its StickyPartitionAssignor begins with
 NO_GENERATION = -1  # Kafka's, of a member that has not been in any yet
 
 
@@ -83,7 +85,7 @@ def decode_sticky(data: Buffer | None) -> StickyUserData:
     """Read version 1 or 0 of Kafka's format; None or no bytes at all: nothing owned, as a new member has it.
 
     The two versions differ in the four bytes of the generation at the end, and in nothing else, so the length tells
-    them apart.
+    them apart. kafka-python puts two bytes for version 1 before it; they would be the number of 65,536 topics or more.
 
     Raises
     ------
@@ -92,8 +94,10 @@ def decode_sticky(data: Buffer | None) -> StickyUserData:
     """
     if data is None or not len(data):
         return StickyUserData()
-    reader = _Reader(data)
-    for _ in range(reader.count("topics", INT16.size + 1 + INT32.size)):
+    reader = Reader(data)
+    if bytes(data[: INT16.size]) == KAFKA_PYTHON and len(data) < FEWEST_BYTES * 2**16:
+        reader.integer(INT16, "version", 1)
+    for _ in range(reader.count("topics", FEWEST_BYTES)):
         reader.take_topic(INT16)
     generation = reader.int32("generation", NO_GENERATION) if reader.left() else None
     reader.end()
@@ -131,14 +135,14 @@ def decode_weighted(data: Buffer) -> WeightedUserData:
     UserDataError
         The bytes are no such message; the message names the byte.
     """
-    reader = _Reader(data)
+    reader = Reader(data)
     weight = reader.int32("weight", 1)
     while reader.left():
         reader.take_topic(INT32)
     return WeightedUserData(weight, tuple(reader.owned))
 
 
-class _Reader:
+class Reader:
     """Takes values off the front of some bytes, each checked before it is believed."""
 
     def __init__(self, data: Buffer) -> None:
@@ -147,44 +151,63 @@ class _Reader:
         self.owned: dict[Partition, None] = {}
 
     def left(self) -> int:
+        """How many bytes follow."""
         return len(self._data) - self._at
 
     def end(self) -> None:
+        """Refuse bytes that are left over."""
         if self.left():
             raise UserDataError(f"byte {self._at}: {self.left()} bytes too many; the message ends here")
 
     def int32(self, what: str, least: int) -> int:
-        return self._integer(INT32, what, least)
+        """Read a whole number of 32 bits."""
+        return self.integer(INT32, what, least)
 
     def count(self, what: str, size: int) -> int:
         """Read how many entries follow, of at least `size` bytes each."""
-        start, count = self._at, self._integer(INT32, f"number of {what}", 0)
+        start, count = self._at, self.integer(INT32, f"number of {what}", 0)
         if count * size > self.left():
             raise UserDataError(f"byte {start}: {count} {what} cannot lie in the {self.left()} bytes that follow")
         return count
 
     def take_topic(self, length: Struct) -> None:
         """Read a topic and its partitions into `owned`; `length` is the form of the length of its name."""
-        topic = self._topic(length)
+        topic = self.name(length)
         for _ in range(self.count("partitions", INT32.size)):
             start, partition = self._at, self.int32("partition number", 0)
             if (topic, partition) in self.owned:
                 raise UserDataError(f"byte {start}: {_shown(topic)}-{partition} is given twice")
             self.owned[topic, partition] = None
 
-    def _topic(self, length: Struct) -> str:
-        start, size = self._at, self._integer(length, "length of a topic's name", 1)
-        if size > self.left():
-            raise UserDataError(f"byte {start}: a name of {size} bytes cannot lie in the {self.left()} that follow")
-        raw = bytes(self._data[self._at : self._at + size])
-        try:
-            name = raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UserDataError(f"byte {self._at + error.start}: a topic's name is not UTF-8") from None
-        self._at += size
-        return name
+    def name(self, length: Struct) -> str:
+        """Read a topic's name; `length` is the form of its length."""
+        return self._text("topic's name", length, 1)
 
-    def _integer(self, form: Struct, what: str, least: int) -> int:
+    def text(self, what: str, length: Struct) -> str | None:
+        """Read a text that may be null (its length is −1) or empty, which is None too."""
+        return self._text(what, length, -1) or None
+
+    def data(self, what: str) -> bytes:
+        """Read bytes behind their length; null ones are none."""
+        start, size = self._at, self.int32(f"length of the {what}", -1)
+        return self._take(max(size, 0), start, what)
+
+    def _text(self, what: str, length: Struct, least: int) -> str:
+        start, size = self._at, self.integer(length, f"length of a {what}", least)
+        raw = self._take(max(size, 0), start, "name")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserDataError(f"byte {self._at - size + error.start}: a {what} is not UTF-8") from None
+
+    def _take(self, size: int, start: int, what: str) -> bytes:
+        if size > self.left():
+            raise UserDataError(f"byte {start}: a {what} of {size} bytes cannot lie in the {self.left()} that follow")
+        self._at += size
+        return bytes(self._data[self._at - size : self._at])
+
+    def integer(self, form: Struct, what: str, least: int) -> int:
+        """Read a whole number of this form."""
         if self.left() < form.size:
             raise UserDataError(f"byte {self._at}: the bytes end within the {what}")
         value: int = form.unpack_from(self._data, self._at)[0]

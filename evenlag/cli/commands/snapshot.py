@@ -23,19 +23,26 @@ def snapshot(
     bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, timeout: float, command_config: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Record the offsets and members of consumer groups from a running cluster."""
+    """Record the subscriptions, offsets and members of consumer groups from a running cluster; it only reads."""
     # The Kafka client is an extra: the other commands work without it.
     from evenlag import live
 
     config = live.read_client_config(command_config) if command_config is not None else None
-    with working(f"asking {bootstrap_server}"):
-        taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config)
+    with working(f"asking {bootstrap_server}") as progress:
+        taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config, progress=progress)
     files = [str(path) for path in live.write_snapshot(taken, out, form)]
     names = sorted({str(row["group"]) for row in [*taken.offsets, *taken.members]})
     partitions, members = len(taken.offsets), len(taken.members)
     if as_json:
         print_json(
-            {"groups": names, "partitions": partitions, "members": members, "warnings": taken.warnings, "files": files}
+            {
+                "groups": names,
+                "partitions": partitions,
+                "members": members,
+                "requests": taken.requests,
+                "warnings": taken.warnings,
+                "files": files,
+            }
         )
         return
     click.echo(f"{len(names)} groups, {partitions} partitions, {members} members")

@@ -32,6 +32,7 @@ OFFSETS = (
     Column("client_id", "string"),
     Column("host", "string"),
     Column("auto_offset_reset", "string"),
+    Column("replica_racks", "strings"),
 )
 MEMBERS = (
     Column("snapshot_ts", "string"),
@@ -44,6 +45,14 @@ MEMBERS = (
     Column("weight", "number"),
     Column("max_partitions", "integer"),
     Column("generation", "integer"),
+    Column("protocol", "string"),
+    Column("assignor", "string"),
+    Column("rack", "string"),
+    Column("topics_regex", "string"),
+    Column("group_epoch", "integer"),
+    Column("assignment_epoch", "integer"),
+    Column("claimed", "strings"),
+    Column("claimed_generation", "integer"),
 )
 TABLES: dict[TableKind, tuple[Column, ...]] = {"offsets": OFFSETS, "members": MEMBERS}
 
