@@ -39,6 +39,7 @@ import org.apache.kafka.common.protocol.types.Field;
 import org.apache.kafka.common.protocol.types.Schema;
 import org.apache.kafka.common.protocol.types.Struct;
 import org.apache.kafka.common.protocol.types.Type;
+import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.MemberAssignment;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
@@ -185,7 +186,7 @@ public class Oracle {
 
         /** The call to be made, everything it needs being ready. */
         Supplier<Assigned> call(String name) {
-            return name.startsWith("uniform") ? server(name) : client(name);
+            return name.startsWith("uniform") || name.endsWith("-server") ? server(name) : client(name);
         }
 
         /** Member numbers, by id, of every partition, by topic and number; -1 where it went to none. */
@@ -255,7 +256,7 @@ public class Oracle {
             };
         }
 
-        // ---- the assignor that runs in the broker ----------------------------------------------------------------
+        // ---- assignors that run in the broker --------------------------------------------------------------------
 
         /**
          * Members in the order of their ids and topic ids in the order of names, as in Kafka's own tests; the name
@@ -310,7 +311,8 @@ public class Oracle {
                     return Set.of();
                 }
             };
-            UniformAssignor assignor = new UniformAssignor();
+            ConsumerGroupPartitionAssignor assignor = name.equals("range-server")
+                ? new org.apache.kafka.coordinator.group.assignor.RangeAssignor() : new UniformAssignor();
             return () -> {
                 Map<String, MemberAssignment> assignment = assignor.assign(spec, describer).members();
                 return member -> {

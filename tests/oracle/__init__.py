@@ -10,6 +10,6 @@ Oracle.java runs them. A request is a line of JSON:
 - user data: `{"schema": 1, "owned": [["t0", 0]], "generation": 4}`; the answer is `{"hex": "0000…"}`.
 
 Assignors: `range`, `roundrobin`, `sticky`, `cooperative-sticky` (what it is heading for), `cooperative-sticky-first`
-(its first answer, which withholds what others must revoke), `uniform`, and `uniform-hashed`, which takes members and
-topics in hash order, as a broker does.
+(its first answer, which withholds what others must revoke), `range-server` (the broker's `range`, of KIP-848 groups),
+`uniform`, and `uniform-hashed`, which takes members and topics in hash order, as a broker does.
 """

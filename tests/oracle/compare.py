@@ -8,7 +8,7 @@ import numpy as np
 
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import NOBODY, Index, Problem
-from tests.oracle.sequences import problem_of
+from tests.oracle.sequences import problem_of, published
 
 MEASURES = ("identical", "score", "kept", "score and kept")
 
@@ -36,7 +36,7 @@ class Comparison:
         """Compare one step."""
         problem = problem_of(request)
         theirs = np.full(len(problem.lags), NOBODY) if answer is None else np.array(answer)
-        ours = HEURISTICS[request["assignor"].removesuffix("-hashed")](problem).member_of
+        ours = HEURISTICS[published(request["assignor"])](problem).member_of
         if not valid(problem, theirs):
             self.kafka_failed += 1
             return

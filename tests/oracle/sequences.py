@@ -7,7 +7,8 @@ from typing import Any
 
 from evenlag import Problem
 
-ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
+ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "range-server")
+SERVER = ("uniform", "uniform-hashed", "range-server")  # they run in the broker, which knows what it assigned
 STEPS = 5  # of a sequence
 WITHOUT_OWNERS = ("range", "roundrobin")
 
@@ -44,14 +45,14 @@ def play(
 ) -> Iterator[tuple[dict[str, Any], Answer | None]]:
     """Ask for the assignment at every step, each with the owners that the one before it left; yield both.
 
-    A member that was gone comes back with what it owned then, in the generation of that time; but not in `uniform`,
-    where the broker knows what it assigned. No answer ends the sequence.
+    A member that was gone comes back with what it owned then, in the generation of that time; but not to a broker's
+    assignor. No answer ends the sequence.
     """
     held: dict[str, Claims] = {}
     generations: dict[str, int] = {}
     for generation, step in enumerate(sequence, start=1):
         present = {m for m in held if m in step.members}
-        if assignor.startswith("uniform"):
+        if assignor in SERVER:
             held = {member: held[member] for member in present}
         members: dict[str, Any] = {}
         for member, topics in step.members.items():
@@ -59,7 +60,7 @@ def play(
             if assignor not in WITHOUT_OWNERS and member in present:
                 members[member]["owned"] = _existing(held[member], step.topics)
                 members[member]["generation"] = generations[member]
-        if assignor not in WITHOUT_OWNERS and not assignor.startswith("uniform"):
+        if assignor not in WITHOUT_OWNERS and assignor not in SERVER:
             for member, topic, share in step.doubled:
                 if generations.get(member) == generation - 1 and topic in step.topics:
                     claims = members[member]["owned"].setdefault(topic, [])
@@ -76,6 +77,11 @@ def play(
         for (topic, partition), member_index in zip(_partitions(step.topics), answer, strict=True):
             if member_index >= 0:
                 held[names[member_index]].setdefault(topic, []).append(partition)
+
+
+def published(assignor: str) -> str:
+    """Return our name of the strategy that an assignor of the oracle follows."""
+    return {"uniform-hashed": "uniform", "range-server": "range"}.get(assignor, assignor)
 
 
 def problem_of(request: dict[str, Any]) -> Problem:
