@@ -10,7 +10,7 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from evenlag.live.subscriptions import WEIGHTED
+from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live.user_data import WeightedUserData, encode_weighted
 
 SETTLE_LIMIT = 60.0  # seconds

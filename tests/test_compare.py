@@ -1,12 +1,14 @@
 """The audit holds strategies to what they promise; the frontier is a curve with true bounds."""
 
+import io
 from fractions import Fraction
 from random import Random
 
 import pytest
+from rich.console import Console, RenderableType
 
 import evenlag
-from evenlag.compare.report import number, percent
+from evenlag.compare.report import audit_report, number, percent
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from tests.exact import Goal, exhaustive
 from tests.problems import alike, random_owners
@@ -58,6 +60,48 @@ def test_the_audit_names_what_a_strategy_breaks() -> None:
     assert "u" in str(rows["weighted-sticky"].violation) or "max_partitions" in str(rows["weighted-sticky"].violation)
     assert rows["constrained-sticky"].violation
     assert rows["constrained-sticky"].spread is None
+
+
+@pytest.mark.parametrize(
+    ("assignor", "balance"),
+    [("cooperative-sticky", "group"), ("range", "topic"), ("lag", "topic"), ("of-our-own", "none"), (None, None)],
+)
+def test_todays_assignment_is_held_to_what_the_assignor_in_use_promises(
+    assignor: str | None, balance: str | None
+) -> None:
+    lags = {"t": [90, 80, 10, 0]}
+    owned = {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}
+    problem = evenlag.Problem.from_lags(lags, {"a": ["t"], "b": ["t"]}, owned=owned, assignor=assignor)
+    assert evenlag.Problem.from_dict(problem.to_dict()).assignor == assignor
+    audit = evenlag.compare.audit(problem, time_limit=5)
+    rows = {row.strategy: row for row in audit.rows if row.strategy not in ("optimal", *HEURISTICS)}
+    report = str(console_text(audit_report(audit)))
+    if assignor is None:
+        assert set(rows) == {"current"}
+        assert "today" not in report
+        return
+    row = rows.pop(f"today: {assignor}")
+    assert (row.balance, row.spread, row.moves, row.valid) == (balance, 160, 0, True)
+    assert row.excess == 160 - exhaustive(problem, Goal(balance=str(balance), stickiness=0)).objective == 160
+    assert f"today: {assignor}, 177.78 % above the best\n" in report  # 160 of the 90 that the best plan leaves to one
+    assert [(name, each.balance) for name, each in rows.items()] == [("current", "none")]
+
+
+def test_an_assignment_that_its_assignor_would_not_make() -> None:
+    owned = {"a": [("t", 0), ("t", 1), ("t", 2)]}
+    problem = evenlag.Problem.from_lags({"t": [1, 2, 3]}, {"a": ["t"], "b": ["t"]}, owned=owned, assignor="uniform")
+    audit = evenlag.compare.audit(problem, time_limit=5)
+    (row,) = (row for row in audit.rows if row.strategy == "today: uniform")
+    assert row.excess is None
+    assert row.violation == "'a' has 3 partitions; group balance allows 1 to 2"
+    said = console_text(audit_report(audit))
+    assert "today: uniform, but it breaks the group balance that this promises: 'a' has 3 partitions" in said
+
+
+def console_text(report: RenderableType) -> str:
+    console = Console(width=200, file=io.StringIO(), record=True)
+    console.print(report)
+    return console.export_text()
 
 
 def test_an_infeasible_group_is_rows_not_an_exception() -> None:

@@ -64,7 +64,7 @@ def test_contradicting_rows_of_a_member_are_named() -> None:
 OFFSETS_DDL = "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT, consumer_id STRING"
 MEMBERS_DDL = (
     "snapshot_ts STRING, `group` STRING, consumer_id STRING, topics ARRAY<STRING>, weight DOUBLE, "
-    "max_partitions BIGINT, generation BIGINT"
+    "max_partitions BIGINT, generation BIGINT, assignor STRING"
 )
 
 
@@ -72,8 +72,8 @@ def random_rows(chance: random.Random) -> tuple[Rows, Rows]:
     """Rows of both tables, among which are many copies and contradictions, and fields that are null in some."""
     draw = chance.choice
     offsets = [partition(draw(range(15)), draw([7, 7, 7, 8]), draw(["a", "a", "a", None])) for _ in range(40)]
-    usual = {"topics": ["orders"], "weight": 1.0, "max_partitions": None, "generation": None}
-    others = ({"topics": ["orders", "refunds"]}, {"topics": None}, {"topics": []}, {"weight": None}, {"generation": 1})
+    usual = {"topics": ["orders"], "weight": 1.0, "max_partitions": None, "generation": None, "assignor": "range"}
+    others = ({"topics": ["orders", "refunds"]}, {"topics": None}, {"topics": []}, {"weight": None}, {"assignor": None})
     members = [member(draw("abcdefghijkl"), **(usual | draw([{}, {}, {}, {}, *others]))) for _ in range(24)]
     return offsets, members
 

@@ -20,6 +20,7 @@ MEMBER = pa.struct(
         ("weight", pa.float64()),
         ("max_partitions", pa.int64()),
         ("generation", pa.int64()),
+        ("assignor", pa.string()),
     ]
 )
 FIELDS = [
@@ -65,6 +66,7 @@ MEMBER_ROWS = st.fixed_dictionaries(
                 "weight": st.sampled_from([None, 2.0]),
                 "max_partitions": st.sampled_from([None, 3]),
                 "generation": st.just(None),
+                "assignor": st.sampled_from([None, "range", "sticky"]),
             }
         ),
     }

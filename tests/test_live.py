@@ -13,11 +13,11 @@ import pytest
 from confluent_kafka.admin import ResourceType
 
 from evenlag.errors import SourceError
+from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
 from evenlag.live.groups import Description, Failure, Group
 from evenlag.live.groups import Member as MemberState
 from evenlag.live.rows import Layout, LogOffsets, offset_rows, partitions_of
-from evenlag.live.subscriptions import WEIGHTED
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
 from evenlag.pipeline.tables.reading import read_table
 from tests.assignors import told_by_members
@@ -168,6 +168,10 @@ def test_topics_are_what_each_consumer_subscribed_to_and_no_plan_gives_it_anothe
     assert all(topics <= set(map(str, topics_of[member])) for member, topics in planned.items())
     assert sum(map(len, plan["assignment"].values())) == 10
     assert {topic for topic, _ in plan["unassigned"]} == {f"unread-{protocol}"}
+    audit = evenlag(
+        "audit", files[0], "--members", files[1], "--auto-offset-reset", "earliest", "--group-time-limit", 1
+    )
+    assert f"today: {by_client['orders']['assignor']}, " in audit.stdout
 
 
 @pytest.mark.broker

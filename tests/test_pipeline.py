@@ -334,6 +334,20 @@ def test_audit_alone(spark: "SparkSession") -> None:
     assert audited.filter("strategy = 'optimal'").count() == 2 * 4
 
 
+def test_today_is_held_to_the_assignor_that_the_members_table_names(spark: "SparkSession") -> None:
+    offsets, members = tables(spark, 3)
+    named = members.withColumn(
+        "assignor", sf.expr("case `group` when 'g000' then 'uniform' when 'g001' then 'range' end")
+    )
+    audited = pipeline.audit(offsets, named, group_time_limit=0.5)
+    rows = {row["group"]: row for row in audited.filter("strategy like 'today: %'").collect()}
+    said = {group: (row["strategy"], row["balance"]) for group, row in rows.items()}
+    assert said == {"g000": ("today: uniform", "group"), "g001": ("today: range", "topic")}
+    spreads = {row["group"]: row["spread"] for row in audited.filter("strategy = 'current'").collect()}
+    assert {group: row["spread"] for group, row in rows.items()} == {group: spreads[group] for group in rows}
+    assert all((row["excess"] is None) == (row["violation"] is not None) for row in rows.values())
+
+
 def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, members = tables(spark, 9)
     out = tmp_path / "out"

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from evenlag.errors import UserDataError
+from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live.groups import Description, Group, Member, Subscription
 from evenlag.live.rows import member_rows, subscriptions_of, topics_of
-from evenlag.live.subscriptions import WEIGHTED, decode_assignment, decode_subscription, matching
+from evenlag.live.subscriptions import decode_assignment, decode_subscription, matching
 from evenlag.live.user_data import StickyUserData, WeightedUserData, encode_sticky, encode_weighted
 
 NAMES = st.text("abcxyz0189._-", min_size=1, max_size=20)

@@ -309,7 +309,7 @@ def _partition(row: Row) -> tuple[str, int]:
 
 def _check_member(row: Row) -> None:
     """Refuse a row of the members table that describes no member."""
-    _check_texts(row, ("consumer_id",))
+    _check_texts(row, ("consumer_id", "assignor"))
     name, topics = row["consumer_id"], row["topics"]
     if not name:
         raise InvalidProblemError("consumer_id is missing")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evenlag.errors import EvenlagError
-from evenlag.heuristics import PROMISED_BALANCE
+from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
 from evenlag.model.objective import Objective, ObjectiveKind
@@ -24,6 +24,7 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
+TODAY = "today: "  # goes before the assignor that the group uses
 
 _spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, ObjectiveKind.MAKESPAN))
 
@@ -47,7 +48,8 @@ class AuditRow:
     Attributes
     ----------
     strategy : str
-        A published heuristic, "current" (today's assignment) or "optimal".
+        A published heuristic, "current" (today's assignment), "today: " and the assignor that the group uses (the
+        same assignment, held to what that assignor promises) or "optimal".
     balance : Balance
         What the strategy promises; its optimum is the one under the same balance.
     status : Status
@@ -127,7 +129,8 @@ def audit(
     Returns
     -------
     Audit
-        Rows for today's assignment, every published heuristic, and the optimum under each balance.
+        Rows for today's assignment, every published heuristic, and the optimum under each balance. Where the
+        problem says which assignor the group uses, today's assignment has a second row: "today: cooperative-sticky".
     """
     options = SolveOptions(
         time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work
@@ -168,7 +171,7 @@ def audit_with(
             )
         except EvenlagError as error:
             errors[balance] = str(error)
-    rows = [_strategy_row(cache, CURRENT, Balance.NONE, optima)] if (problem.owner != NOBODY).any() else []
+    rows = _today(cache, optima) if (problem.owner != NOBODY).any() else []
     rows += [_strategy_row(cache, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
     for balance in Balance:
         if balance in optima:
@@ -176,6 +179,15 @@ def audit_with(
         else:
             rows.append(AuditRow(OPTIMAL, balance, Status.ERROR, error=errors[balance]))
     return Audit(problem, rows, optima)
+
+
+def _today(cache: SolveCache, optima: dict[str, Result]) -> list[AuditRow]:
+    """Today's assignment without a count rule, and held to what the assignor in use promises, where that is known."""
+    rows = [_strategy_row(cache, CURRENT, Balance.NONE, optima)]
+    if (assignor := cache.problem.assignor) is not None:
+        promised = PROMISED_BALANCE.get(published_name(assignor) or "", Balance.NONE)
+        rows.append(_strategy_row(cache, TODAY + assignor, promised, optima))
+    return rows
 
 
 def _narrower(optima: dict[str, Result]) -> Plan | None:
@@ -192,7 +204,8 @@ def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Res
 
 def _strategy_row(cache: SolveCache, strategy: str, balance: Balance, optima: dict[str, Result]) -> AuditRow:
     try:
-        plan = current_plan(cache.problem) if strategy == CURRENT else cache.plan(strategy)
+        today = strategy == CURRENT or strategy.startswith(TODAY)
+        plan = current_plan(cache.problem) if today else cache.plan(strategy)
     except EvenlagError as error:
         return AuditRow(strategy, balance, Status.HEURISTIC, strategy, violation=str(error))
     seconds = cache.seconds.get(strategy, 0.0)

@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evenlag.compare.audit import Audit
+from evenlag.compare.audit import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.frontier import Frontier
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Number, Plan, current_plan
@@ -176,7 +176,20 @@ def audit_report(audit: Audit) -> RenderableType:
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
     scenarios = len(audit.problem.futures)
     title = f"{audit.problem.group}, means over {_times(scenarios, 'scenario')}" if scenarios else audit.problem.group
-    return Group(audit_table(rows, title), *notes)
+    parts = [_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY)]
+    return Group(audit_table(rows, title), *parts, *notes)
+
+
+def _in_use(row: AuditRow, audit: Audit) -> Text:
+    """Say how far today's assignment is from what the assignor in use could at best have come to."""
+    said, style = ", beside which no best plan is known", "yellow"
+    if row.violation is not None:
+        said = f", but it breaks the {row.balance} balance that this promises: {row.violation}"
+    elif row.excess is not None:
+        (best,) = (each for each in audit.rows if each.strategy == OPTIMAL and each.balance == row.balance)
+        above = percent(float(row.excess) / max(float(best.makespan or 0), 1.0))
+        said, style = (f", {above} above the best" if row.excess > 0 else ", at the best"), "bold"
+    return Text(row.strategy + said, style=style)
 
 
 def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:

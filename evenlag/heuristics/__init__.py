@@ -37,3 +37,19 @@ _PUBLISHED: dict[str, tuple[Callable[[Problem], Plan], Balance]] = {
 
 HEURISTICS: dict[str, Callable[[Problem], Plan]] = {name: assign for name, (assign, _) in _PUBLISHED.items()}
 PROMISED_BALANCE: dict[str, Balance] = {name: balance for name, (_, balance) in _PUBLISHED.items()}
+
+_KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
+_OTHER_NAMES = {lag_aware.ASSIGNOR: "lag-aware", weighted_sticky.ASSIGNOR: "weighted-sticky"}
+
+
+def published_name(assignor: str) -> str | None:
+    """Return our name of the assignor that a group has agreed on, None for one that is not published here.
+
+    Kafka's own go by Kafka's names; `range` is the same whether a member or the broker (KIP-848) runs it.
+
+    Examples
+    --------
+    >>> published_name("cooperative-sticky"), published_name("lag"), published_name("of-our-own")
+    ('cooperative-sticky', 'lag-aware', None)
+    """
+    return _OTHER_NAMES.get(assignor, assignor if assignor in _KAFKAS else None)

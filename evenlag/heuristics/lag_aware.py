@@ -12,6 +12,8 @@ from evenlag.model.problem import NOBODY, Ints, Problem
 
 MANY = 32  # members from which on arrays are faster than lists
 
+ASSIGNOR = "lag"  # the name by which its members agree on it
+
 
 def assign(problem: Problem) -> Plan:
     """In every topic, give each partition, most lag first, to the subscriber with the fewest partitions.

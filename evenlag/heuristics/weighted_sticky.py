@@ -10,6 +10,8 @@ from evenlag.heuristics.arrays import Whole, rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 
+ASSIGNOR = "weighted-partition-assignor"  # the name by which its members agree on it
+
 
 def assign(problem: Problem) -> Plan:
     """Give every member a quota of each topic by its weight; keep, fill and deal out partitions by quota.

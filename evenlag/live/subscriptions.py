@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from evenlag.errors import UserDataError
+from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live.groups import Subscription, TopicPartition
 from evenlag.live.user_data import INT16, NO_GENERATION, Reader, decode_sticky, decode_weighted
 
 STICKY = "sticky"  # Kafka's StickyAssignor
-WEIGHTED = "weighted-partition-assignor"  # the name by which the weighted assignor's members agree on it
 
 _POSIX = {
     "alnum": "0-9A-Za-z",

@@ -24,7 +24,7 @@ from evenlag.model.values import (
 )
 
 _MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions")
-_DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios")
+_DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios", "assignor")
 _SCENARIO_FIELDS = ("weight", "topics")
 
 # What is dropped from the input; a count goes before each.
@@ -48,6 +48,7 @@ class Arguments(TypedDict):
     generations: Mapping[str, int | None]
     pins: Iterable[tuple[str, int, str]]
     scenarios: Iterable[tuple[float, LagsByTopic]]
+    assignor: str | None
 
 
 class Fields(TypedDict):
@@ -70,6 +71,7 @@ class Fields(TypedDict):
     lost_claims: Index
     scenario_weights: tuple[Fraction, ...]
     scenario_lags: Ints
+    assignor: str | None
 
 
 def parse_document(document: Any) -> Arguments:
@@ -91,6 +93,7 @@ def parse_document(document: Any) -> Arguments:
         generations={name: entry.get("generation") for name, entry in members.items()},
         pins=_given(document, "pins", ()),
         scenarios=[_scenario_entry(s, entry) for s, entry in enumerate(_listed(document, "scenarios"))],
+        assignor=document.get("assignor"),
     )
 
 
@@ -132,6 +135,7 @@ def parse(
     generations: Mapping[str, int | None],
     pins: Iterable[tuple[str, int, str]],
     scenarios: Iterable[tuple[float, LagsByTopic]] = (),
+    assignor: str | None = None,
 ) -> Fields:
     """Validate plain values and put them in canonical order; see `Problem.from_lags`."""
     check_name(group, "the group")
@@ -168,6 +172,7 @@ def parse(
         lost_claims=claims.lost_claims,
         scenario_weights=tuple(weight for weight, _ in futures),
         scenario_lags=stacked([lags for _, lags in futures]),
+        assignor=None if assignor is None else check_name(assignor, "the assignor"),
     )
 
 

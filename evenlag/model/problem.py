@@ -64,6 +64,8 @@ class Problem:
         How much each scenario counts, > 0; empty where plans are judged by `lags` alone.
     scenario_lags : int64 or object array (S, P)
         The lags of each scenario, in messages: what a plan is judged by in place of `lags`.
+    assignor : str or None
+        The assignor that the group uses today, by Kafka's name; None where it is not known. No plan depends on it.
     """
 
     group: str
@@ -83,6 +85,7 @@ class Problem:
     lost_claims: Index = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
     scenario_weights: tuple[Fraction, ...] = ()
     scenario_lags: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    assignor: str | None = None
 
     def __post_init__(self) -> None:
         arrays = (self.topic_of, self.partition_ids, self.lags, self.subscribed, self.caps, self.owner, self.pins)
@@ -104,6 +107,7 @@ class Problem:
         generations: Mapping[str, int | None] | None = None,
         pins: Iterable[tuple[str, int, str]] = (),
         scenarios: Iterable[tuple[float, LagsByTopic]] = (),
+        assignor: str | None = None,
     ) -> Problem:
         """Build a problem from plain Python values.
 
@@ -127,6 +131,8 @@ class Problem:
         scenarios : iterable of (weight, lags)
             Lags, of the same partitions, that the plan is for: now, in an hour, … With them plans are judged by the
             weighted mean (or the worst) of what they come to in each; `lags` remain those of now.
+        assignor : str, optional
+            The assignor that the group uses today, which an audit holds today's assignment to.
 
         Raises
         ------
@@ -136,7 +142,7 @@ class Problem:
         return cls(
             **parse(
                 group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins,
-                scenarios,
+                scenarios, assignor,
             )
         )  # fmt: skip
 
@@ -192,6 +198,8 @@ class Problem:
             "members": self._members_document(),
             "pins": pins,
         }
+        if self.assignor is not None:
+            document["assignor"] = self.assignor
         if self.scenario_weights:
             document["scenarios"] = [
                 {"weight": _document_weight(weight), "topics": self._lags_document(lags)}

@@ -91,7 +91,7 @@ def check_members(df: DataFrame) -> DataFrame:
     -------
     DataFrame
         One row per row of `df`: `snapshot_ts, group, consumer_id, topics` (null: all of the group's)`, weight,
-        max_partitions, generation, reason, row`; as `check_offsets`.
+        max_partitions, generation, assignor, reason, row`; as `check_offsets`.
 
     Raises
     ------
@@ -122,7 +122,8 @@ def typed_members(df: DataFrame) -> DataFrame:
             ("max_partitions is negative", numbers["max_partitions"] < 0),
         ]
     )
-    return table.select(names | {"topics": topics, "weight": weight} | numbers | {"reason": reason})
+    told = {"topics": topics, "weight": weight} | numbers | {"assignor": table.text("assignor")}
+    return table.select(names | told | {"reason": reason})
 
 
 def rejects(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:

@@ -50,7 +50,7 @@ PARTITION_ROWS = CopyRule("partition", ("snapshot_ts", "group", "topic", "partit
 """Rows of the offsets table, `lag` as the lag rule gives it."""
 
 MEMBER_ROWS = CopyRule(
-    "member", ("snapshot_ts", "group", "consumer_id"), ("topics", "weight", "max_partitions", "generation")
+    "member", ("snapshot_ts", "group", "consumer_id"), ("topics", "weight", "max_partitions", "generation", "assignor")
 )
 """Rows of the members table."""
 

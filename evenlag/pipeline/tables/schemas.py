@@ -51,7 +51,7 @@ text, or the line itself where it could not be read; the columns between are for
 ROWS = (
     f"{KEY}, topic STRING, partition INT, lag BIGINT, consumer_id STRING, clamped STRING, rejected BOOLEAN, "
     f"mark BIGINT, log_start_offset BIGINT, log_end_offset BIGINT, current_offset BIGINT, predicted BOOLEAN, "
-    f"member STRUCT<topics ARRAY<STRING>, weight DOUBLE, max_partitions BIGINT, generation BIGINT>"
+    f"member STRUCT<topics ARRAY<STRING>, weight DOUBLE, max_partitions BIGINT, generation BIGINT, assignor STRING>"
 )
 """Rows on their way to the executors, of partitions and of members (`member` is null in those of partitions). `mark`
 says which of several copies counts. Columns from `mark` on are there only where they say something; without `member`

@@ -26,6 +26,7 @@ class Member:
     weight: float | None = None
     max_partitions: int | None = None
     generation: int | None = None
+    assignor: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +111,12 @@ class GroupRows:
         }
         return tuple(note for note, applies in notes.items() if applies)
 
+    @property
+    def assignor(self) -> str | None:
+        """The assignor that the members name, where they name one and the same."""
+        named = {member.assignor for member in self.members or ()} - {None}
+        return named.pop() if len(named) == 1 else None
+
     def problem(self) -> Problem:
         """Build the group's problem.
 
@@ -134,6 +141,7 @@ class GroupRows:
             weights={member.consumer_id: 1 if member.weight is None else member.weight for member in members},
             max_partitions={member.consumer_id: member.max_partitions for member in members},
             generations={member.consumer_id: member.generation for member in members},
+            assignor=self.assignor,
         )
 
     def _lags(self) -> dict[str, Any]:
