@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import confluent_kafka
+import kafka
 import numpy as np
 from numpy.typing import NDArray
 
@@ -147,16 +147,6 @@ def record(groups: list[GroupSetup]) -> Snapshot:
         return snapshot(broker.bootstrap)
 
 
-def fill_in_topics(taken: Snapshot, groups: list[GroupSetup]) -> None:
-    """Say what the members subscribe to where they differ in it, as the owner of such a group would."""
-    for group in groups:
-        if any(topics != group.subscriptions[0] for topics in group.subscriptions):
-            by_client = {f"{group.name}-{i}": topics for i, topics in enumerate(group.subscriptions)}
-            for row in taken.members:
-                if row["group"] == group.name:
-                    row["topics"] = by_client[str(row["client_id"])]
-
-
 def check(taken: Snapshot, groups: list[GroupSetup]) -> None:
     """Make sure that the snapshot says what was set up."""
     expected = {
@@ -166,21 +156,22 @@ def check(taken: Snapshot, groups: list[GroupSetup]) -> None:
         for partition, lag in enumerate(lags.tolist())
     }
     seen = {(row["group"], row["topic"], row["partition"]): row["lag"] for row in taken.offsets}
-    members = sorted(str(row["client_id"]) for row in taken.members)
-    wanted = sorted(f"{group.name}-{i}" for group in groups for i in range(len(group.subscriptions)))
-    if seen != expected or members != wanted or taken.warnings:
-        raise RuntimeError(f"the snapshot is not what was set up: {taken.warnings}")
+    members = {str(row["client_id"]): row["topics"] for row in taken.members}
+    wanted = {f"{group.name}-{i}": topics for group in groups for i, topics in enumerate(group.subscriptions)}
+    differ = sorted(map(str, (seen.items() ^ expected.items())))
+    differ += [name for name in {*members, *wanted} if members.get(name) != wanted.get(name)]
+    if differ or taken.warnings:
+        raise RuntimeError(f"the snapshot is not what was set up: {differ}, {taken.warnings}")
 
 
 def readme(taken: Snapshot, groups: list[GroupSetup]) -> str:
     """Say where the tables come from."""
-    day, client = str(taken.offsets[0]["snapshot_ts"])[:10], confluent_kafka.version()
+    day, client = str(taken.offsets[0]["snapshot_ts"])[:10], kafka.__version__
     text = f"""\
-        Eight consumer groups on a real Apache Kafka {VERSION} (one KRaft broker, confluent-kafka {client}), recorded on
+        Eight consumer groups on a real Apache Kafka {VERSION} (one KRaft broker, kafka-python {client}), recorded on
         {day} by `python examples/record_snapshot.py`. The lags are drawn from seed {SEED}; member ids are Kafka's own
         and differ with every recording. `offsets.csv` and `members.csv` are what `evenlag snapshot` writes (see
-        [docs/snapshot.md](../../docs/snapshot.md)), but for one thing: brokers do not tell subscriptions, so the
-        `topics` of `notifications`, whose members differ in them, are filled in."""
+        [docs/snapshot.md](../../docs/snapshot.md))."""
     lines = [
         "# A recorded snapshot",
         "",
@@ -203,7 +194,6 @@ def main() -> None:
     groups = setups(np.random.default_rng(SEED))
     taken = record(groups)
     check(taken, groups)
-    fill_in_topics(taken, groups)
     write_snapshot(taken, OUT)
     (OUT / "README.md").write_text(readme(taken, groups), encoding="utf-8")
 

@@ -122,20 +122,32 @@ class Cluster:
         return dict(sorted(protocols.items())), failures
 
     def describe(self, groups: Mapping[str, str]) -> dict[str, Description | Failure]:
-        """What the coordinator of each group knows of it; `groups` has their protocols."""
+        """What the coordinator of each group knows of it.
 
-        def asked(part: Sequence[str], _: int) -> tuple[Any, Callable[[Any], Answers[str]]]:
+        `groups` has the protocols that they are thought to have. A group that is not found by it is looked for by the
+        other: it may have been converted since it was listed.
+        """
+        answers = self._described(groups)
+        other = {CLASSIC: CONSUMER, CONSUMER: CLASSIC}
+        unknown = {name: other[groups[name]] for name, answer in answers.items() if _is_unknown(answer)}
+        if unknown and self._knows(ConsumerGroupDescribeRequest):
+            again = self._described(unknown)
+            answers |= {name: answer for name, answer in again.items() if not _is_unknown(answer)}
+        for name, answer in answers.items():
+            if isinstance(answer, Failure) and answer.name in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"):
+                self._coordinators.pop(name, None)
+        return answers
+
+    def _described(self, groups: Mapping[str, str]) -> dict[str, Description | Failure]:
+        def asked(part: Sequence[str]) -> tuple[Any, Callable[[Any], Answers[str]]]:
             if groups[part[0]] == CONSUMER:
                 return ConsumerGroupDescribeRequest(group_ids=part, include_authorized_operations=False), _consumer
             return DescribeGroupsRequest(groups=part), _classic
 
-        parts = ([name for name in groups if groups[name] == protocol] for protocol in (CLASSIC, CONSUMER))
         answers: dict[str, Description | Failure] = {}
-        for names in parts:
+        for protocol in (CLASSIC, CONSUMER):
+            names = [name for name in groups if groups[name] == protocol]
             answers |= self._run(self._by_coordinator("describing groups", names, asked))
-        for name, answer in answers.items():
-            if isinstance(answer, Failure) and answer.name in ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"):
-                self._coordinators.pop(name, None)
         return {name: answers[name] for name in groups}
 
     def committed(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, int | Failure] | Failure]:
@@ -143,7 +155,7 @@ class Cluster:
         several = self._version(OffsetFetchRequest) >= 8
         group = OffsetFetchRequest.OffsetFetchRequestGroup
 
-        def asked(part: Sequence[str], _: int) -> tuple[Any, Callable[[Any], Answers[str]]]:
+        def asked(part: Sequence[str]) -> tuple[Any, Callable[[Any], Answers[str]]]:
             if several:  # from version 10 on topics have ids in place of names
                 request = OffsetFetchRequest(
                     groups=[group(group_id=name, topics=None) for name in part], min_version=8, max_version=9
@@ -200,7 +212,7 @@ class Cluster:
             for spec, what in ((OffsetSpec.EARLIEST, "log start offsets"), (OffsetSpec.LATEST, "log end offsets"))
         )
         moved = [key for key in partitions if _is_passing(start[key]) or _is_passing(end[key])]
-        if moved and time.monotonic() < self._deadline and len(moved) < len(partitions) + 1:
+        if moved and time.monotonic() < self._deadline:
             self.partitions({topic for topic, _ in moved})
             for spec, told in ((OffsetSpec.EARLIEST, start), (OffsetSpec.LATEST, end)):
                 told |= self._run(self._offsets(moved, spec, "partitions whose leader has moved"))
@@ -244,7 +256,7 @@ class Cluster:
         self,
         what: str,
         groups: Sequence[str],
-        asked: Callable[[Sequence[str], int], tuple[Any, Callable[[Any], Answers[str]]]],
+        asked: Callable[[Sequence[str]], tuple[Any, Callable[[Any], Answers[str]]]],
         size: int = GROUPS_A_REQUEST,
     ) -> Answers[str]:
         """Ask the coordinators of some groups, all at once, in requests of so many groups."""
@@ -282,7 +294,7 @@ class Cluster:
         topic_of = ListOffsetsRequest.ListOffsetsTopic
         partition_of = topic_of.ListOffsetsPartition
 
-        def asked(part: Sequence[TopicPartition], _: int) -> tuple[Any, Callable[[Any], Answers[TopicPartition]]]:
+        def asked(part: Sequence[TopicPartition]) -> tuple[Any, Callable[[Any], Answers[TopicPartition]]]:
             wanted: dict[str, list[Any]] = {}
             for topic, partition in part:
                 wanted.setdefault(topic, []).append(partition_of(partition_index=partition, timestamp=int(spec)))
@@ -303,7 +315,7 @@ class Cluster:
         self,
         what: str,
         by_node: Mapping[int, Sequence[Item]],
-        asked: Callable[[Sequence[Item], int], tuple[Any, Callable[[Any], Answers[Item]]]],
+        asked: Callable[[Sequence[Item]], tuple[Any, Callable[[Any], Answers[Item]]]],
         size: int,
         answers: Answers[Item],
     ) -> None:
@@ -312,7 +324,7 @@ class Cluster:
 
         async def in_turn(node: int) -> None:
             for part in _parts(by_node[node], size):
-                request, read = asked(part, node)
+                request, read = asked(part)
                 answer = await self._ask(request, node)
                 told = dict.fromkeys(part, answer) if isinstance(answer, Failure) else read(answer)
                 answers.update({item: told.get(item, NOT_TOLD) for item in part})
@@ -351,6 +363,14 @@ class Cluster:
     def _version(self, request: Any) -> int:
         """The version of a request that the cluster takes."""
         return int(self._manager.broker_version_data.api_version(request))
+
+    def _knows(self, request: Any) -> bool:
+        """Whether the cluster takes a request."""
+        try:
+            self._version(request)
+        except errors.IncompatibleBrokerVersion:
+            return False
+        return True
 
     def _unreachable(self, why: object) -> SourceError:
         return SourceError(
@@ -400,6 +420,11 @@ def _failure_of(code: int) -> Failure:
     kind = errors.for_code(code)
     text = (kind.description or kind.message).replace("Returned by the broker when", "").strip().rstrip(".")
     return Failure(kind.message, f"{kind.message}: {text}")
+
+
+def _is_unknown(answer: Description | Failure) -> bool:
+    """Whether there is no such group; brokers before 4.0 say that it is dead."""
+    return answer.name == "GROUP_ID_NOT_FOUND" if isinstance(answer, Failure) else answer.state == "Dead"
 
 
 def _is_passing(answer: int | Failure) -> bool:
