@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from tests.jars import fetched, find_java, run
 
 TESTS = Path(__file__).resolve().parent
+CERTIFICATE = TESTS / "tls" / "certificate.pem"  # of 127.0.0.1, signed by itself, until 2126
 POM = TESTS / "kafka" / "pom.xml"
 VERSION = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", POM.read_text())[0]
 CACHE = TESTS.parent / ".cache" / f"kafka-{VERSION}"
@@ -35,12 +36,16 @@ broker.rack={rack}
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL
 listener.name.sasl.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
 user_{user}="{password}";
+listener.name.tls.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.tls.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.tls.ssl.keystore.type=PEM
+listener.name.tls.ssl.keystore.location={keystore}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
 log.dirs={data}
@@ -56,10 +61,14 @@ group.consumer.min.heartbeat.interval.ms=500
 
 @dataclass(frozen=True)
 class Broker:
-    """A running broker: who comes by `bootstrap` may do everything, `user` by `sasl_bootstrap` what ACLs allow."""
+    """A running broker: who comes by `bootstrap` may do everything, `user` by the others what ACLs allow.
+
+    By `sasl_bootstrap` a user comes with PLAIN, by `tls_bootstrap` with SCRAM, to a broker that shows `CERTIFICATE`.
+    """
 
     bootstrap: str
     sasl_bootstrap: str
+    tls_bootstrap: str
     user: str = "reader"
     password: str = "reader-password"
     rack: str = "rack-1"
@@ -70,15 +79,19 @@ def running_broker() -> Iterator[Broker]:
     """Start Kafka, give its address once it serves clients, and stop it and remove its data at the end."""
     java = find_java()
     jars = kafka_jars(java)
-    plain, sasl, controller = free_ports(3)
-    broker = Broker(f"127.0.0.1:{plain}", f"127.0.0.1:{sasl}")
+    plain, sasl, tls, controller = free_ports(4)
+    broker = Broker(*(f"127.0.0.1:{port}" for port in (plain, sasl, tls)))
     with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name:
         folder = Path(name)
         config, log = folder / "server.properties", folder / "broker.log"
+        keystore = folder / "keystore.pem"
+        keystore.write_text((TESTS / "tls" / "key.pem").read_text() + CERTIFICATE.read_text())
         config.write_text(
             PROPERTIES.format(
                 plain=plain,
                 sasl=sasl,
+                tls=tls,
+                keystore=keystore,
                 controller=controller,
                 user=broker.user,
                 password=broker.password,

@@ -21,9 +21,10 @@ from evenlag.live.rows import Layout, LogOffsets, offset_rows, partitions_of
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
 from evenlag.pipeline.tables.reading import read_table
 from tests.assignors import told_by_members
-from tests.broker import Broker
+from tests.broker import CERTIFICATE, Broker
 from tests.command import evenlag, evenlag_alone, refused
 from tests.traffic import (
+    add_scram_user,
     allow_describe,
     commit,
     commit_many,
@@ -305,6 +306,32 @@ def test_a_password_is_in_no_error(broker: Broker, tmp_path: Path) -> None:
     refused(done, "no Kafka broker answers at")
     assert re.search(WRONG_PASSWORD, done.stderr)
     assert "secret-p" not in done.stderr
+
+
+@pytest.mark.broker
+def test_tls_and_scram(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"sealed": 1})
+    commit(broker.bootstrap, "sealed", {("sealed", 0): 0})
+    add_scram_user(broker.bootstrap, "scram-reader", "scram-secret")
+    for kind in (ResourceType.GROUP, ResourceType.TOPIC):
+        allow_describe(broker.bootstrap, "scram-reader", kind, "sealed")
+    path = tmp_path / "client.properties"
+    login = {"security.protocol": "sasl_ssl", "sasl.mechanisms": "SCRAM-SHA-512", "sasl.username": "scram-reader"}
+    secret = {"sasl.password": "scram-secret"}
+    for trust in ({"ssl.ca.location": str(CERTIFICATE)}, {"enable.ssl.certificate.verification": "false"}):
+        path.write_text("\n".join(f"{name} = {value}" for name, value in (login | secret | trust).items()))
+        taken = snapshot(broker.tls_bootstrap, ["sealed"], config=read_client_config(path))
+        assert [row["lag"] for row in taken.offsets] == [0]
+    with pytest.raises(SourceError, match="certificate verify failed"):
+        snapshot(broker.tls_bootstrap, timeout=1, config=login | secret)
+    by_name = broker.tls_bootstrap.replace("127.0.0.1", "localhost")
+    trusted = login | secret | {"ssl.ca.location": str(CERTIFICATE)}
+    with pytest.raises(SourceError, match="certificate is not valid for 'localhost'"):
+        snapshot(by_name, timeout=1, config=trusted)
+    taken = snapshot(by_name, ["sealed"], config=trusted | {"ssl.endpoint.identification.algorithm": "none"})
+    assert len(taken.offsets) == 1
+    with pytest.raises(SourceError, match=r"no Kafka broker answers.*(invalid credentials|closed at login)"):
+        snapshot(broker.tls_bootstrap, timeout=5, config=trusted | {"sasl.password": "wrong"})
 
 
 @pytest.mark.broker

@@ -18,6 +18,9 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
 )
 
 QUIET = {"log_level": 0}
@@ -59,6 +62,15 @@ def allow(bootstrap: str, user: str, kind: ResourceType, name: str, operation: A
     admin.create_acls([binding])[binding].result()
     filter_ = AclBindingFilter(*rule, AclPermissionType.ALLOW)
     _wait(lambda: len(admin.describe_acls(filter_).result()) == 1, f"ACL of {name}")
+
+
+def add_scram_user(bootstrap: str, user: str, password: str) -> None:
+    """Let a user log in with SCRAM-SHA-512."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    change = UserScramCredentialUpsertion(user, credential, password.encode())
+    for future in admin.alter_user_scram_credentials([change]).values():
+        future.result()
 
 
 def produce(bootstrap: str, topic: str, counts: Sequence[int]) -> None:

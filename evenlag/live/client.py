@@ -36,6 +36,7 @@ RETRIES, RETRY_PAUSE = 3, 0.2  # of a request on a lost connection; seconds
 LARGEST_ANSWER = 100_000_000  # bytes
 SECRETS = ("sasl_plain_password", "ssl_password")
 LOGIN = "sasl.mechanism, sasl.username or sasl.password may be wrong"
+HANDSHAKE = "Handshake failed"  # what kafka-python says where TLS does not come about
 NO_TIME = Failure("REQUEST_TIMED_OUT", "no answer within the timeout; give it more time")
 
 
@@ -223,11 +224,11 @@ class Cluster:
     async def _bootstrap(self) -> None:
         """Connect to the first broker that answers, and learn of the others.
 
-        A login that failed is not tried again: that would not help, and may lock the account.
+        A login or a handshake that failed is not tried again: that would not help, and may lock the account.
         """
         trouble: Exception = errors.KafkaTimeoutError("no answer")
-        at_login = False
-        while not at_login and (left := self._deadline - time.monotonic()) > 0:
+        while (left := self._deadline - time.monotonic()) > 0:
+            refused = None
             for broker in self._manager.cluster.bootstrap_brokers():
                 connection = None
                 try:
@@ -242,13 +243,11 @@ class Cluster:
                         return
                 except errors.NodeNotReadyError:
                     pass  # it is still being left alone after the failure before, which says more
-                except (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError) as error:
-                    at_login, trouble = True, error
                 except errors.KafkaError as error:
                     trouble = error
-                    if connection is not None and connection.sasl_enabled and connection.broker_version_data:
-                        # kafka-python drops an answer that comes together with the end of the connection
-                        at_login, trouble = True, errors.KafkaConnectionError(f"closed at login; {LOGIN}")
+                    refused = _refusal(error, connection) or refused
+            if refused is not None:
+                raise refused
             await self._net.sleep(RETRY_PAUSE)
         raise trouble
 
@@ -420,6 +419,18 @@ def _failure_of(code: int) -> Failure:
     kind = errors.for_code(code)
     text = (kind.description or kind.message).replace("Returned by the broker when", "").strip().rstrip(".")
     return Failure(kind.message, f"{kind.message}: {text}")
+
+
+def _refusal(error: Exception, connection: Any) -> Exception | None:
+    """The failure of a connection that would fail in the same way again, None for one that may pass."""
+    login = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
+    if isinstance(error, login) or HANDSHAKE in str(error):
+        return error
+    if connection is not None and connection.sasl_enabled and connection.broker_version_data:
+        # kafka-python drops an answer that comes together with the end of the connection
+        closed: Exception = errors.KafkaConnectionError(f"closed at login; {LOGIN}")
+        return closed
+    return None
 
 
 def _is_unknown(answer: Description | Failure) -> bool:
