@@ -1,10 +1,11 @@
 import importlib
+import itertools
 import json
 import re
 import struct
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -368,6 +369,70 @@ def test_what_members_say_of_themselves(broker: Broker, name: str) -> None:
     assert second["claimed"] is None
     assert [first["weight"], second["weight"]] == ([3, 1] if name == WEIGHTED else [None, None])
     assert first["claimed_generation"] in ([None] if name == WEIGHTED else [1, 2, 3])
+
+
+def altered(monkeypatch: pytest.MonkeyPatch, kind: str, alter: Callable[[int, Any], Any]) -> None:
+    """Have `alter` make of each answer to requests of a kind, by number, what it likes."""
+    from evenlag.live.client import Cluster
+
+    ask, count = Cluster._ask, itertools.count()
+
+    async def between(self: Cluster, request: Any, node: int | None) -> Any:
+        answer = await ask(self, request, node)
+        return alter(next(count), answer) if type(request).__name__ == kind else answer
+
+    monkeypatch.setattr(Cluster, "_ask", between)
+
+
+@pytest.mark.broker
+def test_a_request_that_fails_costs_its_groups_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenlag.live import client
+
+    create_topics(broker.bootstrap, {"partly": 1})
+    groups = [f"partly-{number}" for number in range(5)]
+    commit_many(broker.bootstrap, {group: {("partly", 0): 0} for group in groups})
+    monkeypatch.setattr(client, "GROUPS_A_REQUEST", 2)
+    listed = client.Cluster.groups
+    monkeypatch.setattr(
+        client.Cluster, "groups", lambda self: ({g: p for g, p in listed(self)[0].items() if g in groups}, [])
+    )
+    altered(monkeypatch, "OffsetFetchRequest", lambda n, answer: client.NO_TIME if n == 1 else answer)
+    taken = snapshot(broker.bootstrap)
+    assert taken.warnings == [
+        f"group '{group}' is left out: no answer within the timeout; give it more time" for group in groups[2:4]
+    ]
+    assert {row["group"] for row in taken.offsets} == {*groups[:2], *groups[4:]}
+
+
+@pytest.mark.broker
+def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_topics(broker.bootstrap, {"led": 2})
+    produce(broker.bootstrap, "led", [3, 4])
+    commit(broker.bootstrap, "led", {("led", 0): 0, ("led", 1): 0})
+
+    def moved(number: int, answer: Any) -> Any:
+        if number == 0:
+            answer.topics[0].partitions[0].error_code = 6  # NOT_LEADER_OR_FOLLOWER
+        return answer
+
+    altered(monkeypatch, "ListOffsetsRequest", moved)
+    taken = snapshot(broker.bootstrap, ["led"])
+    assert [row["lag"] for row in taken.offsets] == [3, 4]
+    assert taken.warnings == []
+    assert (taken.requests["Metadata"], taken.requests["ListOffsets"]) == (2, 4)
+
+
+@pytest.mark.broker
+def test_a_group_is_found_by_either_protocol(broker: Broker) -> None:
+    from evenlag.live.client import Cluster
+
+    create_topics(broker.bootstrap, {"either": 1})
+    for group, config in (("either-classic", {}), ("either-consumer", PROTOCOLS["kip-848"])):
+        with running_group(broker.bootstrap, group, {"app": ["either"]}, **config):
+            with closing(Cluster(broker.bootstrap, {}, 10.0)) as cluster:
+                found = [cluster.describe({group: protocol})[group] for protocol in ("classic", "consumer")]
+                assert isinstance(cluster.describe({"absent": "classic"})["absent"], Failure)
+            assert [each.protocol for each in found if isinstance(each, Description)] == [group.split("-")[1]] * 2
 
 
 @pytest.mark.broker

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
@@ -100,12 +100,21 @@ def commit_many(bootstrap: str, offsets: Mapping[str, Mapping[tuple[str, int], i
     """Commit offsets for many groups that have no members, many at a time."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     for start in range(0, len(offsets), 200):
-        futures: dict[str, Future[None]] = {}
-        for group, commits in list(offsets.items())[start : start + 200]:
-            partitions = [TopicPartition(*each, offset) for each, offset in commits.items()]
-            futures |= admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, partitions)])
-        for future in futures.values():
-            future.result()
+        left = dict(list(offsets.items())[start : start + 200])
+
+        def committed(left: dict[str, Mapping[tuple[str, int], int]] = left) -> bool:
+            """Commit for those that are left; a coordinator that is not ready yet says so for each partition."""
+            futures: dict[str, Future[ConsumerGroupTopicPartitions]] = {}
+            for group, commits in left.items():
+                partitions = [TopicPartition(*each, offset) for each, offset in commits.items()]
+                futures |= admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, partitions)])
+            for group, future in futures.items():
+                with suppress(KafkaException):
+                    if not any(each.error for each in future.result().topic_partitions):
+                        del left[group]
+            return not left
+
+        _wait(committed, "commits of many groups")
 
 
 class Member:
