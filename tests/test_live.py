@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import ResourceType
+from kafka import errors
+from kafka.future import Future
 
 from evenlag.errors import SourceError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
@@ -412,7 +414,7 @@ def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest
 
     def moved(number: int, answer: Any) -> Any:
         if number == 0:
-            answer.topics[0].partitions[0].error_code = 6  # NOT_LEADER_OR_FOLLOWER
+            answer.topics[0].partitions[0].error_code = 6  # NOT_LEADER_FOR_PARTITION
         return answer
 
     altered(monkeypatch, "ListOffsetsRequest", moved)
@@ -420,6 +422,31 @@ def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest
     assert [row["lag"] for row in taken.offsets] == [3, 4]
     assert taken.warnings == []
     assert (taken.requests["Metadata"], taken.requests["ListOffsets"]) == (2, 4)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(("error", "failures", "told"), [
+    (errors.NodeNotReadyError, 5, None),  # as under a quota: it is waited for
+    (errors.KafkaConnectionError, 2, None),
+    (errors.KafkaConnectionError, 3, "KafkaConnectionError"),
+    (errors.KafkaTimeoutError, 1, "REQUEST_TIMED_OUT"),
+])  # fmt: skip
+def test_requests_are_sent_again_while_that_may_help(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, error: type[Exception], failures: int, told: str | None
+) -> None:
+    from evenlag.live import client
+
+    monkeypatch.setattr(client, "RETRY_PAUSE", 0.01)
+    with closing(client.Cluster(broker.bootstrap, {}, 10.0)) as cluster:
+        send, calls = cluster._manager.send, itertools.count()
+
+        def failing(*given: Any, **named: Any) -> Any:
+            return Future().failure(error("no")) if next(calls) < failures else send(*given, **named)
+
+        monkeypatch.setattr(cluster._manager, "send", failing)
+        answer = cluster._run(cluster._ask(client.ListGroupsRequest(), None))
+    assert (answer.name if isinstance(answer, Failure) else None) == told
+    assert cluster.requests["ListGroups"] == (told is None)
 
 
 @pytest.mark.broker

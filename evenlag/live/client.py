@@ -32,12 +32,16 @@ GROUPS_A_REQUEST = 100
 TOPICS_A_REQUEST = 100
 PARTITIONS_A_REQUEST = 2_000
 LAST_CHANCE = 1.0  # seconds that requests still get together when the deadline has passed
-RETRIES, RETRY_PAUSE = 3, 0.2  # of a request on a lost connection; seconds
+MOST_FAILURES = 3  # of a request, on connections that are lost
+RETRY_PAUSE = 0.2  # seconds
 LARGEST_ANSWER = 100_000_000  # bytes
 SECRETS = ("sasl_plain_password", "ssl_password")
 LOGIN = "sasl.mechanism, sasl.username or sasl.password may be wrong"
 HANDSHAKE = "Handshake failed"  # what kafka-python says where TLS does not come about
 NO_TIME = Failure("REQUEST_TIMED_OUT", "no answer within the timeout; give it more time")
+
+NOT_TOLD = Failure("UNKNOWN_SERVER_ERROR", "the broker's answer leaves it out")
+LEADER_MOVED = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH")
 
 
 class Cluster:
@@ -212,7 +216,7 @@ class Cluster:
             self._run(self._offsets(partitions, spec, what))
             for spec, what in ((OffsetSpec.EARLIEST, "log start offsets"), (OffsetSpec.LATEST, "log end offsets"))
         )
-        moved = [key for key in partitions if _is_passing(start[key]) or _is_passing(end[key])]
+        moved = [key for key in partitions if _has_moved(start[key]) or _has_moved(end[key])]
         if moved and time.monotonic() < self._deadline:
             self.partitions({topic for topic, _ in moved})
             for spec, told in ((OffsetSpec.EARLIEST, start), (OffsetSpec.LATEST, end)):
@@ -339,22 +343,20 @@ class Cluster:
         """Send a request to a node, or to any, and give the answer or a Failure; here is the only place that sends."""
         if not isinstance(request, READING):
             raise TypeError(f"{type(request).__name__} is no request that only reads")
-        for attempt in range(RETRIES):
-            left = self._deadline + LAST_CHANCE - time.monotonic()
-            if left <= 0:
-                return NO_TIME
-            self.requests[type(request).__name__.removesuffix("Request")] += 1
+        failures = 0
+        while (left := self._deadline + LAST_CHANCE - time.monotonic()) > 0:
             try:
                 sent = self._manager.send(request, node, request_timeout_ms=left * 1000)
+                self.requests[type(request).__name__.removesuffix("Request")] += not sent.failed()
                 return await self._manager.wait_for(sent, left * 1000)
             except errors.KafkaTimeoutError:
                 return NO_TIME
             except errors.KafkaError as error:
-                failure = _failure(error)
-                if not error.retriable or attempt == RETRIES - 1 or time.monotonic() > self._deadline:
-                    return failure
+                failures += not isinstance(error, errors.NodeNotReadyError)  # by a quota, or after a failure: it waits
+                if not error.retriable or failures == MOST_FAILURES or time.monotonic() > self._deadline:
+                    return _failure(error)
             await self._net.sleep(RETRY_PAUSE)
-        return failure
+        return NO_TIME
 
     def _run(self, task: Coroutine[Any, Any, Any]) -> Any:
         return self._net.run(task)
@@ -376,9 +378,6 @@ class Cluster:
             f"no Kafka broker answers at {self._bootstrap_servers} within {self._timeout:g} s ({_one_line(why)}); "
             "check the address, and security.protocol and its properties in the client configuration"
         )
-
-
-NOT_TOLD = Failure("UNKNOWN_SERVER_ERROR", "the broker's answer leaves it out")
 
 
 class _WithoutSecrets(logging.Filter):
@@ -426,7 +425,8 @@ def _refusal(error: Exception, connection: Any) -> Exception | None:
     login = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
     if isinstance(error, login) or HANDSHAKE in str(error):
         return error
-    if connection is not None and connection.sasl_enabled and connection.broker_version_data:
+    lost = isinstance(error, errors.KafkaConnectionError) and connection is not None
+    if lost and connection.sasl_enabled and connection.broker_version_data and not connection.init_future.succeeded():
         # kafka-python drops an answer that comes together with the end of the connection
         closed: Exception = errors.KafkaConnectionError(f"closed at login; {LOGIN}")
         return closed
@@ -438,12 +438,9 @@ def _is_unknown(answer: Description | Failure) -> bool:
     return answer.name == "GROUP_ID_NOT_FOUND" if isinstance(answer, Failure) else answer.state == "Dead"
 
 
-def _is_passing(answer: int | Failure) -> bool:
+def _has_moved(answer: int | Failure) -> bool:
     """Whether an offset was not told because another broker has become the leader."""
-    return isinstance(answer, Failure) and answer.name in PASSING_LEADERS
-
-
-PASSING_LEADERS = ("NOT_LEADER_OR_FOLLOWER", "NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEADER_EPOCH")
+    return isinstance(answer, Failure) and answer.name in LEADER_MOVED
 
 
 def _one_line(text: object) -> str:
