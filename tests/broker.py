@@ -36,12 +36,15 @@ broker.rack={rack}
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls},OAUTH://127.0.0.1:{oauth},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls},OAUTH://127.0.0.1:{oauth}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL,OAUTH:SASL_PLAINTEXT
 listener.name.sasl.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
 user_{user}="{password}";
+listener.name.oauth.sasl.enabled.mechanisms=OAUTHBEARER
+listener.name.oauth.oauthbearer.sasl.jaas.config=\
+org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
 listener.name.tls.sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.tls.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.tls.ssl.keystore.type=PEM
@@ -63,12 +66,14 @@ group.consumer.min.heartbeat.interval.ms=500
 class Broker:
     """A running broker: who comes by `bootstrap` may do everything, `user` by the others what ACLs allow.
 
-    By `sasl_bootstrap` a user comes with PLAIN, by `tls_bootstrap` with SCRAM, to a broker that shows `CERTIFICATE`.
+    By `sasl_bootstrap` a user comes with PLAIN, by `tls_bootstrap` with SCRAM, to a broker that shows `CERTIFICATE`,
+    by `oauth_bootstrap` with any token that nobody has signed.
     """
 
     bootstrap: str
     sasl_bootstrap: str
     tls_bootstrap: str
+    oauth_bootstrap: str
     user: str = "reader"
     password: str = "reader-password"
     rack: str = "rack-1"
@@ -79,8 +84,8 @@ def running_broker() -> Iterator[Broker]:
     """Start Kafka, give its address once it serves clients, and stop it and remove its data at the end."""
     java = find_java()
     jars = kafka_jars(java)
-    plain, sasl, tls, controller = free_ports(4)
-    broker = Broker(*(f"127.0.0.1:{port}" for port in (plain, sasl, tls)))
+    plain, sasl, tls, oauth, controller = free_ports(5)
+    broker = Broker(*(f"127.0.0.1:{port}" for port in (plain, sasl, tls, oauth)))
     with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name:
         folder = Path(name)
         config, log = folder / "server.properties", folder / "broker.log"
@@ -91,6 +96,7 @@ def running_broker() -> Iterator[Broker]:
                 plain=plain,
                 sasl=sasl,
                 tls=tls,
+                oauth=oauth,
                 keystore=keystore,
                 controller=controller,
                 user=broker.user,

@@ -1,12 +1,16 @@
+import base64
 import importlib
 import itertools
 import json
 import re
 import struct
 import sys
+import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -335,6 +339,75 @@ def test_tls_and_scram(broker: Broker, tmp_path: Path) -> None:
     assert len(taken.offsets) == 1
     with pytest.raises(SourceError, match=r"no Kafka broker answers.*(invalid credentials|closed at login)"):
         snapshot(broker.tls_bootstrap, timeout=5, config=trusted | {"sasl.password": "wrong"})
+
+
+@contextmanager
+def token_endpoint() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """An endpoint that gives tokens without a signature to the client `reader`; its address, and what it was asked."""
+    asked: list[tuple[str, str]] = []
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            asked.append((base64.b64decode(self.headers["Authorization"].split()[1]).decode(), form))
+            if asked[-1][0] != "reader:s%2Fcret":
+                self.send_error(401)
+                return
+            now = time.time()
+            parts = {"alg": "none"}, {"sub": "token-reader", "iat": now, "exp": now + 300}
+            token = ".".join(base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps({"access_token": token + ".", "expires_in": 300}).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/token", asked
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.broker
+def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    create_topics(broker.bootstrap, {"tokened": 1})
+    commit(broker.bootstrap, "tokened", {("tokened", 0): 0})
+    for kind in (ResourceType.GROUP, ResourceType.TOPIC):
+        allow_describe(broker.bootstrap, "token-reader", kind, "tokened")
+    caplog.set_level(1)
+    with token_endpoint() as (url, asked):
+        config = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": url,
+            "sasl.oauthbearer.client.id": "reader",
+            "sasl.oauthbearer.client.secret": "s/cret",
+            "sasl.oauthbearer.scope": "kafka",
+        }
+        taken = snapshot(broker.oauth_bootstrap, ["tokened"], config=config)
+        assert [row["lag"] for row in taken.offsets] == [0]
+        assert asked == [("reader:s%2Fcret", "grant_type=client_credentials&scope=kafka")], (
+            "one token for all connections"
+        )
+        wrong = config | {"sasl.oauthbearer.client.secret": "wr0ng-s"}
+        with pytest.raises(
+            SourceError, match=r"token endpoint http.*: HTTP 401 Unauthorized; check client id"
+        ) as error:
+            snapshot(broker.oauth_bootstrap, config=wrong)
+    with pytest.raises(SourceError, match=r"token endpoint .*: gives no token: .*refused"):
+        snapshot(broker.oauth_bootstrap, config=config)
+    with pytest.raises(SourceError, match=r"token endpoint file:.*must begin with https"):
+        snapshot(broker.oauth_bootstrap, config=config | {"sasl.oauthbearer.token.endpoint.url": "file:///etc/passwd"})
+    del config["sasl.oauthbearer.client.id"]
+    with pytest.raises(SourceError, match=r"'sasl\.oauthbearer\.client\.id' is missing"):
+        snapshot(broker.oauth_bootstrap, config=config)
+    said = "\n".join(record.getMessage() for record in caplog.records) + str(error.value)
+    assert "ListGroupsRequest" in said
+    assert not any(secret in said for secret in ("s/cret", "s%2Fcret", "eyJ", "wr0ng-s"))
 
 
 @pytest.mark.broker

@@ -17,6 +17,7 @@ from evenlag.errors import SourceError, UserDataError
 from evenlag.live.client_config import kafka_python_settings
 from evenlag.live.groups import CLASSIC, CONSUMER, Description, Failure, Member, Subscription, TopicPartition
 from evenlag.live.messages import ConsumerGroupDescribeRequest
+from evenlag.live.oauth import ClientCredentials, TokenEndpoint
 from evenlag.live.subscriptions import decode_assignment, decode_subscription
 
 Item = TypeVar("Item")
@@ -80,6 +81,8 @@ class Cluster:
         settings |= kafka_python_settings(config) | {"bootstrap_servers": bootstrap_servers}
         self._silence = _WithoutSecrets(str(settings[name]) for name in SECRETS if name in settings)
         self._silence.on()
+        if endpoint := settings.pop("token_endpoint", None):
+            settings["sasl_oauth_token_provider"] = ClientCredentials(TokenEndpoint(**endpoint), self._silence.add)
         self._net = NetworkSelector(slow_task_threshold_secs=0)
         self._coordinators: dict[str, int] = {}
         self._leaders: dict[TopicPartition, int] = {}
@@ -385,14 +388,19 @@ class _WithoutSecrets(logging.Filter):
 
     def __init__(self, secrets: Iterable[str]):
         super().__init__()
-        forms = ((secret, repr(secret)[1:-1], repr(secret.encode())[2:-1]) for secret in secrets)
-        self._forms = {form for each in forms for form in each}
+        self._forms: set[str] = set()
+        for secret in secrets:
+            self.add(secret)
         self._loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name[:6] == "kafka."]
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Say whether a record may be logged."""
         said = record.getMessage()
         return not any(form in said for form in self._forms)
+
+    def add(self, secret: str) -> None:
+        """Look for one more."""
+        self._forms |= {secret, repr(secret)[1:-1], repr(secret.encode())[2:-1]}
 
     def on(self) -> None:
         """Filter from now on."""

@@ -37,6 +37,8 @@ def read_client_config(path: str | Path) -> dict[str, str]:
 def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
     """Translate properties under librdkafka's names into the parameters of kafka-python.
 
+    What makes tokens for OAUTHBEARER is no parameter of it: `token_endpoint` has the fields of a `TokenEndpoint`.
+
     Raises
     ------
     SourceError
@@ -60,6 +62,13 @@ def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
             raise SourceError(f"client property {name!r} has a value that it cannot have") from None
         except SourceError as error:
             raise SourceError(f"client property {name!r}: {error}") from None
+    oauth = {name: settings.pop(name) for name in list(settings) if name.startswith("_oauth_")}
+    if settings.get("sasl_mechanism") == "OAUTHBEARER":
+        for name, (parameter, _) in _PROPERTIES.items():
+            if parameter.startswith("_oauth_") and parameter != "_oauth_scope" and parameter not in oauth:
+                raise SourceError(f"client property {name!r} is missing; OAUTHBEARER needs it")
+        del oauth["_oauth_method"]
+        settings["token_endpoint"] = {name.removeprefix("_oauth_"): value for name, value in oauth.items()}
     if not settings.pop("_verify", True):
         settings["ssl_context"] = _unverified(settings)
     return settings
@@ -90,7 +99,7 @@ def _flag(yes: str, no: str) -> Callable[[str], bool]:
 
 
 _PROTOCOL = _one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_MECHANISM = _one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "AWS_MSK_IAM")
+_MECHANISM = _one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
 _PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "client.id": ("client_id", str),
     "security.protocol": ("security_protocol", _PROTOCOL),
@@ -99,6 +108,11 @@ _PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sasl.username": ("sasl_plain_username", str),
     "sasl.password": ("sasl_plain_password", str),
     "sasl.kerberos.service.name": ("sasl_kerberos_service_name", str),
+    "sasl.oauthbearer.method": ("_oauth_method", _one_of("OIDC")),
+    "sasl.oauthbearer.token.endpoint.url": ("_oauth_url", str),
+    "sasl.oauthbearer.client.id": ("_oauth_client_id", str),
+    "sasl.oauthbearer.client.secret": ("_oauth_secret", str),
+    "sasl.oauthbearer.scope": ("_oauth_scope", str),
     "ssl.ca.location": ("ssl_cafile", _file),
     "ssl.certificate.location": ("ssl_certfile", _file),
     "ssl.key.location": ("ssl_keyfile", _file),
