@@ -216,7 +216,7 @@ def _weighted_median(values: Table, weights: Table) -> Table:
     order = np.argsort(values, axis=1, kind="stable")  # NaN last
     ranked = np.take_along_axis(values, order, axis=1)
     so_far = np.cumsum(np.where(np.isnan(ranked), 0.0, weights[order]), axis=1)
-    place = (so_far >= so_far[:, -1:] / 2).argmax(axis=1)
+    place = (so_far >= so_far[:, -1:] * (0.5 - _LEAST)).argmax(axis=1)  # in whatever order sums were taken
     median: Table = np.take_along_axis(ranked, place[:, None], axis=1)[:, 0]
     return median
 
