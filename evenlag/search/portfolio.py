@@ -12,6 +12,7 @@ from evenlag.model.problem import Problem
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
 from evenlag.search.exact import mip, move_dp
 from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
+from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.exact.loads_alone import LoadsAlone
@@ -121,6 +122,7 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), relocation_share, when=worth_relocating),
+    Step(ColumnGeneration(), 0.9),
     Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),

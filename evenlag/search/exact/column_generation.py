@@ -1,0 +1,113 @@
+"""Column generation: the best makespan of members alike, by a bound that nearly always meets it, and packings at it.
+
+The makespan asked for begins at the bound. A linear program over patterns (packing.py) says whether members of that
+capacity may suffice, or how much higher the bound is; then dives look for a plan at the bound, and where they fail, for
+plans above it. The dual of P||Cmax as bin packing is that of Hochbaum and Shmoys 1987; that its linear program rounds
+up to the best makespan nearly always is known of cutting stock (Scheithauer and Terno 1995).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, gcd
+from random import Random
+
+import numpy as np
+
+from evenlag.model.balance import CountRule
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY
+from evenlag.search.clock import in_steps_of
+from evenlag.search.exact.knapsack import Items, Pattern
+from evenlag.search.exact.packing import Answer, Counts, Packing
+from evenlag.search.exact.patterns import exact_cover_is_a_plan
+from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
+from evenlag.search.task import Task
+
+MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some tenths of a second, some 100 MB
+CELLS_A_STEP = 100_000  # what one step of the clock takes
+
+
+@dataclass(frozen=True)
+class ColumnGeneration:
+    """Column generation as a stage."""
+
+    name: str = "column generation"
+
+    def applies(self, task: Task, best: Incumbent) -> bool:
+        """Where only the makespan counts, of members alike, and lags are small enough for a table over loads."""
+        alone = not task.spread_matters and not task.moves_matter
+        if not alone or best.settled or not exact_cover_is_a_plan(task.rule) or not _counts_are_plain(task.rule):
+            return False
+        return _Question(task.rule).cells(int(best.value)) <= MOST_CELLS
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Raise the bound as far as the linear program does, then look for plans from there on."""
+        question, rng = _Question(task.rule), Random(task.seed)
+        unit, high = question.unit, int(best.value) // question.unit
+        stop = in_steps_of(1 + question.cells(int(best.value)) // CELLS_A_STEP, task.clock.stop(share))
+        packing = Packing(question.items, question.members, question.counts, stop)
+        low, answer = packing.raise_capacity(ceil(best.base_bound / unit), high - 1)
+        yield Bound(low * unit, low * unit)
+        above = 0
+        while answer is Answer.FITS and not best.settled and not stop():
+            capacity = min(low + above, high - 1)
+            found = packing.dive(capacity, rng)
+            if found is not None:
+                high = max(question.load(pattern) for pattern in found)
+                yield Candidate(question.plan(found))
+            above = 0 if found is not None or capacity == high - 1 else max(2 * above, 1)
+
+
+class _Question:
+    """A group as items to be packed, in the greatest unit that all lags are multiples of.
+
+    Attributes
+    ----------
+    unit : int
+        Messages.
+    items : Items
+    members : int
+    counts : Counts or None
+    """
+
+    def __init__(self, rule: CountRule) -> None:
+        problem = self._problem = rule.problem
+        self._active = np.flatnonzero(problem.active)
+        self._places = np.flatnonzero(problem.assignable)
+        lags = problem.lags[self._places].astype(np.int64)
+        self.unit = gcd(*lags.tolist()) or 1
+        different, self._kind, demand = np.unique(lags // self.unit, return_inverse=True, return_counts=True)
+        self.items, self.members = Items(different, demand), len(self._active)
+        fewest, most = (int(bound[self._active[0]]) for bound in (rule.total_bounds.lo, rule.total_bounds.hi))
+        extra = len(lags) - self.members * fewest if most > fewest else 0
+        self.counts = Counts(fewest, extra) if most < len(lags) else None
+
+    def cells(self, makespan: int) -> int:
+        """Return the size of a table up to this makespan, in messages."""
+        counts = self.counts
+        most = None if counts is None else counts.fewest + (counts.extra > 0)
+        return self.items.cells(makespan // self.unit, most)
+
+    def load(self, pattern: Pattern) -> int:
+        """Return the load of a pattern, in units."""
+        return sum(times * int(self.items.lags[k]) for k, times in pattern)
+
+    def plan(self, packing: list[Pattern]) -> Plan:
+        """Hand the partitions out."""
+        order = np.argsort(self._kind, kind="stable")
+        free = [part.tolist() for part in np.split(self._places[order], np.cumsum(self.items.demand)[:-1])]
+        chosen = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
+        for m, pattern in zip(self._active.tolist(), packing, strict=True):
+            for k, times in pattern:
+                for _ in range(times):
+                    chosen[free[k].pop()] = m
+        return Plan(self._problem, chosen)
+
+
+def _counts_are_plain(rule: CountRule) -> bool:
+    """Whether members hold any number of partitions, or one of two numbers that differ by at most one."""
+    m = int(np.flatnonzero(rule.problem.active)[0])
+    fewest, most = int(rule.total_bounds.lo[m]), int(rule.total_bounds.hi[m])
+    return most - fewest <= 1 or (fewest == 0 and most >= int(rule.problem.assignable.sum()))
