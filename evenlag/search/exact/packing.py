@@ -26,7 +26,8 @@ from evenlag.search.exact.knapsack import Items, Knapsack, Pattern, Whole
 WARM = "use_preprocessing: false"  # so that a linear program begins where the one before ended
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
 NEAR = 1e-7  # how closely floats of the linear program are looked at
-MOST_NEW = 40  # columns that one table adds
+MOST_NEW = 20  # columns that one table adds
+MOST_TRIES = 6  # patterns that a dive may fix in vain, one after another
 FIXED_AT_ONCE = 0.12  # of the members left, whose patterns a dive fixes before the linear program is solved again
 
 
@@ -106,7 +107,7 @@ class Packing:
 
         `most` + 1 is returned as soon as all up to `most` are proven too small.
         """
-        left = Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
+        left = self._all()
         capacity = max(capacity, int(self.items.lags[-1]))
         while True:
             if capacity > most:
@@ -173,46 +174,60 @@ class Packing:
 
     def dive(self, capacity: int, rng: Random) -> list[Pattern] | None:
         """Look for a packing once: a pattern for each member, or None."""
-        left = Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
+        left = self._all()
+        if left.few:
+            return share_out(left.items, left.members, capacity, self.counts, left.extra)
+        if self._solve(left, capacity, capacity)[1] is not Answer.FITS:
+            return None
         fixed: list[Pattern] = []
+        tries = MOST_TRIES
         while True:
-            if self._solve(left, capacity, capacity)[1] is not Answer.FITS:
-                return None
-            if int(left.items.demand.sum()) <= MOST_LEFT or left.members <= 1:
-                last = share_out(left.items, left.members, capacity, self.counts, left.extra)
-                return None if last is None else fixed + last
-            batch = self._batch(left, capacity, rng)
+            wanted, most = self._wanted(left, capacity, rng), max(int(FIXED_AT_ONCE * left.members), 1)
             while True:
-                after = left
-                for pattern in batch:
-                    after = after.without(pattern, self.counts)
-                if self._solve(after, capacity, capacity)[1] is Answer.FITS:
-                    break
-                if len(batch) <= 1 or self.stop():
+                batch, after = self._fix(left, wanted, most)
+                if not batch or self.stop():
                     return None
-                batch = batch[: len(batch) // 2]
+                if after.few:
+                    last = share_out(after.items, after.members, capacity, self.counts, after.extra)
+                    if last is not None:
+                        return [*fixed, *batch, *last]
+                elif self._solve(after, capacity, capacity)[1] is Answer.FITS:
+                    break
+                if most > 1:
+                    most //= 2
+                elif tries:
+                    tries, wanted = tries - 1, wanted[1:]
+                else:
+                    return None
             fixed += batch
             left = after
 
-    def _batch(self, left: Left, capacity: int, rng: Random) -> list[Pattern]:
-        """Choose patterns to fix: whole ones first, then those that waste least, then those used most."""
+    def _all(self) -> Left:
+        """Return what there is to share out before anything is fixed."""
+        return Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
+
+    def _wanted(self, left: Left, capacity: int, rng: Random) -> list[tuple[int, Pattern]]:
+        """Return patterns to fix, and how often: whole ones first, then what wastes least, then what is used most."""
         used = []
         for place in np.flatnonzero(self._usable[: len(self._patterns)]).tolist():
             amount = self._variables[place].solution_value()
             if amount > NEAR:
                 pattern = self._patterns[place]
-                load = sum(times * int(self.items.lags[k]) for k, times in pattern)
+                load = sum(times * int(left.items.lags[k]) for k, times in pattern)
                 drawn = amount * rng.uniform(0.7, 1.3)
                 used.append((amount < 1 - NEAR, capacity - load, -drawn, max(int(amount + NEAR), 1), pattern))
+        return [(times, pattern) for _, _, _, times, pattern in sorted(used)]
+
+    def _fix(self, left: Left, wanted: list[tuple[int, Pattern]], most: int) -> tuple[list[Pattern], Left]:
+        """Return the first of these patterns that can all be fixed, `most` at most, and what is left then."""
         batch: list[Pattern] = []
-        most = max(int(FIXED_AT_ONCE * left.members), 1)
-        for _, _, _, times, pattern in sorted(used):
+        for times, pattern in wanted:
             for _ in range(times):
                 if len(batch) == most or not left.holds(pattern, self.counts):
                     break
                 left = left.without(pattern, self.counts)
                 batch.append(pattern)
-        return batch
+        return batch, left
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +245,11 @@ class Left:
     items: Items
     members: int
     extra: int
+
+    @property
+    def few(self) -> bool:
+        """Whether all ways to share it out can be looked at."""
+        return int(self.items.demand.sum()) <= MOST_LEFT or self.members <= 1
 
     def holds(self, pattern: Pattern, counts: Counts | None) -> bool:
         """Whether a member can still be given such a pattern."""
