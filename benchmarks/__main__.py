@@ -9,8 +9,8 @@ from benchmarks.tables import TABLES
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Written by `make bench` (about an hour on two cores; `make bench tables="scale rules"` renews some of them). A gap
-is (spread − proven bound) / mean load. Times are of a shared machine: compare them within a table only.
+Written by `make bench` (about an hour and a quarter on two cores; `make bench tables="scale rules"` renews some of
+them). A gap is (spread − proven bound) / mean load. Times are of a shared machine: compare them within a table only.
 """
 
 
@@ -37,6 +37,8 @@ def main() -> None:
         for line in table(options.seed):
             print(line, flush=True)
             lines.append(line)
+        if not lines:
+            continue  # it has not what it needs, and has said so
         done = sections()
         done[table.__name__] = "\n".join([*lines, "", f"Seed {options.seed}.", "", ""])
         DOCS.write_text(HEAD + "\n" + "".join(f"<!-- table {name} -->\n{done[name]}" for name in names if name in done))

@@ -19,6 +19,7 @@ from benchmarks.jobs import jobs
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
 from benchmarks.pauses import pauses
+from benchmarks.pcmax import frangioni, pcmax
 from benchmarks.scenarios import scenarios
 from benchmarks.small_groups import small_groups
 from benchmarks.transport import transport
@@ -195,6 +196,8 @@ TABLES = (
     frontiers,
     budgets,
     without_counts,
+    pcmax,
+    frangioni,
     scenarios,
     ablation,
     ablation_few,

@@ -2,6 +2,8 @@
 
 import random
 import re
+from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -10,9 +12,29 @@ import numpy as np
 import pytest
 
 from benchmarks.balances import ANY, BOTH, EVEN, InForce, Outcome, drawn, evenness, followed, report, shares
+from benchmarks.pcmax import (
+    BERNDT,
+    LAWRINENKO,
+    LIMITS,
+    Instance,
+    Run,
+    WrongProofError,
+    check,
+    frangioni,
+    index,
+    measured,
+    price,
+    read,
+    run,
+    tally,
+)
+from benchmarks.pcmax import (
+    Outcome as Measured,
+)
+from benchmarks.pcmax import drawn as share_of
 from benchmarks.tables import TABLES
 from benchmarks.weeks import STEPS_OF_A_DAY, history
-from evenlag import Problem
+from evenlag import Problem, solve
 from evenlag.compare import replay
 from evenlag.compare.history import intervals
 from evenlag.model.balance import count_rule
@@ -140,3 +162,172 @@ def test_makespans_are_shares_of_those_with_even_counts() -> None:
     assert "| 1h | none | 1.20 | 0.50 | 1.30 | 1 | 16.7 | 1.0 | 2 | 0.00 | 1.00 | nan | nan | 1.00 |" in lines
     assert f"| – | {EVEN} | – | – | – | – | – | – | – | 0.00 | 1.00 | nan | nan | 1.00 |" in lines
     assert "- `both` with horizon `1h` over `both` with horizon 0: median 0.25, from 0.25 to 0.25." in lines
+
+
+# ---- table pcmax: public instances ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def public() -> list[Instance]:
+    return index()
+
+
+@pytest.mark.parametrize(
+    ("family", "jobs", "machines", "sizes", "seed", "first", "total", "last"),
+    [  # of the published files
+        ("1", 20, 8, "1..100", 1448, [56, 96, 26], 1045, 44),
+        ("2", 100, 40, "20..100", 2004, [87, 20, 97], 6426, 36),
+        ("4", 180, 60, "100+-20", 2687, [97, 145, 92], 17792, 106),
+        ("5", 140, 56, "100+-50", 3641, [121, 142, 60], 15429, 50),
+        ("7", 180, 60, "720+-180", 1036, [623, 1123, 494], 125638, 540),
+        ("E3", 17, 3, "1..100", 2646, [3, 68, 15], 665, 11),
+        ("BIG", 400, 100, "1..1000", 31755, [575, 740, 453], 194555, 683),
+    ],
+)
+def test_public_instances_are_drawn_as_published(
+    public: list[Instance], family: str, jobs: int, machines: int, sizes: str, seed: int,
+    first: list[int], total: int, last: int,
+) -> None:  # fmt: skip
+    wanted = (family, jobs, machines, sizes, seed)
+    (instance,) = (each for each in public if (each.family, each.jobs, each.machines, each.sizes, each.seed) == wanted)
+    found = instance.draw()
+    assert (len(found), found[:3], sum(found), found[-1]) == (jobs, first, total, last)
+
+
+def test_sizes_that_are_not_positive_are_drawn_again() -> None:
+    found = Instance("", 1000, 1, "1+-50", 0, None, ()).draw()
+    again = random.Random(0)
+    assert found == [size for size in (int(again.normalvariate(1, 50)) for _ in range(3000)) if size > 0][:1000]
+
+
+def test_index_has_the_published_counts(public: list[Instance]) -> None:
+    lawrinenko = [instance for instance in public if instance.family in LAWRINENKO]
+    assert len(lawrinenko) == 3499
+    assert len([instance for instance in public if instance.family in BERNDT]) == 3059
+    assert len(set(public)) == len(public)
+    counts = [[sum(each.solved_by(n, limit) for each in lawrinenko) for limit in (*LIMITS, 500)] for n in range(3)]
+    assert counts == [[2359, 2650, 3488], [2306, 2361, 2469], [2218, 2258, 2296]]
+    assert sum(instance.optimum is None for instance in lawrinenko) == 11
+
+
+@pytest.mark.slow
+def test_published_optima_are_possible(public: list[Instance]) -> None:
+    for instance in public:
+        sizes = sorted(instance.draw(), reverse=True)
+        least = max(sizes[0], -(-sum(sizes) // instance.machines), sum(sizes[instance.machines - 1 :][:2]))
+        assert instance.optimum is None or least <= instance.optimum < least + sizes[0], instance
+
+
+RUN = Run("none", "makespan", makespan=10, spread=3, counts=2, bound=Fraction(10), optimal=True, seconds=1.0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "optimum"),
+    [
+        ({}, 9),  # proven, and not the optimum
+        ({}, 11),  # a plan that is better than the optimum
+        ({"bound": Fraction(19, 2), "optimal": False}, 9),  # a bound above the optimum
+        ({"bound": Fraction(11), "optimal": False}, None),  # a bound above the plan
+        ({"bound": Fraction(9)}, None),  # said to be optimal, with a gap
+        ({"balance": "group"}, 10),  # counts that are not even
+        ({"objective": "spread"}, 10),  # proven, with another bound
+    ],
+)
+def test_wrong_proof_is_an_error(wrong: dict[str, object], optimum: int | None) -> None:
+    with pytest.raises(WrongProofError):
+        check(replace(RUN, **wrong), optimum)
+
+
+def test_right_proof_is_none() -> None:
+    check(RUN, 10)
+    check(RUN, None)
+    check(replace(RUN, optimal=False, bound=Fraction(9)), 9)
+    check(replace(RUN, balance="group", counts=1), 9)  # even counts may cost something
+    check(replace(RUN, objective="spread", bound=Fraction(3)), 9)
+
+
+def test_wrong_proof_says_of_which_instance() -> None:
+    instance = Instance("1", 6, 2, "1..9", 0, 99, (None, None, None))
+    with pytest.raises(WrongProofError, match="below the published optimum") as caught:
+        measured(instance, counts=False)
+    assert any("sizes='1..9', seed=0" in note for note in caught.value.__notes__)
+
+
+def test_value_that_is_not_the_plans_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def better(problem: Problem, **parameters: object) -> object:
+        result = solve(problem, **parameters)
+        return replace(result, objective=result.objective - 1)
+
+    assert run([3, 2, 2], 2, 1.0).makespan == 4
+    monkeypatch.setattr("benchmarks.pcmax.solve", better)
+    with pytest.raises(WrongProofError, match="is said of a plan"):
+        run([3, 2, 2], 2, 1.0)
+
+
+def test_small_public_instance_is_solved(public: list[Instance]) -> None:
+    instance = next(each for each in public if each.family == "E1")
+    outcome = measured(instance, counts=True)
+    assert [made.makespan for made in outcome.runs] == [instance.optimum] * 2
+    assert outcome.runs[1] is outcome.runs[0]  # proven: not tried again
+    assert outcome.makespan is not None
+    assert outcome.spread is not None
+    assert outcome.makespan.counts <= 1
+    assert outcome.spread.optimal
+
+
+def test_only_what_was_in_time_counts() -> None:
+    instance = Instance("1", 6, 2, "1..9", 0, 10, (1.5, 3.0, None))
+    late, found = replace(RUN, seconds=2.5), replace(RUN, optimal=False)
+    missed = replace(RUN, optimal=False, makespan=11)
+    even = replace(RUN, balance="group", counts=0, makespan=12, bound=Fraction(12))
+    outcomes = [
+        Measured(instance, (RUN, RUN), even, replace(even, optimal=False)),
+        Measured(instance, (late, RUN), replace(even, makespan=11, seconds=3.0), even),
+        Measured(instance, (missed, found), replace(even, makespan=10), even),
+        Measured(replace(instance, optimum=None), (found, late), replace(even, makespan=10), even),
+    ]
+    assert list(tally("1", outcomes)) == [
+        "| 1 | 4 | 2 s | 1 | 2 | 4 | 0 | 0 |",
+        "| 1 | 4 | 10 s | 3 | 4 | 4 | 4 | 0 |",
+    ]
+    assert "| 1 | 4 | 3 | 7.50% | 20.00% | 3 |" in list(price(outcomes))
+
+
+def test_share_of_public_instances_is_drawn_from_a_seed(public: list[Instance]) -> None:
+    share = share_of(public, "50", 3)
+    assert len(share) == 50
+    assert share == share_of(public, "50", 3) != share_of(public, "50", 4)
+    places = [public.index(instance) for instance in share]
+    assert places == sorted(places)
+    assert share_of(public, "all", 3) == share_of(public, "9999", 3) == public
+
+
+def test_both_kinds_of_files_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "some.txt"
+    for text in ("p p_cmax 3 2\n5 7 6 0", "2 \n3 \n 5  7  6 \n"):
+        file.write_text(text)
+        assert read(file) == ([5, 7, 6], 2)
+    file.write_text("2 3 5 7")
+    with pytest.raises(ValueError, match="2 sizes of 3"):
+        read(file)
+
+
+def test_instances_of_franca_and_frangioni_come_from_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PCMAX_FOLDER", raising=False)
+    assert list(frangioni(0)) == []
+    assert "PCMAX_FOLDER" in capsys.readouterr().err
+    monkeypatch.setenv("PCMAX_FOLDER", str(tmp_path))
+    monkeypatch.setattr("benchmarks.pcmax.UNSOLVED", {(3, 2): {4: 11, 5: 12}})
+    for at, sizes in ((4, "5 7 6"), (5, "5 7 7")):
+        (tmp_path / f"U_3_0003_2_{at}.txt").write_text(f"2\n3\n{sizes}\n")
+    lines = list(frangioni(0))
+    assert lines[-1] == "\nProven: 2 of 2; optimum found: 2."
+    assert "| U_3_0003_2_4 | 3 × 2 | 11 | 11 | 11 | yes | " in lines[4]
+    (tmp_path / "U_3_0003_2_5.txt").write_text("2\n3\n5 8 8\n")
+    with pytest.raises(WrongProofError):
+        list(frangioni(0))
+    (tmp_path / "U_3_0003_2_5.txt").write_text("3\n3\n5 7 7\n")
+    with pytest.raises(ValueError, match="3 machines"):
+        list(frangioni(0))
