@@ -24,7 +24,7 @@ BERNDT = ("E1", "E2", "E3", "E4", "BIG")
 LIMITS = (2.0, 10.0)
 SHARE = "70"
 OTHERS = ("integer program", "branch and bound", "dynamic program")
-UNSOLVED = {  # of França and Frangioni, by none of `OTHERS`: the optima of the files SOL_U_3_* beside them
+UNSOLVED = {  # of França and Frangioni, by none of `OTHERS`: the makespans of the files SOL_U_3_* beside them
     (50, 10): {1: 26234, 2: 23674, 3: 27765, 4: 27205, 5: 25296, 6: 23388, 7: 25479, 9: 26707},
     (100, 25): {
         0: 21169, 1: 17197, 2: 21572, 3: 20842, 4: 20569, 5: 20695, 6: 20021, 7: 19272, 8: 20598, 9: 19124,
@@ -351,20 +351,22 @@ def frangioni(_: int) -> Iterator[str]:
     yield f"## Hard instances of França and Frangioni: {PATIENCE:g} s\n"
     yield (
         f"Uniform sizes up to 10,000 (`U`, range 3): the {len(cases)} instances that none of the three published runs "
-        "of table `pcmax` solved in 500 s; without a count rule, as there. The optima are those published with them.\n"
+        "of table `pcmax` solved in 500 s; without a count rule, as there. `published`: the makespan of the solution "
+        "that is published with the instance, which says of itself that it is optimal; a plan may be better than that "
+        "(its loads are added up), a bound above it is an error.\n"
     )
-    yield "| instance | jobs × machines | optimum | makespan | bound | proven | seconds |"
+    yield "| instance | jobs × machines | published | makespan | bound | proven | seconds |"
     yield "|---|---|---|---|---|---|---|"
     proven = found = 0
-    for name, jobs, machines, optimum in cases:
+    for name, jobs, machines, published in cases:
         sizes, declared = read(Path(folder) / f"{name}.txt")
         if (len(sizes), declared) != (jobs, machines):
             raise ValueError(f"{name} has {len(sizes)} jobs and {declared} machines")
         made = run(sizes, machines, PATIENCE)
-        check(made, optimum)
+        check(made, min(published, made.makespan))
         proven += made.proven(PATIENCE)
-        found += made.makespan == optimum
-        cells = [f"{jobs} × {machines}", f"{optimum:,}", f"{made.makespan:,}", f"{ceil(made.bound):,}"]
+        found += made.makespan <= published
+        cells = [f"{jobs} × {machines}", f"{published:,}", f"{made.makespan:,}", f"{ceil(made.bound):,}"]
         cells += ["yes" if made.proven(PATIENCE) else "no", f"{made.seconds:.1f}"]
         yield f"| {name} | " + " | ".join(cells) + " |"
-    yield f"\nProven: {proven} of {len(cases)}; optimum found: {found}."
+    yield f"\nProven: {proven} of {len(cases)}; as good as the published one or better: {found}."

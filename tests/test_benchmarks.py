@@ -319,13 +319,13 @@ def test_instances_of_franca_and_frangioni_come_from_a_folder(
     assert list(frangioni(0)) == []
     assert "PCMAX_FOLDER" in capsys.readouterr().err
     monkeypatch.setenv("PCMAX_FOLDER", str(tmp_path))
-    monkeypatch.setattr("benchmarks.pcmax.UNSOLVED", {(3, 2): {4: 11, 5: 12}})
+    monkeypatch.setattr("benchmarks.pcmax.UNSOLVED", {(3, 2): {4: 11, 5: 13}})
     for at, sizes in ((4, "5 7 6"), (5, "5 7 7")):
         (tmp_path / f"U_3_0003_2_{at}.txt").write_text(f"2\n3\n{sizes}\n")
     lines = list(frangioni(0))
-    assert lines[-1] == "\nProven: 2 of 2; optimum found: 2."
+    assert lines[-1] == "\nProven: 2 of 2; as good as the published one or better: 2."
     assert "| U_3_0003_2_4 | 3 × 2 | 11 | 11 | 11 | yes | " in lines[4]
-    (tmp_path / "U_3_0003_2_5.txt").write_text("2\n3\n5 8 8\n")
+    (tmp_path / "U_3_0003_2_5.txt").write_text("2\n3\n5 9 9\n")
     with pytest.raises(WrongProofError):
         list(frangioni(0))
     (tmp_path / "U_3_0003_2_5.txt").write_text("3\n3\n5 7 7\n")
