@@ -74,6 +74,11 @@ def more_than_spread(task: Task, _best: Incumbent) -> bool:
     return not task.spread_alone
 
 
+def makespan_alone(task: Task, _best: Incumbent) -> bool:
+    """Nothing but the makespan counts."""
+    return not task.spread_matters and not task.moves_matter
+
+
 def unfinished(task: Task, best: Incumbent) -> bool:
     """The tie rule is asked for, or the objective may still fall."""
     return task.tie_break or not best.settled
@@ -122,7 +127,8 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), relocation_share, when=worth_relocating),
-    Step(ColumnGeneration(), 0.9),
+    Step(Equalize(), 0.1, when=makespan_alone),
+    Step(ColumnGeneration(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),

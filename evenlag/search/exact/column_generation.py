@@ -26,6 +26,7 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
 MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some tenths of a second, some 100 MB
+CELLS_A_SECOND = 1_500_000  # of the time there is: more leaves too few of the hundred tables or so that it takes
 CELLS_A_STEP = 100_000  # what one step of the clock takes
 
 
@@ -40,7 +41,8 @@ class ColumnGeneration:
         alone = not task.spread_matters and not task.moves_matter
         if not alone or best.settled or not exact_cover_is_a_plan(task.rule) or not _counts_are_plain(task.rule):
             return False
-        return _Question(task.rule).cells(int(best.value)) <= MOST_CELLS
+        most = min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance())
+        return _Question(task.rule).cells(int(best.value)) <= most
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Raise the bound as far as the linear program does, then look for plans from there on."""
