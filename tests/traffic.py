@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     AclOperation,
     AclPermissionType,
     AdminClient,
+    NewPartitions,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -33,6 +34,13 @@ def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
     for future in admin.create_topics([NewTopic(topic, count, 1) for topic, count in partitions.items()]).values():
         future.result()
     _wait(lambda: all(_partitions(admin, topic) == count for topic, count in partitions.items()), "topics")
+
+
+def add_partitions(bootstrap: str, topic: str, count: int) -> None:
+    """Let a topic have so many partitions, and wait until all have a leader."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    admin.create_partitions([NewPartitions(topic, count)])[topic].result()
+    _wait(lambda: _partitions(admin, topic) == count, topic)
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 from evenlag.errors import UserDataError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live.groups import Subscription, TopicPartition
-from evenlag.live.user_data import INT16, NO_GENERATION, Reader, decode_sticky, decode_weighted
+from evenlag.live.user_data import INT16, NO_GENERATION, Reader, decode_own, decode_sticky, decode_weighted
 
 STICKY = "sticky"  # Kafka's StickyAssignor
+OWN, OWN_EAGER = "evenlag", "evenlag-eager"  # evenlag's own, in the two rebalance protocols
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -37,7 +38,7 @@ def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
         `ConsumerProtocolSubscription` of version 0 to 3; of a later one the fields that these have.
     assignor
         The group's, as Kafka names it. The user data of `sticky` say what a member owned, those of the weighted
-        assignor its weight too; others' are left alone.
+        assignor its weight too, those of evenlag's its weight; others' are left alone.
 
     Raises
     ------
@@ -68,6 +69,9 @@ def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
         elif assignor == WEIGHTED:
             weighted = decode_weighted(user_data)
             told |= {"owned": weighted.owned, "weight": weighted.weight}
+        elif assignor in (OWN, OWN_EAGER):
+            own = decode_own(user_data)
+            told |= {"weight": own.weight, "claimed_as": own.claimed_as}
     except UserDataError as error:
         told["trouble"] = str(error)
     return Subscription(topics=topics, **told)

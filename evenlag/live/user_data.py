@@ -1,4 +1,4 @@
-"""What members tell the leader when they join: bytes in Kafka's sticky format (KIP-54), or the weighted assignor's.
+"""What members tell the leader when they join: Kafka's sticky format (KIP-54), the weighted assignor's, or ours.
 
 Bytes come from other processes and are not trusted: whatever is not exactly one message is refused, and nothing is
 allocated that the bytes themselves do not fill.
@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
+from zlib import crc32
 
 from evenlag.errors import UserDataError
 
 Partition = tuple[str, int]
 Buffer = bytes | bytearray | memoryview
 
-INT16, INT32 = Struct(">h"), Struct(">i")
+INT16, INT32, UINT32 = Struct(">h"), Struct(">i"), Struct(">I")
 MOST_16, MOST_32 = 2**15 - 1, 2**31 - 1
 FEWEST_BYTES = INT16.size + 1 + INT32.size  # of a topic in the sticky assignor's format
 KAFKA_PYTHON = INT16.pack(1)  # what its StickyPartitionAssignor begins with
 NO_GENERATION = -1  # Kafka's, of a member that has not been in any yet
+OWN_VERSION = 1  # of the bytes of evenlag's own assignor
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,23 @@ class WeightedUserData:
 
     weight: int
     owned: tuple[Partition, ...] = ()
+
+
+@dataclass(frozen=True)
+class OwnUserData:
+    """What a member with evenlag's assignor says; what it owns, and since when, is in the consumer protocol's fields.
+
+    Attributes
+    ----------
+    weight : int
+        How much it can take relative to the others; > 0.
+    claimed_as : str or None
+        The member id under which it got the partitions that it claims; None where it never got any. A member whose id
+        has changed since then was out of the group, and holds nothing any more.
+    """
+
+    weight: int
+    claimed_as: str | None = None
 
 
 def encode_sticky(data: StickyUserData) -> bytes:
@@ -140,6 +159,48 @@ def decode_weighted(data: Buffer) -> WeightedUserData:
     while reader.left():
         reader.take_topic(INT32)
     return WeightedUserData(weight, tuple(reader.owned))
+
+
+def encode_own(data: OwnUserData) -> bytes:
+    """Write the format of evenlag's assignor: version, weight, member id, and the CRC-32 of all that.
+
+    Raises
+    ------
+    UserDataError
+        A weight or member id that the format cannot hold.
+
+    Examples
+    --------
+    >>> encode_own(OwnUserData(2, "a-1")).hex(" ", 4)
+    '000100 00000200 03612d31 e3d92ff5'
+    >>> decode_own(encode_own(OwnUserData(2, "a-1")))
+    OwnUserData(weight=2, claimed_as='a-1')
+    """
+    name = b"" if data.claimed_as is None else data.claimed_as.encode("utf-8", "surrogatepass")
+    if len(name) > MOST_16:
+        raise UserDataError(f"a member id has at most {MOST_16} bytes; this one has {len(name)}")
+    said = INT16.pack(OWN_VERSION) + _int32(data.weight, 1, "weight") + INT16.pack(len(name)) + name
+    return said + UINT32.pack(crc32(said))
+
+
+def decode_own(data: Buffer) -> OwnUserData:
+    """Read the format of evenlag's assignor.
+
+    Raises
+    ------
+    UserDataError
+        The bytes are no such message, or of a later version; the message names the byte.
+    """
+    reader = Reader(data)
+    version = reader.integer(INT16, "version", 0)
+    if version != OWN_VERSION:
+        raise UserDataError(f"byte 0: the version is {version}; known is {OWN_VERSION}")
+    own = OwnUserData(reader.int32("weight", 1), reader.text("member id", INT16))
+    said = crc32(bytes(memoryview(data).cast("B")[: -UINT32.size]))
+    if reader.integer(UINT32, "checksum", 0) != said:
+        raise UserDataError("the checksum is not that of the bytes before it")
+    reader.end()
+    return own
 
 
 class Reader:

@@ -1,0 +1,164 @@
+"""What the leader of a group decides: a plan by the solver, or the best baseline, in time and whatever fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from evenlag.errors import SourceError
+from evenlag.live.groups import Subscription, TopicPartition
+from evenlag.live.lags import Reader, Reading
+from evenlag.live.solver_process import SolverError, SolverProcess
+from evenlag.model.objective import FEWEST_MOVES
+from evenlag.model.plan import plain
+from evenlag.model.problem import Problem
+from evenlag.model.result import Result
+from evenlag.search.construct.stages import Baselines, Greedy
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
+from evenlag.search.stage import Step
+
+LAGS_BY, SEARCH_UNTIL, ANSWER_BY = 0.4, 0.8, 0.9  # of the time for an assignment; the rest is for a baseline
+BASELINES = (Step(Baselines(), though_settled=True), Step(Greedy()))
+
+Assignment = dict[str, list[TopicPartition]]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What an assignor decided as the leader of its group, and why.
+
+    Attributes
+    ----------
+    group : str
+    assignment : mapping of member to (topic, partition) pairs
+        What the group is heading for; every member is named.
+    result : Result or None
+        The plan with its proof. Of a baseline the bound is that of a search that did not look for one. None where not
+        even a baseline could be made.
+    solved : bool
+        Whether the plan is the solver's; if not, it is a baseline's.
+    waiting : mapping of (topic, partition) to member
+        Partitions that this assignment gives to nobody, because a member must give them up first, and who gets them in
+        the rebalance that follows. Empty in the eager protocol.
+    why : tuple of str
+        Everything that was not as it should be, a phrase each.
+    seconds : float
+        How long it took.
+    """
+
+    group: str
+    assignment: Mapping[str, list[TopicPartition]]
+    result: Result | None
+    solved: bool
+    waiting: Mapping[TopicPartition, str]
+    why: tuple[str, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        if self.result is None:
+            words = ["dealt out in turn"]
+        elif self.solved:
+            gap = "" if self.result.gap is None else f", gap {self.result.gap:.3%}"
+            words = [f"{self.result.status} by {self.result.method}, spread {plain(self.result.spread)}{gap}"]
+        else:
+            words = [f"baseline {self.result.method}, spread {plain(self.result.spread)}"]
+        if self.result is not None:
+            words.append(f"{self.result.moves} moves, {self.result.forced_moves} newly assigned")
+        if self.waiting:
+            words.append(f"{len(self.waiting)} wait to be given up")
+        words.append(f"{len(self.assignment)} members, {self.seconds:.2f} s")
+        return f"group {self.group}: {'; '.join(words)}" + "".join(f"; {reason}" for reason in self.why)
+
+
+def decide(
+    group: str,
+    partitions: Mapping[str, Iterable[int]],
+    members: Mapping[str, Subscription],
+    *,
+    reader: Reader,
+    solver: SolverProcess,
+    options: SolveOptions,
+    auto_offset_reset: str,
+    started: float,
+    limit: float,
+) -> Decision:
+    """Plan a group in time.
+
+    Parameters
+    ----------
+    partitions
+        Of every topic that somebody subscribes to.
+    members
+        What each said when it joined; `owned` is what it still holds.
+    started, limit
+        A time of `time.monotonic`, and the seconds from then that all of it may take.
+
+    Returns
+    -------
+    Decision
+        By the solver where lags and every member's weight are known and the solver answers in time, else the best
+        baseline by what is known, `why` saying what is not.
+    """
+    why = [f"what {name} sent cannot be read: {told.trouble}" for name, told in members.items() if told.trouble]
+    reading = None
+    try:
+        reading = reader.read(sorted(partitions), started + LAGS_BY * limit)
+    except SourceError as error:
+        why.append(f"no lags: {error}")
+    solvable = not why
+    problem = problem_of(group, partitions, members, reading, auto_offset_reset)
+    if reading is not None and (untold := [key for key in problem.partitions if key not in reading.offsets]):
+        because = next((reading.unknown[key] for key in untold if key in reading.unknown), "not told")
+        why.append(f"the lags of {len(untold)} partitions are unknown and taken for 0: {because}")
+    result = None
+    if solvable:
+        try:
+            result = solver.solve(problem, options, started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit)
+        except SolverError as error:
+            why.append(str(error))
+    solved = result is not None
+    if result is None:
+        result = baseline(problem, options if reading is not None else replace(options, stickiness=FEWEST_MOVES))
+    return Decision(group, result.assignment, result, solved, {}, tuple(why), time.monotonic() - started)
+
+
+def problem_of(
+    group: str,
+    partitions: Mapping[str, Iterable[int]],
+    members: Mapping[str, Subscription],
+    reading: Reading | None,
+    auto_offset_reset: str,
+) -> Problem:
+    """Put the group together; a lag that is not known is 0, a weight that is not known 1."""
+    lags = {} if reading is None else reading.lags(auto_offset_reset)
+    return Problem.from_lags(
+        {topic: {p: lags.get((topic, p), 0) for p in mine} for topic, mine in partitions.items()},
+        {name: told.topics for name, told in members.items()},
+        group=group,
+        owned={name: told.owned for name, told in members.items()},
+        weights={name: told.weight or 1 for name, told in members.items()},
+        generations={name: told.generation for name, told in members.items()},
+    )
+
+
+def baseline(problem: Problem, options: SolveOptions) -> Result:
+    """The best published heuristic that keeps the balance, else a plan that does, worked out here and at once."""
+    quick = replace(options, method="auto", max_moves=None, only_if_better=None, time_limit=1.0, deterministic=False)
+    return search(problem, quick, steps=BASELINES, explain=False, tie_break=False)
+
+
+def dealt(partitions: Mapping[str, Iterable[int]], members: Mapping[str, Subscription]) -> Assignment:
+    """Give every partition to some subscriber, owners first: what is left when everything else has failed."""
+    assignment: Assignment = {name: [] for name in members}
+    claimed = {key: name for name, told in members.items() for key in told.owned}
+    for topic, mine in sorted(partitions.items()):
+        subscribers = [name for name, told in sorted(members.items()) if topic in told.topics]
+        for p in sorted(mine):
+            owner = claimed.get((topic, p))
+            if subscribers:
+                fewest = min(subscribers, key=lambda name: len(assignment[name]))
+                assignment[owner if owner in subscribers else fewest].append((topic, p))
+    return assignment

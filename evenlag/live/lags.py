@@ -1,0 +1,117 @@
+"""The offsets of one group, read beside whatever else the program does, within a deadline."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass
+
+from evenlag.errors import SourceError
+from evenlag.live.client import Cluster
+from evenlag.live.client_config import kafka_python_settings
+from evenlag.live.groups import Failure, TopicPartition
+from evenlag.live.rows import explained
+from evenlag.model.lag import partition_lag
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the brokers told of a group's partitions.
+
+    Attributes
+    ----------
+    offsets : mapping of (topic, partition) to (log start, log end, commit)
+        Of every partition of the topics asked for; None where nothing was committed.
+    unknown : mapping of (topic, partition) to str
+        Why the offsets of the others were not told.
+    """
+
+    offsets: Mapping[TopicPartition, tuple[int, int, int | None]]
+    unknown: Mapping[TopicPartition, str]
+
+    def lags(self, auto_offset_reset: str) -> dict[TopicPartition, int]:
+        """The lag of each partition in messages, by the rule of `evenlag.model.lag`."""
+        return {
+            key: partition_lag(start, end, commit, auto_offset_reset=auto_offset_reset).messages
+            for key, (start, end, commit) in self.offsets.items()
+        }
+
+
+def read_offsets(
+    bootstrap_servers: str, group: str, topics: Collection[str], config: Mapping[str, str], timeout: float
+) -> Reading:
+    """Ask the brokers for the log offsets of these topics and what a group has committed; nothing is written.
+
+    Raises
+    ------
+    SourceError
+        No broker answers, or the group's commits may not be seen.
+    """
+    with closing(Cluster(bootstrap_servers, config, timeout)) as cluster:
+        commits = cluster.committed([group])[group]
+        if isinstance(commits, Failure):
+            raise SourceError(f"the committed offsets of group '{group}' were not told: {explained(commits)}")
+        layout = cluster.partitions(topics)
+        there = [(topic, p) for topic, mine in layout.items() if not isinstance(mine, Failure) for p in mine]
+        offsets: dict[TopicPartition, tuple[int, int, int | None]] = {}
+        unknown: dict[TopicPartition, str] = {}
+        for key, (start, end) in cluster.log_offsets(there).items():
+            commit = commits.get(key)
+            if isinstance(start, Failure) or isinstance(end, Failure) or isinstance(commit, Failure):
+                unknown[key] = next(explained(each) for each in (start, end, commit) if isinstance(each, Failure))
+            elif start > end:  # it was truncated between the two requests
+                unknown[key] = "the log ends before it starts"
+            else:
+                offsets[key] = start, end, commit
+        return Reading(offsets, unknown)
+
+
+class Reader:
+    """Reads a group's offsets in a thread of its own, one reading at a time.
+
+    Parameters
+    ----------
+    bootstrap_servers, config
+        As of a snapshot.
+
+    Raises
+    ------
+    SourceError
+        A property in `config` is unknown.
+    """
+
+    def __init__(self, bootstrap_servers: str, group: str, config: Mapping[str, str]) -> None:
+        kafka_python_settings(config)
+        self._bootstrap_servers, self._group, self._config = bootstrap_servers, group, config
+        self._under_way: Future[Reading] | None = None
+
+    def read(self, topics: Collection[str], answer_by: float) -> Reading:
+        """Give the offsets as they are now; `answer_by` is a time of `time.monotonic`.
+
+        Raises
+        ------
+        SourceError
+            They did not come in time, or the brokers did not tell them.
+        """
+        if self._under_way is not None and not self._under_way.done():
+            raise SourceError("the lags asked for before have not come yet")
+        left = answer_by - time.monotonic()
+        asked: Future[Reading] = Future()
+        self._under_way = asked
+        threading.Thread(target=self._run, args=(asked, topics, left), name="evenlag lags", daemon=True).start()
+        try:
+            reading: Reading = asked.result(max(left, 0))
+        except TimeoutError:
+            raise SourceError(f"the lags did not come within {max(left, 0):.1f} s") from None
+        return reading
+
+    def _run(self, asked: Future[Reading], topics: Collection[str], timeout: float) -> None:
+        try:
+            asked.set_result(read_offsets(self._bootstrap_servers, self._group, topics, self._config, timeout))
+        except SourceError as error:
+            asked.set_exception(error)
+        except Exception as error:  # kafka-python's own, on bytes that make no sense to it
+            asked.set_exception(SourceError(f"{type(error).__name__}: {error}"))

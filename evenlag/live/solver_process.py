@@ -1,0 +1,162 @@
+"""A process that solves, so that whatever happens to the solver costs its caller nothing but the time it gives it.
+
+Solving inside a Kafka client would fork it with its connections for the MIP, take the interpreter from the thread that
+sends heartbeats, and leave nobody to end a search that hangs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+import weakref
+from dataclasses import replace
+from struct import Struct
+from typing import Any
+
+from evenlag.errors import EvenlagError
+from evenlag.model.plan import Plan
+from evenlag.model.problem import Problem
+from evenlag.model.result import Result
+from evenlag.search.options import SolveOptions
+
+LENGTH = Struct(">Q")
+SERVE = "from evenlag.live.solver_process import serve; serve({fd})"
+LEAST_LIMIT = 0.05  # seconds, of a search that starts late
+
+
+class SolverError(EvenlagError):
+    """The process gave no plan; the message says why."""
+
+
+class SolverProcess:
+    """A Python process of its own that solves one problem after another; it ends with the program that started it."""
+
+    def __init__(self) -> None:
+        self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._trouble = "the solver was not started"
+        self._finalizer: Any = None
+
+    def start(self) -> None:
+        """Start it unless it runs; returns at once, long before it is ready, and does not fail."""
+        if self._running is not None and self._running[0].poll() is None:
+            return
+        self.stop()
+        ours, theirs = socket.socketpair()
+        code = f"import sys; sys.path[:] = {sys.path!r}; {SERVE.format(fd=theirs.fileno())}"
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            self._trouble = f"the solver could not be started ({error})"
+            return
+        finally:
+            theirs.close()
+        self._running = process, ours
+        self._finalizer = weakref.finalize(self, _end, process, ours)
+
+    def stop(self) -> None:
+        """End it, whatever it is doing."""
+        if self._running is not None:
+            self._finalizer()
+            self._running = None
+
+    def solve(self, problem: Problem, options: SolveOptions, until: float, answer_by: float) -> Result:
+        """Solve a problem within limits that are times of `time.monotonic`.
+
+        Parameters
+        ----------
+        problem, options
+            As `evenlag.search.solver.search` takes them; the time limit is replaced.
+        until
+            When the search shall come back.
+        answer_by
+            When its answer must have come; a process that is late is ended.
+
+        Raises
+        ------
+        SolverError
+            There is no answer, or it is an error.
+        """
+        self.start()
+        if self._running is None:
+            raise SolverError(self._trouble)
+        try:
+            ok, answer = _exchange(self._running[1], (problem, options, until), answer_by)
+        except TimeoutError:
+            self.stop()
+            raise SolverError("the solver did not answer in time and was ended") from None
+        except Exception as error:  # whatever a process that dies leaves half written
+            self.stop()
+            raise SolverError(f"the solver died ({type(error).__name__})") from error
+        if not ok:
+            raise SolverError(f"the solver failed: {answer}")
+        result: Result = replace(answer, plan=Plan(problem, answer.plan.member_of))  # not of the copy that went there
+        return result
+
+
+def _exchange(connection: socket.socket, message: object, answer_by: float) -> tuple[bool, Any]:
+    data = pickle.dumps(message)
+    connection.settimeout(_left(answer_by))
+    connection.sendall(LENGTH.pack(len(data)) + data)
+    (size,) = LENGTH.unpack(_received(connection, LENGTH.size, answer_by))
+    ok, answer = pickle.loads(_received(connection, size, answer_by))
+    return ok, answer
+
+
+def _received(connection: socket.socket, size: int, answer_by: float | None = None) -> bytes:
+    parts = []
+    while size:
+        if answer_by is not None:
+            connection.settimeout(_left(answer_by))
+        part = connection.recv(min(size, 2**20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _left(answer_by: float) -> float:
+    left = answer_by - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
+    connection.close()
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(1)
+
+
+def serve(fd: int) -> None:
+    """Solve what comes by a socket until it is closed: what the process runs."""
+    from evenlag.search.leave import weighed
+    from evenlag.search.solver import search
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started this one
+    with socket.socket(fileno=fd) as connection, contextlib.suppress(EOFError, OSError):
+        while True:
+            (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
+            problem, options, until = pickle.loads(_received(connection, size))
+            answer: tuple[bool, object]
+            try:
+                limited = options.within(max(until - time.monotonic(), LEAST_LIMIT))
+                answer = True, weighed(search(problem, limited), limited)
+            except Exception as error:
+                answer = False, f"{type(error).__name__}: {error}"
+            data = pickle.dumps(answer)
+            connection.sendall(LENGTH.pack(len(data)) + data)

@@ -1,0 +1,276 @@
+"""Members of a group with evenlag's assignor, each a process of its own that can be killed, stopped and woken.
+
+`python -m tests.members '{"bootstrap": …}'` is one member. It says what happens to it, a line of JSON each.
+"""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SESSION_TIMEOUT = 6.0  # seconds, the least that a broker allows
+SETTLE_LIMIT = 40.0  # seconds
+NOWHERE = "127.0.0.1:9"
+HANGS = "import time; time.sleep(1000)"
+
+Partition = tuple[str, int]
+
+
+class Member:
+    """A member in a process of its own."""
+
+    def __init__(self, **config: Any) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.stopped_at: float | None = None  # while it is stopped, and once it was killed
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.members", json.dumps(config)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parent.parent,
+        )
+        self._reads = threading.Thread(target=self._read)
+        self._reads.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+
+    def of(self, *kinds: str) -> list[dict[str, Any]]:
+        """What it has said of these kinds."""
+        return [event for event in list(self.events) if event["event"] in kinds]
+
+    def holds(self) -> set[Partition]:
+        """The partitions that it has been given and has not given up."""
+        held: set[Partition] = set()
+        for event in self.of("assigned", "revoked", "lost"):
+            partitions = {(topic, number) for topic, number in event["partitions"]}
+            held = held | partitions if event["event"] == "assigned" else held - partitions
+        return held
+
+    def alive(self) -> bool:
+        """Whether it runs and is not stopped."""
+        return self.process.poll() is None and self.stopped_at is None
+
+    def go(self) -> None:
+        """Let it join."""
+        self._say("go")
+
+    def leave(self) -> None:
+        """Ask it to leave the group, and wait until it has."""
+        self._say("leave")
+        self.process.wait(SETTLE_LIMIT)
+        self.stopped_at = time.monotonic()
+
+    def kill(self) -> None:
+        """Kill it: the group does not hear of that."""
+        self.stopped_at = time.monotonic()
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self) -> None:
+        """Stop the process, as a long garbage collection or a suspended machine does."""
+        self.stopped_at = time.monotonic()
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        """Let it go on."""
+        self.process.send_signal(signal.SIGCONT)
+        self.stopped_at = None
+
+    def end(self) -> None:
+        """Be rid of it."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self._reads.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def _say(self, word: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+
+class Members(dict[str, Member]):
+    """Those of one group, by client id."""
+
+    def __init__(self, bootstrap: str, group: str, topics: Sequence[str], **config: Any) -> None:
+        super().__init__()
+        self._config = {"bootstrap": bootstrap, "group": group, "topics": list(topics)} | config
+
+    def start(self, *names: str, **config: Any) -> None:
+        """Start some, and let them join together once all are ready."""
+        for name in names:
+            self[name] = Member(**self._config | {"client_id": name} | config)
+        for name in names:
+            wait_until(lambda name=name: self[name].of("ready"), f"{name} to be ready")
+        for name in names:
+            self[name].go()
+
+    def settled(self, partitions: int) -> bool:
+        """Whether the members that are alive hold this many partitions, each one of them, and nothing waits."""
+        alive = [member for member in self.values() if member.alive()]
+        held = [key for member in alive for key in member.holds()]
+        last = self.decisions()[-1:]
+        waiting = any(decision["waiting"] for decision in last)
+        there = bool(last) and len(last[0]["assignment"]) == len(alive)
+        return there and not waiting and len(held) == len(set(held)) == partitions
+
+    def wait_until_settled(self, partitions: int) -> float:
+        """Wait for that, and for nothing to change in a second; give the seconds that it took."""
+        start = time.monotonic()
+        seen: tuple[int, float] = (-1, start)
+
+        def quiet() -> bool:
+            nonlocal seen
+            said = sum(len(member.events) for member in self.values())
+            if said != seen[0]:
+                seen = said, time.monotonic()
+            return self.settled(partitions) and time.monotonic() - seen[1] > 1.0
+
+        wait_until(quiet, lambda: f"{partitions} partitions to settle: {self.story()}")
+        return seen[1] - start
+
+    def story(self) -> str:
+        """All that has happened, for a message."""
+        said = sorted((event["t"], name, event) for name, member in self.items() for event in list(member.events))
+        shown = ("event", "partitions", "line", "waiting")
+        return "\n".join(
+            f"{t:.2f} {name} {[event[each] for each in shown if each in event]}" for t, name, event in said
+        )
+
+    def decisions(self) -> list[dict[str, Any]]:
+        """What the leaders have decided, in order of time."""
+        return sorted((each for member in self.values() for each in member.of("decision")), key=lambda each: each["t"])
+
+    def loads(self) -> dict[str, list[Partition]]:
+        """Who holds what now."""
+        return {name: sorted(member.holds()) for name, member in self.items() if member.alive()}
+
+
+@contextmanager
+def members(bootstrap: str, group: str, topics: Sequence[str], **config: Any) -> Iterator[Members]:
+    """Members that are gone at the end, whatever happens."""
+    several = Members(bootstrap, group, topics, **config)
+    try:
+        yield several
+    finally:
+        for member in several.values():
+            member.end()
+
+
+def wait_until(done: Callable[[], object], what: str | Callable[[], str]) -> None:
+    """Ask again and again."""
+    end = time.monotonic() + SETTLE_LIMIT
+    while not done():
+        if time.monotonic() > end:
+            raise RuntimeError(f"waited {SETTLE_LIMIT:g} s for {what if isinstance(what, str) else what()}")
+        time.sleep(0.05)
+
+
+# ---- one member ------------------------------------------------------------------------------------------------------
+
+
+def say(event: str, **more: Any) -> None:
+    """Write a line."""
+    print(json.dumps({"t": time.monotonic(), "event": event, **more}), flush=True)
+
+
+def run(config: dict[str, Any]) -> None:
+    """Be a member until told to leave."""
+    from kafka import ConsumerRebalanceListener, KafkaConsumer
+
+    from evenlag.live import solver_process
+    from evenlag.live.assignor import EvenlagAssignor
+
+    if config.get("hangs"):
+        solver_process.SERVE = HANGS
+
+    class Heard(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say("log", level=record.levelname, line=record.getMessage())
+
+    logging.getLogger("evenlag").addHandler(Heard())
+    logging.getLogger("kafka.coordinator").addHandler(Heard())
+    logging.getLogger("kafka.coordinator").setLevel(logging.INFO)
+    logging.getLogger("evenlag").setLevel(logging.INFO)
+
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+        def on_partitions_assigned(self, assigned: Any) -> None:
+            say("assigned", partitions=sorted(assigned))
+
+        def on_partitions_revoked(self, revoked: Any) -> None:
+            say("revoked", partitions=sorted(revoked))
+
+        def on_partitions_lost(self, lost: Any) -> None:
+            say("lost", partitions=sorted(lost))
+
+    def decided(decision: Any) -> None:
+        say(
+            "decision",
+            problem=None if decision.result is None else decision.result.plan.problem.to_dict(),
+            assignment=decision.assignment,
+            waiting=sorted(decision.waiting),
+            solved=decision.solved,
+            status=decision.result and decision.result.status,
+            moves=decision.result and decision.result.moves,
+            why=decision.why,
+            seconds=decision.seconds,
+            line=str(decision),
+        )
+
+    assignor = EvenlagAssignor(
+        NOWHERE if config.get("without_lags") else config["bootstrap"],
+        config["group"],
+        weight=config.get("weight", 1),
+        cooperative=config.get("cooperative", True),
+        limit=config.get("limit", 3.0),
+        auto_offset_reset="earliest",
+        on_decision=decided,
+        **config.get("options", {}),
+    )
+    if config.get("corrupt"):
+        told = assignor.metadata
+
+        def corrupted(topics: Any) -> Any:
+            metadata = told(topics)
+            metadata.user_data = metadata.user_data[:-1] + bytes([metadata.user_data[-1] ^ 1])
+            return metadata
+
+        assignor.metadata = corrupted
+    consumer = KafkaConsumer(
+        bootstrap_servers=config["bootstrap"], group_id=config["group"], client_id=config["client_id"],
+        session_timeout_ms=int(1000 * SESSION_TIMEOUT), heartbeat_interval_ms=300, metadata_max_age_ms=1000,
+        enable_auto_commit=False, auto_offset_reset="earliest", max_poll_records=1,
+        partition_assignment_strategy=[assignor],
+    )  # fmt: skip
+    words: list[str] = []
+    say("ready")
+    sys.stdin.readline()
+    threading.Thread(target=lambda: words.extend(iter(sys.stdin.readline, "")), daemon=True).start()
+    consumer.subscribe(config["topics"], listener=Listener())
+    while "leave\n" not in words:
+        records = consumer.poll(timeout_ms=100)
+        for partition in records:  # what was read is not counted; what is backlog stays
+            consumer.seek(partition, records[partition][0].offset)
+        time.sleep(0.02)
+    consumer.close()
+    assignor.close()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    run(json.loads(sys.argv[1]))

@@ -1,0 +1,125 @@
+"""The assignor on a real broker: what the group follows, and what becomes of it when something fails."""
+
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import evenlag
+from evenlag.model.balance import count_rule
+from evenlag.model.check import violation
+from evenlag.model.plan import Plan
+from tests.broker import Broker
+from tests.members import SESSION_TIMEOUT, Members, members
+from tests.traffic import add_partitions, commit, create_topics, produce
+
+BACKLOG = [9000, 10, 4000, 30, 2500, 20, 700, 1200, 5, 60, 3300, 90]
+PROTOCOLS = {"cooperative": True, "eager": False}
+
+
+def skewed(broker: Broker, topic: str, group: str) -> dict[tuple[str, int], int]:
+    """A topic with a backlog, of which a little has been read; its lags."""
+    create_topics(broker.bootstrap, {topic: len(BACKLOG)})
+    produce(broker.bootstrap, topic, BACKLOG)
+    commit(broker.bootstrap, group, {(topic, 0): 500, (topic, 8): 5})
+    return {(topic, p): lag for p, lag in enumerate(BACKLOG)} | {(topic, 0): 8500, (topic, 8): 0}
+
+
+def checked(decision: Mapping[str, Any], lags: Mapping[tuple[str, int], int]) -> Plan:
+    """The plan of a decision, which must be what `evenlag.solve` finds on the same inputs, and keep the counts."""
+    assert decision["solved"], decision["line"]
+    problem = evenlag.Problem.from_dict(decision["problem"])
+    assert dict(zip(problem.partitions, problem.lags.tolist(), strict=True)) == lags
+    assignment = {name: [(topic, p) for topic, p in mine] for name, mine in decision["assignment"].items()}
+    plan = Plan.from_assignment(problem, assignment)
+    best = evenlag.solve(problem)
+    assert best.status == decision["status"] == "OPTIMAL"
+    assert (plan.spread, plan.moves) == (best.spread, best.moves)
+    assert violation(plan, count_rule(problem, "both", 0)) is None
+    return plan
+
+
+def held(group: Members, plan: Plan) -> None:
+    """Everybody must hold what the plan says."""
+    of_clients = {name.rsplit("-", 5)[0]: sorted(mine) for name, mine in plan.assignment.items()}
+    assert group.loads() == of_clients, group.story()
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_group_follows_the_solver_whoever_comes_and_goes(broker: Broker, protocol: str) -> None:
+    topic = group = f"assigned-{protocol}"
+    lags = skewed(broker, topic, group)
+    with members(broker.bootstrap, group, [topic], cooperative=PROTOCOLS[protocol]) as several:
+        several.start("a", "b", "c", "d")
+        several.wait_until_settled(12)
+        first = next(each for each in several.decisions() if len(each["assignment"]) == 4)
+        checked(first, lags)
+        held(several, checked(several.decisions()[-1], lags))
+
+        several["b"].kill()
+        several.wait_until_settled(12)
+        held(several, checked(several.decisions()[-1], lags))
+
+        several.start("e", weight=2)
+        several.wait_until_settled(12)
+        plan = checked(several.decisions()[-1], lags)
+        held(several, plan)
+        (heavy,) = (name for name in plan.problem.members if name.startswith("e-"))
+        assert [int(weight) for weight in plan.problem.weights] == [
+            2 if name == heavy else 1 for name in plan.problem.members
+        ]
+        assert len(plan.assignment[heavy]) in (4, 5)
+
+        add_partitions(broker.bootstrap, topic, 15)
+        lags |= {(topic, p): 0 for p in (12, 13, 14)}
+        several.wait_until_settled(15)
+        held(several, checked(several.decisions()[-1], lags))
+
+        moved = sum(each["moves"] for each in several.decisions() if not each["waiting"])
+        alive = [member for member in several.values() if member.alive()]
+        revoked = sum(len(event["partitions"]) for member in alive for event in member.of("revoked", "lost"))
+        if PROTOCOLS[protocol]:  # nobody gave up more than what moved
+            assert revoked <= moved
+        else:
+            assert revoked > moved
+
+
+FAILURES: dict[str, tuple[dict[str, object], str]] = {
+    "the solver hangs": ({"hangs": True}, "the solver did not answer in time and was ended"),
+    "no lags": ({"without_lags": True}, "no lags: "),
+    "broken user data": ({"corrupt": True}, "the checksum is not that of the bytes before it"),
+}
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_group_settles_on_a_baseline_when_something_fails(broker: Broker, failure: str) -> None:
+    config, why = FAILURES[failure]
+    topic = group = f"failing-{failure.replace(' ', '-')}"
+    skewed(broker, topic, group)
+    with members(broker.bootstrap, group, [topic]) as several:
+        several.start("a", "b")
+        several.wait_until_settled(12)
+        leaders = {name: member for name, member in several.items() if member.of("decision")}
+        several.start("c", **config)
+        several.wait_until_settled(12)
+        for member in leaders.values():  # c, whatever is wrong with it, stays and leads
+            member.kill()
+        others = [name for name in several if name not in (*leaders, "c")]
+        for name in others:
+            several[name].kill()
+        several.start("d")
+        several.wait_until_settled(12)
+        ours = [each for each in several["c"].of("decision") if len(each["assignment"]) == 2]
+        assert ours, several.story()
+        assert not any(each["solved"] for each in ours)
+        assert any(why in reason for reason in ours[0]["why"]), ours[0]["line"]
+        assert max(each["seconds"] for each in ours) < SESSION_TIMEOUT
+        logged = [each for each in several["c"].of("log") if each["level"] == "WARNING"]
+        assert any("baseline" in each["line"] and why in each["line"] for each in logged)
+        assert sorted(map(len, several.loads().values())) == [6, 6]
