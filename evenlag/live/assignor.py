@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
+from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from evenlag.errors import InvalidProblemError
@@ -18,7 +20,7 @@ from evenlag.live.groups import Subscription, TopicPartition
 from evenlag.live.lags import Reader
 from evenlag.live.solver_process import SolverProcess
 from evenlag.live.subscriptions import OWN, OWN_EAGER, decode_subscription
-from evenlag.live.user_data import NO_GENERATION, OwnUserData, encode_own
+from evenlag.live.user_data import NO_GENERATION, encode_own
 from evenlag.search.options import SolveKeywords, check_seconds, solving_options
 
 VERSION = 2  # of the consumer protocol: owned partitions (KIP-429) and their generation (KIP-792)
@@ -89,7 +91,6 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._solver = SolverProcess()
         self._held: list[TopicPartition] = []
         self._generation = NO_GENERATION
-        self._member_id: str | None = None
         self._leads = False
         self._heading: _Heading | None = None
         self._solver.start()
@@ -109,13 +110,17 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         """What this member tells the leader: topics, weight, and what it holds since which generation."""
         self._solver.start()  # whoever joins may become the leader
         self._leads = False
-        subscribed = sorted(topics)
-        # kafka-python has given up the partitions of other topics by now.
-        held = [(topic, partition) for topic, partition in self._held if topic in subscribed]
+        held, coordinator = self._held, _coordinator()
+        if coordinator is not None:
+            # What was assigned is not always still held: not where the group has put this member out.
+            held = [(each.topic, each.partition) for each in coordinator.assigned_partitions()]
+            # kafka-python 3.0 forgets that it is joining, for ever, where a `poll` ends before the group has settled
+            # and the reason to join was a change of topics or partitions. This reason lasts until it has joined.
+            coordinator.request_rejoin()
         return ConsumerProtocolSubscription(
             version=VERSION,
-            topics=subscribed,
-            user_data=encode_own(OwnUserData(self._weight, self._member_id)),
+            topics=sorted(topics),
+            user_data=encode_own(self._weight),
             owned_partitions=_by_topic(ConsumerProtocolSubscription.TopicPartition, held),
             generation_id=self._generation,
         )
@@ -124,7 +129,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         """Assign the group's partitions, as its leader."""
         started = time.monotonic()
         self._leads = True
-        told = {member.member_id: _told(member.member_id, member.metadata, self.name) for member in members}
+        told = {member.member_id: _told(member.metadata, self.name) for member in members}
         topics = {topic for each in told.values() for topic in each.topics}
         partitions = {topic: sorted(cluster.partitions_for_topic(topic) or ()) for topic in topics}
         decision = self._decided(partitions, told, started)
@@ -139,7 +144,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             name: ConsumerProtocolAssignment(
                 version=VERSION,
                 assigned_partitions=_by_topic(ConsumerProtocolAssignment.TopicPartition, mine),
-                user_data=name.encode("utf-8", "surrogatepass"),
+                user_data=b"",
             )
             for name, mine in given.items()
         }
@@ -148,7 +153,6 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         """Take note of what this member has been given."""
         self._held = [(each.topic, each.partition) for each in assignment.partitions()]
         self._generation = generation
-        self._member_id = bytes(assignment.user_data or b"").decode("utf-8", "replace") or None
         if not self._leads:
             self._solver.stop()
             self._heading = None
@@ -211,9 +215,7 @@ def in_phases(
     """The first phase of a cooperative rebalance: nobody gets what another still holds.
 
     A member that sees something taken from it gives it up and joins again, and the second phase gives it out. Of
-    several claims to a partition those of the latest generation count. A claim that is older than the newest in the
-    group may be of a member that has lost the partition without knowing, which would not join again; it gets the
-    partition back, so that it has an owner either way.
+    several claims to a partition those of the latest generation count.
 
     Returns
     -------
@@ -226,7 +228,6 @@ def in_phases(
     for name, each in told.items():
         for key in each.owned:
             claims.setdefault(key, []).append((NO_GENERATION if each.generation is None else each.generation, name))
-    newest = max((generation for mine in claims.values() for generation, _ in mine), default=NO_GENERATION)
     given: Assignment = {name: [] for name in target}
     waiting: dict[TopicPartition, str] = {}
     for name, mine in target.items():
@@ -235,22 +236,39 @@ def in_phases(
             holders = [holder for generation, holder in claims.get(key, ()) if generation == latest]
             if not holders or holders == [name]:
                 given[name].append(key)
-            elif len(holders) == 1 and latest < newest and key[0] in told[holders[0]].topics:
-                given[holders[0]].append(key)
             else:
                 waiting[key] = name
     return given, waiting
 
 
-def _told(member_id: str, metadata: Any, assignor: str) -> Subscription:
+def _told(metadata: Any, assignor: str) -> Subscription:
     """What a member said; whatever of it cannot be read is `trouble`."""
     try:
-        told = decode_subscription(metadata.encode(), assignor)
+        return decode_subscription(metadata.encode(), assignor)
     except Exception as error:  # kafka-python could read it, we cannot: its topics are certain
-        told = Subscription(tuple(sorted(set(metadata.topics))), trouble=f"{type(error).__name__}: {error}")
-    if told.claimed_as is not None and told.claimed_as != member_id:  # it was out of the group, and gave up all
-        told = replace(told, owned=(), generation=None)
-    return told
+        return Subscription(tuple(sorted(set(metadata.topics))), trouble=f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class _Coordinator:
+    """The part of kafka-python that an assignor is called by: it is not told of it."""
+
+    calling: ConsumerCoordinator
+
+    def assigned_partitions(self) -> Iterable[Any]:
+        """What the consumer holds."""
+        found: Iterable[Any] = self.calling._subscription.assigned_partitions()
+        return found
+
+    def request_rejoin(self) -> None:
+        """Let the consumer join anew with its next `poll`."""
+        self.calling.request_rejoin()
+
+
+def _coordinator() -> _Coordinator | None:
+    """Whose call this is, two frames up; None where it is not a consumer's."""
+    calling = sys._getframe(2).f_locals.get("self")
+    return _Coordinator(calling) if isinstance(calling, ConsumerCoordinator) else None
 
 
 def _by_topic(kind: Any, partitions: Iterable[TopicPartition]) -> list[Any]:

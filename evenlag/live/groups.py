@@ -38,8 +38,6 @@ class Subscription:
         The partitions that it said it held: by the consumer protocol, or by the sticky assignor's user data.
     generation
         In which it got them.
-    claimed_as
-        The member id under which it got them, as the user data of evenlag's assignor has it.
     trouble
         Why a part of what it said could not be read.
     """
@@ -50,7 +48,6 @@ class Subscription:
     weight: int | None = None
     owned: tuple[TopicPartition, ...] = ()
     generation: int | None = None
-    claimed_as: str | None = None
     trouble: str | None = None
 
 

@@ -70,8 +70,7 @@ def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
             weighted = decode_weighted(user_data)
             told |= {"owned": weighted.owned, "weight": weighted.weight}
         elif assignor in (OWN, OWN_EAGER):
-            own = decode_own(user_data)
-            told |= {"weight": own.weight, "claimed_as": own.claimed_as}
+            told["weight"] = decode_own(user_data)
     except UserDataError as error:
         told["trouble"] = str(error)
     return Subscription(topics=topics, **told)

@@ -56,23 +56,6 @@ class WeightedUserData:
     owned: tuple[Partition, ...] = ()
 
 
-@dataclass(frozen=True)
-class OwnUserData:
-    """What a member with evenlag's assignor says; what it owns, and since when, is in the consumer protocol's fields.
-
-    Attributes
-    ----------
-    weight : int
-        How much it can take relative to the others; > 0.
-    claimed_as : str or None
-        The member id under which it got the partitions that it claims; None where it never got any. A member whose id
-        has changed since then was out of the group, and holds nothing any more.
-    """
-
-    weight: int
-    claimed_as: str | None = None
-
-
 def encode_sticky(data: StickyUserData) -> bytes:
     """Write version 1 of Kafka's format, or version 0 where the generation is None.
 
@@ -161,30 +144,29 @@ def decode_weighted(data: Buffer) -> WeightedUserData:
     return WeightedUserData(weight, tuple(reader.owned))
 
 
-def encode_own(data: OwnUserData) -> bytes:
-    """Write the format of evenlag's assignor: version, weight, member id, and the CRC-32 of all that.
+def encode_own(weight: int) -> bytes:
+    """Write the format of evenlag's assignor: version, weight, and the CRC-32 of both.
+
+    What a member owns, and since when, is in fields of the consumer protocol itself.
 
     Raises
     ------
     UserDataError
-        A weight or member id that the format cannot hold.
+        A weight that the format cannot hold.
 
     Examples
     --------
-    >>> encode_own(OwnUserData(2, "a-1")).hex(" ", 4)
-    '000100 00000200 03612d31 e3d92ff5'
-    >>> decode_own(encode_own(OwnUserData(2, "a-1")))
-    OwnUserData(weight=2, claimed_as='a-1')
+    >>> encode_own(2).hex(" ", 2)
+    '0001 0000 0002 62ac e93f'
+    >>> decode_own(encode_own(2))
+    2
     """
-    name = b"" if data.claimed_as is None else data.claimed_as.encode("utf-8", "surrogatepass")
-    if len(name) > MOST_16:
-        raise UserDataError(f"a member id has at most {MOST_16} bytes; this one has {len(name)}")
-    said = INT16.pack(OWN_VERSION) + _int32(data.weight, 1, "weight") + INT16.pack(len(name)) + name
+    said = INT16.pack(OWN_VERSION) + _int32(weight, 1, "weight")
     return said + UINT32.pack(crc32(said))
 
 
-def decode_own(data: Buffer) -> OwnUserData:
-    """Read the format of evenlag's assignor.
+def decode_own(data: Buffer) -> int:
+    """Read the weight out of the format of evenlag's assignor.
 
     Raises
     ------
@@ -195,12 +177,11 @@ def decode_own(data: Buffer) -> OwnUserData:
     version = reader.integer(INT16, "version", 0)
     if version != OWN_VERSION:
         raise UserDataError(f"byte 0: the version is {version}; known is {OWN_VERSION}")
-    own = OwnUserData(reader.int32("weight", 1), reader.text("member id", INT16))
-    said = crc32(bytes(memoryview(data).cast("B")[: -UINT32.size]))
-    if reader.integer(UINT32, "checksum", 0) != said:
+    weight = reader.int32("weight", 1)
+    if reader.integer(UINT32, "checksum", 0) != crc32(bytes(data[: INT16.size + INT32.size])):
         raise UserDataError("the checksum is not that of the bytes before it")
     reader.end()
-    return own
+    return weight
 
 
 class Reader:
