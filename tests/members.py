@@ -20,7 +20,7 @@ from typing import Any
 SESSION_TIMEOUT = 8.0  # seconds
 SETTLE_LIMIT = 60.0  # seconds
 NOWHERE = "127.0.0.1:9"
-HANGS = "import time; time.sleep(1000)"
+HANGS = "import os, time; p = os.getppid()\nwhile os.getppid() == p: time.sleep(0.1)"
 
 Partition = tuple[str, int]
 
@@ -30,7 +30,8 @@ class Member:
 
     def __init__(self, **config: Any) -> None:
         self.events: list[dict[str, Any]] = []
-        self.stopped_at: float | None = None  # while it is stopped, and once it was killed
+        self.stops: list[float] = []  # when it was stopped or killed
+        self._stopped = False
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.members", json.dumps(config)],
             stdin=subprocess.PIPE,
@@ -60,7 +61,7 @@ class Member:
 
     def alive(self) -> bool:
         """Whether it runs and is not stopped."""
-        return self.process.poll() is None and self.stopped_at is None
+        return self.process.poll() is None and not self._stopped
 
     def go(self) -> None:
         """Let it join."""
@@ -70,23 +71,23 @@ class Member:
         """Ask it to leave the group, and wait until it has."""
         self._say("leave")
         self.process.wait(SETTLE_LIMIT)
-        self.stopped_at = time.monotonic()
 
     def kill(self) -> None:
         """Kill it: the group does not hear of that."""
-        self.stopped_at = time.monotonic()
+        self.stops.append(time.monotonic())
         self.process.kill()
         self.process.wait()
 
     def pause(self) -> None:
         """Stop the process, as a long garbage collection or a suspended machine does."""
-        self.stopped_at = time.monotonic()
+        self.stops.append(time.monotonic())
+        self._stopped = True
         self.process.send_signal(signal.SIGSTOP)
 
     def wake(self) -> None:
         """Let it go on."""
         self.process.send_signal(signal.SIGCONT)
-        self.stopped_at = None
+        self._stopped = False
 
     def end(self) -> None:
         """Be rid of it."""

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from dataclasses import replace
@@ -28,6 +29,7 @@ from evenlag.search.options import SolveOptions
 LENGTH = Struct(">Q")
 SERVE = "from evenlag.live.solver_process import serve; serve({fd})"
 LEAST_LIMIT = 0.05  # seconds, of a search that starts late
+PARENT_PAUSE = 1.0  # seconds between two looks at whether the program that started it still runs
 
 
 class SolverError(EvenlagError):
@@ -53,6 +55,7 @@ class SolverProcess:
             process = subprocess.Popen(
                 [sys.executable, "-c", code],
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -142,12 +145,20 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         process.wait(1)
 
 
+def _end_with(parent: int) -> None:
+    """End this process soon after the one that started it, even in the middle of a search."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_PAUSE)
+    os._exit(0)
+
+
 def serve(fd: int) -> None:
     """Solve what comes by a socket until it is closed: what the process runs."""
     from evenlag.search.leave import weighed
     from evenlag.search.solver import search
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started this one
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     with socket.socket(fileno=fd) as connection, contextlib.suppress(EOFError, OSError):
         while True:
             (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
