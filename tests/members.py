@@ -241,7 +241,7 @@ def run(config: dict[str, Any]) -> None:
             solved=decision.solved,
             status=decision.result and decision.result.status,
             moves=decision.result and decision.result.moves,
-            spread=decision.result and decision.result.spread,
+            spread=decision.result and float(decision.result.spread),
             why=decision.why,
             seconds=decision.seconds,
             line=str(decision),

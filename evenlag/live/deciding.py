@@ -62,9 +62,9 @@ class Decision:
             words = ["dealt out in turn"]
         elif self.solved:
             gap = "" if self.result.gap is None else f", gap {self.result.gap:.3%}"
-            words = [f"{self.result.status} by {self.result.method}, spread {plain(self.result.spread)}{gap}"]
+            words = [f"{self.result.status} by {self.result.method}, spread {plain(self.result.spread):.10g}{gap}"]
         else:
-            words = [f"baseline {self.result.method}, spread {plain(self.result.spread)}"]
+            words = [f"baseline {self.result.method}, spread {plain(self.result.spread):.10g}"]
         if self.result is not None:
             words.append(f"{self.result.moves} moves, {self.result.forced_moves} newly assigned")
         if self.waiting:

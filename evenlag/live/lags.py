@@ -16,6 +16,8 @@ from evenlag.live.groups import Failure, TopicPartition
 from evenlag.live.rows import explained
 from evenlag.model.lag import partition_lag
 
+CLIENT_SHARE = 0.8  # of the time that is waited: so the client says itself what it has waited for
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -101,7 +103,8 @@ class Reader:
         left = answer_by - time.monotonic()
         asked: Future[Reading] = Future()
         self._under_way = asked
-        threading.Thread(target=self._run, args=(asked, topics, left), name="evenlag lags", daemon=True).start()
+        timeout = CLIENT_SHARE * left
+        threading.Thread(target=self._run, args=(asked, topics, timeout), name="evenlag lags", daemon=True).start()
         try:
             reading: Reading = asked.result(max(left, 0))
         except TimeoutError:
