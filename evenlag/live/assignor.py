@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
@@ -183,7 +184,9 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _report(self, decision: Decision) -> None:
         log.log(logging.INFO if decision.solved else logging.WARNING, "%s", decision)
         if self._on_decision is not None:  # in a thread: what hangs there must not hang the group
-            threading.Thread(target=self._on_decision, args=(decision,), name="evenlag decision", daemon=True).start()
+            told = threading.Thread(target=self._on_decision, args=(decision,), name="evenlag decision", daemon=True)
+            with contextlib.suppress(RuntimeError):  # the program has as many threads as it may
+                told.start()
 
 
 @dataclass(frozen=True)

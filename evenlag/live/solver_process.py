@@ -49,7 +49,11 @@ class SolverProcess:
         if self._running is not None and self._running[0].poll() is None:
             return
         self.stop()
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            self._trouble = f"the solver could not be started ({error})"
+            return
         code = f"import sys; sys.path[:] = {sys.path!r}; {SERVE.format(fd=theirs.fileno())}"
         try:
             process = subprocess.Popen(
