@@ -181,6 +181,7 @@ def run_demo(
         offsets, members = folder / "offsets.csv", folder / "members.csv"
         if not offsets.exists():
             raise SourceError(f"{offsets}: the recorded snapshot is missing; install evenlag from its repository")
+        (out / PICTURE).unlink(missing_ok=True)  # of a demo before; tables are overwritten beside nothing else
         report = audit_fleet(
             offsets, members, out, overwrite=True, group_time_limit=group_time_limit, progress=progress
         )  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evenlag.compare.audit import CURRENT, OPTIMAL
+from evenlag.compare.audit import TODAY as IN_USE
 from evenlag.errors import SourceError
 from evenlag.model.files import written_aside
 
@@ -96,8 +97,8 @@ def _members(axes: Any, loads: Loads) -> None:
 
 
 def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, float]) -> None:
-    strategies = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name not in (OPTIMAL, CURRENT)]
-    strategies = [CURRENT, *strategies] if any(row["strategy"] == CURRENT for row in rows) else strategies
+    strategies = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name != OPTIMAL]
+    strategies.sort(key=lambda name: (name != CURRENT, not name.startswith(IN_USE)))  # what is there comes first
     for height, strategy in enumerate(reversed(strategies)):
         shares, broken = [], 0
         for row in rows:
