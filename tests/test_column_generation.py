@@ -228,6 +228,13 @@ def test_other_questions_are_left_to_other_stages(options: dict[str, object], mo
     assert ColumnGeneration.name not in best.seconds
 
 
+def test_very_many_empty_partitions_are_shared_out_too() -> None:
+    problem = alike([7, 9, 13, 8, 11, *[0] * 40_000], 3)
+    best = stage_alone(problem, balance="none")
+    assert ColumnGeneration.name in best.seconds
+    assert best.bound <= best.value
+
+
 def test_lags_too_large_for_a_table_are_left_to_other_stages() -> None:
     random = Random(3)
     problem = alike([random.randint(10**8, 10**9) for _ in range(60)], 24)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evenlag.cli.terminal import fleet_notes
 from evenlag.compare.replay_report import fleet_table
 from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
@@ -80,12 +81,7 @@ class FleetReplay:
     def report(self) -> RenderableType:
         """Return the table and what there is to say."""
         head = Text(f"{self.groups:,} groups replayed", style="bold")
-        notes = [Text(f"failed: {error}", style="red") for error in self.errors]
-        if self.rejects:
-            notes.append(Text(f"note: {self.rejects:,} rows rejected; `evenlag audit` lists them", style="yellow"))
-        if self.written:
-            notes.append(Text("written: " + ", ".join(self.written)))
-        return Group(head, fleet_table(self.strategies), *notes)
+        return Group(head, fleet_table(self.strategies), *fleet_notes(self.errors, self.rejects, self.written))
 
 
 def replay_fleet(

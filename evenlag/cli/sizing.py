@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evenlag.cli.fleet import session_for
+from evenlag.cli.terminal import fleet_notes
 from evenlag.compare.size_report import sizes_table
 from evenlag.pipeline import rejects, size
 from evenlag.pipeline.spark.descriptions import described
@@ -63,13 +64,8 @@ class FleetSize:
         """Return the table and what there is to say."""
         told = [f"{count:,} {_ANSWERS[name][count != 1]}" for name, count in self.answers.items() if count]
         head = Text(f"{sum(self.answers.values()):,} groups: {', '.join(told)}", style="bold")
-        notes = [Text(f"failed: {error}", style="red") for error in self.errors]
-        if self.rejects:
-            notes.append(Text(f"note: {self.rejects:,} rows rejected; `evenlag audit` lists them", style="yellow"))
-        if self.written:
-            notes.append(Text("written: " + ", ".join(self.written)))
         title = "the groups that lack most" if len(self.groups) == MOST_GROUPS else "groups"
-        return Group(head, sizes_table(self.groups, title), *notes)
+        return Group(head, sizes_table(self.groups, title), *fleet_notes(self.errors, self.rejects, self.written))
 
 
 def size_fleet(

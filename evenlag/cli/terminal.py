@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import click
 from rich.console import Console, RenderableType
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from evenlag.model.values import printable
 
@@ -44,6 +45,16 @@ def show_notes(notes: Iterable[str]) -> None:
     """Print below a report what its reader should know."""
     for note in notes:
         _stdout().print(f"note: {note}", style="yellow")
+
+
+def fleet_notes(errors: Sequence[str], rejects: int, written: Sequence[str]) -> list[Text]:
+    """Return what the report of a fleet says below its table: groups that failed, rows rejected, tables written."""
+    notes = [Text(f"failed: {error}", style="red") for error in errors]
+    if rejects:
+        notes.append(Text(f"note: {rejects:,} rows rejected; `evenlag audit` lists them", style="yellow"))
+    if written:
+        notes.append(Text("written: " + ", ".join(written)))
+    return notes
 
 
 def warn(notes: Iterable[str]) -> None:

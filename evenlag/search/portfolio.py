@@ -76,7 +76,7 @@ def more_than_spread(task: Task, _best: Incumbent) -> bool:
 
 def makespan_alone(task: Task, _best: Incumbent) -> bool:
     """Nothing but the makespan counts."""
-    return not task.spread_matters and not task.moves_matter
+    return task.makespan_alone
 
 
 def unfinished(task: Task, best: Incumbent) -> bool:

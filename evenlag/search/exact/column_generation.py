@@ -38,8 +38,12 @@ class ColumnGeneration:
 
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Where only the makespan counts, of members alike, and lags are small enough for a table over loads."""
-        alone = not task.spread_matters and not task.moves_matter
-        if not alone or best.settled or not exact_cover_is_a_plan(task.rule) or not _counts_are_plain(task.rule):
+        if (
+            not task.makespan_alone
+            or best.settled
+            or not exact_cover_is_a_plan(task.rule)
+            or not _counts_are_plain(task.rule)
+        ):
             return False
         most = min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance())
         return _Question(task.rule).cells(int(best.value)) <= most
@@ -57,7 +61,7 @@ class ColumnGeneration:
             capacity = min(low + above, high - 1)
             found = packing.dive(capacity, rng)
             if found is not None:
-                high = max(question.load(pattern) for pattern in found)
+                high = max(question.items.load(pattern) for pattern in found)
                 yield Candidate(question.plan(found))
             above = 0 if found is not None or capacity == high - 1 else max(2 * above, 1)
 
@@ -88,13 +92,7 @@ class _Question:
 
     def cells(self, makespan: int) -> int:
         """Return the size of a table up to this makespan, in messages."""
-        counts = self.counts
-        most = None if counts is None else counts.fewest + (counts.extra > 0)
-        return self.items.cells(makespan // self.unit, most)
-
-    def load(self, pattern: Pattern) -> int:
-        """Return the load of a pattern, in units."""
-        return sum(times * int(self.items.lags[k]) for k, times in pattern)
+        return self.items.cells(makespan // self.unit, None if self.counts is None else self.counts.most)
 
     def plan(self, packing: list[Pattern]) -> Plan:
         """Hand the partitions out."""

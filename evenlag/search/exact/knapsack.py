@@ -33,6 +33,10 @@ class Items:
     lags: Whole
     demand: Whole
 
+    def load(self, pattern: Pattern) -> int:
+        """Return the load of a pattern."""
+        return sum(times * int(self.lags[k]) for k, times in pattern)
+
     def cells(self, capacity: int, most: int | None) -> int:
         """Return the size of a table: rows times loads times counts."""
         return int(self._copies(capacity, most).sum()) * (capacity + 1) * (1 if most is None else most + 1)
@@ -72,7 +76,7 @@ class Knapsack:
         self._rows = [k for k in items.rows(capacity, most).tolist() if values[k] > 0]
         counted = most is not None
         self.best = np.zeros((most + 1 if most is not None else 1, capacity + 1), dtype=np.int64)
-        last = np.full(self.best.shape, NONE, dtype=np.int16)
+        last = np.full(self.best.shape, NONE, dtype=np.int32)
         self._lasts = []  # of each row: the last row in the best pattern of those before
         self._before = []  # of each row: the best values of patterns that end with it, by the room left for the others
         for row, k in enumerate(self._rows):

@@ -49,6 +49,15 @@ class Counts:
     fewest: int
     extra: int
 
+    @property
+    def most(self) -> int:
+        """The most that any member holds."""
+        return self.fewest + (self.extra > 0)
+
+    def over(self, pattern: Pattern) -> bool:
+        """Whether a pattern has more than `fewest` partitions."""
+        return sum(times for _, times in pattern) > self.fewest
+
 
 class Packing:
     """Patterns found so far, and the linear program over them.
@@ -65,17 +74,17 @@ class Packing:
 
     def __init__(self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool]) -> None:
         self.items, self.members, self.counts, self.stop = items, members, counts, stop
-        self.most = None if counts is None else counts.fewest + (counts.extra > 0)
+        self.most = None if counts is None else counts.most
         self._lp = pywraplp.Solver.CreateSolver("GLOP")
         self._lp.SetSolverSpecificParametersAsString(WARM)
         self._lp.Objective().SetMinimization()
         endless = self._lp.infinity()
         self._cover = [self._lp.Constraint(float(demand), endless) for demand in items.demand.tolist()]
-        self._extra = self._lp.Constraint(0.0, float(0 if counts is None else counts.extra))
+        self._extra = self._lp.Constraint(0.0, endless)  # members that hold one more
         self._known: set[Pattern] = set()
         self._patterns: list[Pattern] = []
         self._variables: list[pywraplp.Variable] = []
-        self._times = np.zeros((1024, len(items.lags)), dtype=np.int16)  # of each lag in each pattern; grows
+        self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # of each lag in each pattern; grows
         self._usable = np.ones(1024, dtype=bool)  # whether a column may be used now
         for k in range(len(items.lags)):
             self.add(((k, 1),))
@@ -89,7 +98,7 @@ class Packing:
         self._lp.Objective().SetCoefficient(variable, 1.0)
         for k, times in pattern:
             self._cover[k].SetCoefficient(variable, float(times))
-        if self.counts is not None and sum(times for _, times in pattern) > self.counts.fewest:
+        if self.counts is not None and self.counts.over(pattern):
             self._extra.SetCoefficient(variable, 1.0)
         self._variables.append(variable)
         self._patterns.append(pattern)
@@ -182,7 +191,7 @@ class Packing:
         fixed: list[Pattern] = []
         tries = MOST_TRIES
         while True:
-            wanted, most = self._wanted(left, capacity, rng), max(int(FIXED_AT_ONCE * left.members), 1)
+            wanted, most = self._wanted(capacity, rng), max(int(FIXED_AT_ONCE * left.members), 1)
             while True:
                 batch, after = self._fix(left, wanted, most)
                 if not batch or self.stop():
@@ -206,16 +215,15 @@ class Packing:
         """Return what there is to share out before anything is fixed."""
         return Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
 
-    def _wanted(self, left: Left, capacity: int, rng: Random) -> list[tuple[int, Pattern]]:
+    def _wanted(self, capacity: int, rng: Random) -> list[tuple[int, Pattern]]:
         """Return patterns to fix, and how often: whole ones first, then what wastes least, then what is used most."""
         used = []
         for place in np.flatnonzero(self._usable[: len(self._patterns)]).tolist():
             amount = self._variables[place].solution_value()
             if amount > NEAR:
                 pattern = self._patterns[place]
-                load = sum(times * int(left.items.lags[k]) for k, times in pattern)
-                drawn = amount * rng.uniform(0.7, 1.3)
-                used.append((amount < 1 - NEAR, capacity - load, -drawn, max(int(amount + NEAR), 1), pattern))
+                waste, drawn = capacity - self.items.load(pattern), amount * rng.uniform(0.7, 1.3)
+                used.append((amount < 1 - NEAR, waste, -drawn, max(int(amount + NEAR), 1), pattern))
         return [(times, pattern) for _, _, _, times, pattern in sorted(used)]
 
     def _fix(self, left: Left, wanted: list[tuple[int, Pattern]], most: int) -> tuple[list[Pattern], Left]:
@@ -253,7 +261,7 @@ class Left:
 
     def holds(self, pattern: Pattern, counts: Counts | None) -> bool:
         """Whether a member can still be given such a pattern."""
-        over = counts is not None and sum(times for _, times in pattern) > counts.fewest
+        over = counts is not None and counts.over(pattern)
         enough = all(self.items.demand[k] >= times for k, times in pattern)
         return enough and self.members > 0 and self.extra >= over
 
@@ -262,5 +270,5 @@ class Left:
         demand: Whole = self.items.demand.copy()
         for k, times in pattern:
             demand[k] -= times
-        over = counts is not None and sum(times for _, times in pattern) > counts.fewest
+        over = counts is not None and counts.over(pattern)
         return Left(Items(self.items.lags, demand), self.members - 1, self.extra - over)
