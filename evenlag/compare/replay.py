@@ -183,13 +183,13 @@ def run(
     """
     course = list(intervals(history))
     _tells_what_came_in(course)
-    given = options.capacity
-    capacity = estimate_capacity(course) if given is None else Capacity(Fraction(Decimal(repr(given))), "given")
+    given = Capacity.of_user(options.capacity)
+    capacity = given or estimate_capacity(course)
     names = [RECORDED, *dict.fromkeys(options.strategies)]
     if options.horizon != AUTO or EVENLAG not in names:
         foresight = None
     elif foresight is None:
-        foresight = Foresight(course, None if given is None else capacity)
+        foresight = Foresight(course, given)
     steps: list[ReplayStep] = []
     summary: list[ReplaySummary] = []
     stopped, planned = 0, Counter[str]()

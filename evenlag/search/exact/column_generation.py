@@ -25,7 +25,7 @@ from evenlag.search.exact.patterns import exact_cover_is_a_plan
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
-MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some tenths of a second, some 100 MB
+MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some tenths of a second, some 250 MB
 CELLS_A_SECOND = 1_500_000  # of the time there is: more leaves too few of the hundred tables or so that it takes
 CELLS_A_STEP = 100_000  # what one step of the clock takes
 
