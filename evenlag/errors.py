@@ -23,3 +23,7 @@ class SourceError(EvenlagError):
 
 class UserDataError(EvenlagError, ValueError):
     """What a member sent, or should send, to the leader is no such message: the message names the byte or value."""
+
+
+class FollowError(EvenlagError):
+    """Others commit offsets in the place of a follower: the message names the partition and what to do."""

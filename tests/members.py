@@ -28,12 +28,14 @@ Partition = tuple[str, int]
 class Member:
     """A member in a process of its own."""
 
+    MODULE = "tests.members"
+
     def __init__(self, **config: Any) -> None:
         self.events: list[dict[str, Any]] = []
         self.stops: list[float] = []  # when it was stopped or killed
         self._stopped = False
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.members", json.dumps(config)],
+            [sys.executable, "-m", self.MODULE, json.dumps(config)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -109,6 +111,8 @@ class Member:
 class Members(dict[str, Member]):
     """Those of one group, by client id."""
 
+    KIND = Member
+
     def __init__(self, bootstrap: str, group: str, topics: Sequence[str], **config: Any) -> None:
         super().__init__()
         self._config = {"bootstrap": bootstrap, "group": group, "topics": list(topics)} | config
@@ -116,7 +120,7 @@ class Members(dict[str, Member]):
     def start(self, *names: str, **config: Any) -> None:
         """Start some, and let them join together once all are ready."""
         for name in names:
-            self[name] = Member(**self._config | {"client_id": name} | config)
+            self[name] = self.KIND(**self._config | {"client_id": name} | config)
         for name in names:
             wait_until(lambda name=name: self[name].of("ready"), f"{name} to be ready")
         for name in names:

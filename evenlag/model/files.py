@@ -29,7 +29,7 @@ def read_problem(path: Path) -> Problem:
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read ({_reason(error)})") from error
     try:
-        document = json.loads(text, object_pairs_hook=_unique)
+        document = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         raise SourceError(f"{path}: no valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
     except InvalidProblemError as error:
@@ -73,13 +73,20 @@ def written_aside(path: Path) -> Iterator[Path]:
         raise SourceError(f"{path}: cannot be written ({_reason(error)})") from error
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    unique = dict(pairs)
-    if len(unique) < len(pairs):
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of what JSON has for one (`object_pairs_hook`).
+
+    Raises
+    ------
+    InvalidProblemError
+        A name is given twice.
+    """
+    once = dict(pairs)
+    if len(once) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidProblemError(f"{twice!r} is given twice in one object; keep one of the two")
-    return unique
+    return once
 
 
 def _reason(error: Exception) -> str:
