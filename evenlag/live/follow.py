@@ -256,7 +256,7 @@ class Follow:
 
     def _hear(self, news: FollowedPlan | EvenlagError) -> None:
         """Follow a plan, unless it is none, or not newer than the one that is followed."""
-        keeping = "" if self.plan is None else f"; this consumer keeps to version {self.plan.version}"
+        keeping = "; nothing is read" if self.plan is None else f"; this consumer keeps to version {self.plan.version}"
         if isinstance(news, EvenlagError):
             self._say("plan", f"{news}{keeping}")
         elif self.plan is not None and news.version < self.plan.version:

@@ -184,8 +184,6 @@ class PlanTopic:
         """Append a plan, and see that it is the last one."""
         from confluent_kafka import KafkaError, KafkaException, Producer
 
-        if self._reader is None:
-            self._open()  # a producer might create the topic, and not compacted
         trouble: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, _: object) -> None:
@@ -194,6 +192,8 @@ class PlanTopic:
 
         config = {name: value for name, value in self._config.items() if name not in CONSUMER_ONLY}
         try:
+            if self._reader is None:
+                self._open()  # a producer might create the topic, and not compacted
             producer = Producer(config | {"acks": "all", "message.timeout.ms": int(1000 * ANSWER_LIMIT)})
             value = json.dumps(plan.to_dict())
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
