@@ -15,6 +15,7 @@ from evenlag.errors import EvenlagError, FollowError, InvalidPlanError, InvalidP
 from evenlag.live import follow as live_follow
 from evenlag.live.follow import Follow, FollowedPlan, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
+from tests.command import evenlag, refused
 from tests.followers import Consumer, Kafka, Partition, Told
 
 PARTITIONS = [("t", number) for number in range(4)]
@@ -560,6 +561,11 @@ BROKEN: list[tuple[Any, str]] = [
     (GOOD | {"version": 1, "assignment": {"c1": "t"}}, "member 'c1': partitions must be a list, not t"),
     (GOOD | {"version": 1, "assignment": {"c1": [["t", -1]]}}, "member 'c1': ['t', -1] is no [topic, partition]"),
     (GOOD | {"version": 1, "assignment": {"c1": [["t", True]]}}, "member 'c1': ['t', True] is no [topic, partition]"),
+    (
+        GOOD | {"version": 1, "assignment": {"c1": [["\ud800", 1]]}},
+        "member 'c1': ['\\ud800', 1] is no [topic, partition]",
+    ),
+    (GOOD | {"version": 1, "assignment": {"c\ud800": []}}, "'c\\ud800' is no name of a member"),
     (GOOD | {"version": 1, "assignment": {"c1": ["t-1"]}}, "member 'c1': t-1 is no [topic, partition]"),
     (
         GOOD | {"version": 1, "assignment": {"c1": [["t", 0]], "c2": [["t", 0]]}},
@@ -598,6 +604,27 @@ def test_a_broken_plan_is_not_published(tmp_path: Path, document: Mapping[str, A
     with pytest.raises(InvalidPlanError, match=message):
         publish(document, PlanFile(path, "billing"))
     assert not path.exists()
+
+
+def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
+    problem = tmp_path / "problem.json"
+    problem.write_text(json.dumps({"group": "billing", "topics": {"t": [5, 4, 3]}, "members": MEMBERS}))
+    plan_file, place = tmp_path / "plan.json", tmp_path / "followed.json"
+    assert evenlag("plan", problem, "--out", plan_file).returncode == 0
+    done = evenlag("publish", plan_file, place)
+    assert (done.returncode, done.stderr) == (0, "")
+    (published,) = PlanFile(place, "billing").news()
+    assert isinstance(published, FollowedPlan)
+    assert published.to_dict()["assignment"] == json.loads(plan_file.read_text())["assignment"]
+    assert done.stdout == f"group billing: version {published.version}, 3 partitions to 2 members, at {place}\n"
+    told = json.loads(evenlag("publish", plan_file, place, "--json").stdout)
+    assert told["version"] > published.version
+    refused(evenlag("publish", problem, place), f"{problem}: assignment must name the partitions of each member")
+    refused(evenlag("publish", tmp_path / "none.json", place), "cannot be read")
+    refused(evenlag("publish", plan_file, "kafka://plans"), "kafka://plans: is no topic; write kafka://HOST:PORT/TOPIC")
+
+
+MEMBERS = {"c1": {"topics": ["t"]}, "c2": {"topics": ["t"]}}
 
 
 def test_a_topic_of_plans_needs_a_group() -> None:

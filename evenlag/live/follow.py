@@ -339,7 +339,10 @@ class Follow:
     def _yield_to_others(self) -> None:
         """Let go of what is held by somebody else by now."""
         others = {key for key in self._held if not self._is_mine(key)}
-        foreign, twins, taken, gone = [], [], [], []
+        foreign: list[Partition] = []
+        twins: list[Partition] = []
+        taken: list[Partition] = []
+        gone: list[Partition] = []
         for key in sorted(others):
             told = self._seen[key].told()
             if told is None:

@@ -49,7 +49,7 @@ class Ownership:
 
     def encode(self) -> str:
         """Return the metadata."""
-        return json.dumps({"evenlag": VERSION} | self.__dict__, ensure_ascii=False)
+        return json.dumps({"evenlag": VERSION} | self.__dict__)
 
     @classmethod
     def decode(cls, metadata: str | None) -> Ownership | None:

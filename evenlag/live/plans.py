@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +22,8 @@ CONSUMER_ONLY = (
     "session.timeout.ms",
 )  # fmt: skip
 """Properties that a producer does not take."""
+TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # the names that Kafka takes
+PLACE = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<topic>[A-Za-z0-9._-]+)")
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class FollowedPlan:
         if not isinstance(document, dict):
             raise InvalidPlanError("a plan is a JSON object with group, version and assignment")
         group, assignment = document.get("group"), document.get("assignment")
-        if not isinstance(group, str) or not group:
+        if not isinstance(group, str) or not _is_name(group):
             raise InvalidPlanError(f"group must be a name, not {group!r}")
         if version is None:
             version = document.get("version")
@@ -67,6 +71,8 @@ class FollowedPlan:
             raise InvalidPlanError(f"assignment must name the partitions of each member, not {assignment!s:.60}")
         owners: dict[TopicPartition, str] = {}
         for member, keys in assignment.items():
+            if not _is_name(member):
+                raise InvalidPlanError(f"{member!r:.60} is no name of a member")
             if not isinstance(keys, list | tuple):
                 raise InvalidPlanError(f"member {member!r}: partitions must be a list, not {keys!s:.60}")
             for key in keys:
@@ -245,6 +251,24 @@ class PlanTopic:
         self._reader.assign([TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in found.partitions])
 
 
+def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> PlanFile | PlanTopic:
+    """Return the place that a text names: a path, or `kafka://HOST:PORT/TOPIC`.
+
+    Raises
+    ------
+    SourceError
+        It looks like a topic and is none, or confluent-kafka is missing.
+    """
+    if not text.startswith("kafka:"):
+        return PlanFile(text, group)
+    found = PLACE.fullmatch(text)
+    if found is None:
+        raise SourceError(f"{text}: is no topic; write kafka://HOST:PORT/TOPIC, several brokers joined by commas")
+    if find_spec("confluent_kafka") is None:
+        raise SourceError(f"{text}: a topic needs confluent-kafka: pip install confluent-kafka")
+    return PlanTopic(found["topic"], {**(config or {}), "bootstrap.servers": found["servers"]}, group)
+
+
 def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
     """Publish a plan for a group's followers under a version above that of the plan before.
 
@@ -287,9 +311,13 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
 def _partition(member: str, key: Any) -> TopicPartition:
     if isinstance(key, list | tuple) and len(key) == 2:
         topic, partition = key
-        if isinstance(topic, str) and topic and type(partition) is int and 0 <= partition < 2**31:
+        if isinstance(topic, str) and TOPIC.fullmatch(topic) and type(partition) is int and 0 <= partition < 2**31:
             return topic, partition
     raise InvalidPlanError(f"member {member!r}: {key!s:.60} is no [topic, partition]")
+
+
+def _is_name(text: str) -> bool:
+    return text != "" and text.isprintable()
 
 
 def _parsed(content: bytes, group: str, place: str) -> FollowedPlan | EvenlagError:

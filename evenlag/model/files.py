@@ -24,6 +24,23 @@ def read_problem(path: Path) -> Problem:
     InvalidProblemError
         It describes no valid problem; the message names the place.
     """
+    document = read_json(path)
+    try:
+        return Problem.from_dict(document)
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{path}: {error}") from error
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON in which no object has a name twice.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read or is no JSON; the message names the line.
+    InvalidProblemError
+        A name is given twice.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -38,10 +55,7 @@ def read_problem(path: Path) -> Problem:
         raise SourceError(f"{path}: nested too deeply") from error
     except ValueError as error:  # Python reads no integer of more than some thousand digits
         raise SourceError(f"{path}: holds a number of too many digits") from error
-    try:
-        return Problem.from_dict(document)
-    except InvalidProblemError as error:
-        raise InvalidProblemError(f"{path}: {error}") from error
+    return document
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
