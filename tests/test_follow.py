@@ -232,6 +232,33 @@ def test_two_of_one_name_do_not_both_go_on(group: Group) -> None:
     assert group.holds() == {"c1": "0123"}
 
 
+def test_of_two_who_claim_at_once_one_goes_on(group: Group) -> None:
+    """One reads that a partition is nobody's, and stands still before it commits its claim; the other claims."""
+    kafka = group.kafka
+    group.start("c1", "c2")
+    group.tell(plan(1, c1="0123"), "c1")
+    group.tell(plan(2, c2="0123"), "c2")
+
+    def meanwhile() -> None:
+        kafka.meanwhile = lambda: None
+        group.step("c2")
+        kafka.now += LEASE / 30
+        group.step("c2")
+
+    kafka.meanwhile = meanwhile
+    group.step("c1")
+    kafka.now += LEASE / 30
+    for name in ("c1", "c2", "c1", "c2"):
+        group.step(name)
+        group.check()
+        kafka.now += LEASE / 60
+    group.go_on(5)
+    assert group.holds() == {"c1": "0123", "c2": ""}
+    group.tell(plan(2, c2="0123"), "c1")
+    group.go_on(2)
+    assert group.holds() == {"c1": "", "c2": "0123"}
+
+
 # ---- chance ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,9 @@
 """Consumers of confluent-kafka follow a plan on a real broker, in processes that are killed and stopped."""
 
 import json
+import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from evenlag.live import plans
 from evenlag.live.follow import Follow, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
 from tests.broker import Broker
+from tests.command import evenlag
 from tests.followers import Followers, followers
 from tests.members import wait_until
 from tests.traffic import add_partitions, create_topics, delete_topic, produce, running_group
@@ -262,3 +265,49 @@ def test_a_deleted_topic_and_new_partitions_end_nothing(broker: Broker, tmp_path
         wait_until(lambda: found.update(each.partition() for each in follow.consume(0.2)) or len(found) == 2, "both")
         assert list(follow.troubles) == ["absent"]
     consumer.close()
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_what_the_page_shows_works(broker: Broker, tmp_path: Path) -> None:
+    create_topics(broker.bootstrap, {"orders": 4, "plans": 1})
+    produce(broker.bootstrap, "orders", [10, 20, 30, 40])
+    page = (Path(__file__).parent.parent / "docs" / "follow.md").read_text()
+    page = page.replace("localhost:9092", broker.bootstrap).replace("/shared", str(tmp_path))
+    follow_file, follow_topic, plan_again = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    place, file = f"kafka://{broker.bootstrap}/plans", tmp_path / "billing.json"
+    (tmp_path / "plan.json").write_text(json.dumps(dealt("billing", "orders", "1112")))
+    for where in (file, place):
+        done = evenlag("publish", tmp_path / "plan.json", where)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        assert done.stdout.endswith(f"4 partitions to 2 members, at {where}\n")
+
+    processed: list[Any] = []
+
+    class Running:
+        def __bool__(self) -> bool:
+            return len(processed) < 1
+
+    def process(message: Any) -> None:
+        processed.append(message)
+
+    def produce_one() -> None:
+        time.sleep(8)  # claims stand for two seconds, and the page's consumer begins at the end
+        produce(broker.bootstrap, "orders", [1, 1, 1, 1])
+
+    producing = threading.Thread(target=produce_one)
+    producing.start()
+    names: dict[str, Any] = {"running": Running(), "process": process}
+    exec(follow_file, names)
+    producing.join()
+    assert {each.partition() for each in processed} <= {0, 1, 2}
+
+    exec(follow_topic, names)
+    (before,) = names["plans"].news()
+    names["plans"].close()
+    assert before.assignment == {"c1": tuple(("orders", n) for n in range(3)), "c2": (("orders", 3),)}
+
+    exec(plan_again, names)
+    after = json.loads(file.read_text())
+    assert after["version"] > before.version
+    assert sorted(map(len, after["assignment"].values())) == [2, 2]

@@ -71,6 +71,11 @@ def test_the_reference_names_all_that_is_public() -> None:
         "heuristics.PROMISED_BALANCE",
         "live.assignor.EvenlagAssignor",
         "live.deciding.Decision",
+        "live.follow.Follow",
+        "live.plans.FollowedPlan",
+        "live.plans.PlanFile",
+        "live.plans.PlanTopic",
+        "live.plans.publish",
         "live.user_data",
         "errors",
     }
