@@ -466,6 +466,48 @@ def test_a_partition_is_handed_on_by_its_commit_only(group: Group, call: str) ->
     assert set(done.values()) == {1}
 
 
+@pytest.mark.parametrize("call", ["commit", "answer to commit"])
+def test_a_partition_that_could_not_be_handed_on_is_read_again_where_a_plan_gives_it_back(
+    group: Group, call: str
+) -> None:
+    group.start("c1", "c2")
+    group.tell(plan(1, c1="01", c2="23"))
+    group.go_on(4)
+    group.tell(plan(2, c1="0", c2="123"), "c1")
+    group.kafka.failing = {call}
+    group.kafka.now += 1
+    with pytest.raises(KafkaException, match="TIMED_OUT"):
+        group.step("c1")
+    group.kafka.failing = set()
+    group.tell(plan(3, c1="01", c2="23"))
+    group.go_on(10)
+    assert group.holds() == {"c1": "01", "c2": "23"}
+    assert ("t", 1) in group.follows["c1"]._consumer.positions
+    assert set(Counter((key, offset) for _, key, offset in group.processed).values()) == {1}
+    assert len(group.processed) == 20
+
+
+def test_who_closes_writes_over_nobody(group: Group) -> None:
+    group.start("c1", "c2")
+    group.tell(plan(1, c1="0123"), "c1")
+    group.go_on(1)  # claimed
+    group.kafka.commits["t", 0] = (0, Ownership(2, "c2", "a").encode())
+    group.follows.pop("c1").close()
+    assert owner(group.kafka, 0) == Ownership(2, "c2", "a")
+    assert owner(group.kafka, 1) == Ownership(1, None)
+
+
+def test_the_history_of_a_topic_is_no_news(group: Group, caplog: pytest.LogCaptureFixture) -> None:
+    group.start("c1")
+    history = [plan(number, c1="0") for number in range(1, 5)]
+    for each in history * 2:
+        group.tell(each)
+    with caplog.at_level(logging.WARNING):
+        group.go_on(1)
+    assert group.follows["c1"].plan == history[-1]
+    assert not [each for each in caplog.records if "older" in each.getMessage()]
+
+
 def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group) -> None:
     group.start("c1")
     group.tell(plan(1, c1="01"))

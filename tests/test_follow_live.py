@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,21 @@ def overlaps(several: Followers) -> list[object]:
     return found
 
 
+def pauses(several: Followers) -> list[float]:
+    """Seconds from when a partition was given up until it was taken."""
+    events = sorted(
+        ((each["t"], each) for member in several.values() for each in member.of(*HOLDING)), key=itemgetter(0)
+    )
+    since: dict[int, float] = {}
+    found = []
+    for t, each in events:
+        for _, number in each["partitions"]:
+            if each["event"] == "assigned" and number in since:
+                found.append(t - since[number])
+            since[number] = t
+    return found
+
+
 @pytest.mark.broker
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["file", "topic"])
@@ -132,6 +148,8 @@ def test_four_consumers_follow_there_and_back_while_messages_come(broker: Broker
             publish(b, where)
             reached(several, b)
         assert set(all_processed(several, counts).values()) == {1}
+        still = pauses(several)
+        print(f"{len(still)} moves, which stood still for {min(still):.2f} to {max(still):.2f} s")
         for name in NAMES:
             several[name].leave()
         assert overlaps(several) == []

@@ -186,8 +186,8 @@ class Follow:
             if self._held or self._claims:
                 self._look()
                 self._hand_over(dict.fromkeys(self._held, None))
-                claimed = {key: (self._seen[key].offset, self._given_up(None)) for key in self._claims}
-                self._commit(claimed)
+                claimed = [key for key in self._claims if self._is_mine(key)]
+                self._commit({key: (self._seen[key].offset, self._given_up(None)) for key in claimed})
                 self._claims.clear()
         finally:
             self._plans.close()
@@ -240,8 +240,11 @@ class Follow:
         now = monotonic()
         if now < self._next_look:
             return
-        for each in self._plans.news():
-            self._hear(each)
+        news = self._plans.news()
+        for each in news:
+            known = 0 if self.plan is None else self.plan.version
+            if each is news[-1] or isinstance(each, EvenlagError) or each.version > known:  # not the history of a topic
+                self._hear(each)
         if self.plan is not None:
             if now >= self._next_topics:
                 self._look_at_topics(self.plan)
@@ -346,7 +349,10 @@ class Follow:
         for key in sorted(others):
             told = self._seen[key].told()
             if told is None:
-                (foreign if self._seen[key].offset >= 0 else gone).append(key)
+                if self._seen[key].offset >= 0:
+                    foreign.append(key)
+                elif key not in self._stopped:
+                    gone.append(key)
             elif isinstance(told, Ownership) and told.owner == self._member and told.instance is not None:
                 twins.append(key)
             elif key not in self._stopped:
@@ -375,7 +381,9 @@ class Follow:
     def _let_go(self, plan: FollowedPlan) -> None:
         """Hand over what the plan gives to others, also where it was handed to this member under an older plan."""
         owners = plan.owners
-        self._hand_over({key: owners.get(key) for key in self._held if owners.get(key) != self._member})
+        # What was stopped for an older plan, and is this member's again, it hands to itself and so starts anew.
+        leaving = {key for key in self._held if owners.get(key) != self._member} | self._stopped
+        self._hand_over({key: owners.get(key) for key in leaving})
         passing = {}
         for key, seen in self._seen.items():
             told = seen.told()
