@@ -74,9 +74,9 @@ def more_than_spread(task: Task, _best: Incumbent) -> bool:
     return not task.spread_alone
 
 
-def makespan_alone(task: Task, _best: Incumbent) -> bool:
-    """Nothing but the makespan counts."""
-    return task.makespan_alone
+def moves_are_free(task: Task, _best: Incumbent) -> bool:
+    """Nothing but the spread (or makespan) counts."""
+    return not task.moves_matter
 
 
 def unfinished(task: Task, best: Incumbent) -> bool:
@@ -127,7 +127,7 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), relocation_share, when=worth_relocating),
-    Step(Equalize(), 0.1, when=makespan_alone),
+    Step(Equalize(), 0.1, when=moves_are_free),
     Step(ColumnGeneration(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),

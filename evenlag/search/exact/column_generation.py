@@ -22,6 +22,7 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.knapsack import Items, Pattern
 from evenlag.search.exact.packing import Answer, Counts, Packing
 from evenlag.search.exact.patterns import exact_cover_is_a_plan
+from evenlag.search.exact.windows import Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -37,33 +38,47 @@ class ColumnGeneration:
     name: str = "column generation"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where only the makespan counts, of members alike, and lags are small enough for a table over loads."""
+        """Where only the spread or makespan counts, of members alike, and lags are small enough for a table of loads."""
         if (
-            not task.makespan_alone
+            task.moves_matter
             or best.settled
             or not exact_cover_is_a_plan(task.rule)
             or not _counts_are_plain(task.rule)
         ):
             return False
         most = min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance())
-        return _Question(task.rule).cells(int(best.value)) <= most
+        question = _Question(task.rule)
+        return question.cells(question.windows(task, best).largest) <= most
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
-        """Raise the bound as far as the linear program does, then look for plans from there on."""
+        """Exclude windows as far as the linear program does, then look for plans in those that are left."""
         question, rng = _Question(task.rule), Random(task.seed)
-        unit, high = question.unit, int(best.value) // question.unit
-        stop = in_steps_of(1 + question.cells(int(best.value)) // CELLS_A_STEP, task.clock.stop(share))
+        unit, windows = question.unit, question.windows(task, best)
+        stop = in_steps_of(1 + question.cells(windows.largest) // CELLS_A_STEP, task.clock.stop(share))
         packing = Packing(question.items, question.members, question.counts, stop)
-        low, answer = packing.raise_capacity(ceil(best.base_bound / unit), high - 1)
-        yield Bound(low * unit, low * unit)
-        above = 0
-        while answer is Answer.FITS and not best.settled and not stop():
-            capacity = min(low + above, high - 1)
-            found = packing.dive(capacity, rng)
+        answer = packing.narrow(windows)
+        yield _bound(windows, unit)
+        wider = 0
+        while answer is not Answer.STOPPED and not best.settled and not stop():
+            window = windows.draw(wider, rng)
+            if window is None:
+                break
+            answer = packing.check(window, windows)
+            if answer is Answer.EXCLUDED:
+                yield _bound(windows, unit)
+            if answer is not Answer.FITS:
+                continue
+            found = packing.dive(window, rng)
             if found is not None:
-                high = max(question.items.load(pattern) for pattern in found)
                 yield Candidate(question.plan(found))
-            above = 0 if found is not None or capacity == high - 1 else max(2 * above, 1)
+                windows.width = int(best.value) // unit
+            widest = windows.width - windows.least_width - 1
+            wider = 0 if found is not None or wider >= widest else max(2 * wider, 1)
+
+
+def _bound(windows: Windows, unit: int) -> Bound:
+    least = windows.least_width * unit
+    return Bound(least, least)
 
 
 class _Question:
@@ -90,9 +105,17 @@ class _Question:
         extra = len(lags) - self.members * fewest if most > fewest else 0
         self.counts = Counts(fewest, extra) if most < len(lags) else None
 
-    def cells(self, makespan: int) -> int:
-        """Return the size of a table up to this makespan, in messages."""
-        return self.items.cells(makespan // self.unit, None if self.counts is None else self.counts.most)
+    def windows(self, task: Task, best: Incumbent) -> Windows:
+        """Return the windows that better plans can have, as far as the bounds tell."""
+        width, high = int(best.value) // self.unit, ceil(task.bounds.max_load_lb / self.unit)
+        if not task.spread_matters:
+            return Windows(0, 0, high, width)
+        last = int(task.bounds.min_load_ub // self.unit)
+        return Windows(max(high - width + 1, 0), last, high, width)
+
+    def cells(self, capacity: int) -> int:
+        """Return the size of a table of loads up to this one."""
+        return self.items.cells(capacity, None if self.counts is None else self.counts.most)
 
     def plan(self, packing: list[Pattern]) -> Plan:
         """Hand the partitions out."""

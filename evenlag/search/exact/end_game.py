@@ -9,6 +9,7 @@ import numpy as np
 
 from evenlag.model.arrays import Bools
 from evenlag.search.exact.knapsack import Items, Pattern, Whole
+from evenlag.search.exact.windows import Window
 
 if TYPE_CHECKING:
     from evenlag.search.exact.packing import Counts
@@ -17,8 +18,8 @@ MOST_LEFT = 18  # partitions: 2^18 subsets are listed, some hundredths of a seco
 MOST_NODES = 5_000  # sets of partitions left that are looked at
 
 
-def share_out(items: Items, members: int, capacity: int, counts: Counts | None, extra: int) -> list[Pattern] | None:
-    """Return a pattern for each member, all partitions in them and no load above the capacity; None if none is found.
+def share_out(items: Items, members: int, window: Window, counts: Counts | None, extra: int) -> list[Pattern] | None:
+    """Return a pattern for each member, all partitions in them and all loads in the window; None if none is found.
 
     The member of the largest partition left is filled first, and fullest patterns come first, for what one member
     leaves free no other can use.
@@ -29,17 +30,17 @@ def share_out(items: Items, members: int, capacity: int, counts: Counts | None, 
     sums, sizes = np.zeros(1, np.int64), np.zeros(1, np.int64)
     for lag in items.lags[places].tolist():  # bit i stands for place i
         sums, sizes = np.concatenate([sums, sums + lag]), np.concatenate([sizes, sizes + 1])
-    slack = members * capacity - int(sums[-1])
-    if slack < 0:
+    slack, spare = members * window.high - int(sums[-1]), int(sums[-1]) - members * window.low
+    if slack < 0 or spare < 0:
         return None
-    allowed = (sums <= capacity) & (sums >= capacity - slack)
+    allowed = (sums <= min(window.high, window.low + spare)) & (sums >= max(window.low, window.high - slack))
     if counts is not None:
         allowed &= (sizes >= counts.fewest) & (sizes <= counts.fewest + (extra > 0))
     subsets = np.flatnonzero(allowed)
     first = subsets & -subsets
     by_first = [subsets[first == 1 << i] for i in range(len(places))]
     by_first = [each[np.argsort(-sums[each], kind="stable")] for each in by_first]
-    search = _Search(by_first, sums, allowed, capacity)
+    search = _Search(by_first, sums, allowed, window.high)
     found = search.cover((1 << len(places)) - 1, members, slack)
     if found is None:
         return None

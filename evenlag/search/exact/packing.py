@@ -1,13 +1,14 @@
-"""Packing: can all partitions be shared out with no load above a capacity? Linear programming and diving.
+"""Packing: can all partitions be shared out with every load in a window? Linear programming and diving.
 
 A pattern is what one member may hold. The linear program over all patterns (Gilmore and Gomory 1961) is solved by
-column generation: knapsack.py finds the patterns that it lacks. Its bound is nearly always the best makespan there is,
-rounded up (the integer round-up property of cutting stock); it is proven in whole numbers, from whatever prices
-(Farley 1990), and by one table for all capacities at once.
+column generation: it leaves as little as possible over or short, and knapsack.py finds the patterns that it lacks. If
+something remains, its prices prove in whole numbers that there is no such plan, whatever the prices are (Farley 1990),
+and by one table for all windows at once. For the makespan that bound is nearly always the best, rounded up (the integer
+round-up property of cutting stock).
 
 A packing is looked for by diving (Wäscher and Gau 1996; Sadykov et al. 2019): patterns of the linear program are fixed,
-some at a time, and columns generated for the rest. Full ones come first, so that all slack is left for the end, where
-the last partitions are shared out by looking at all ways.
+some at a time, and columns generated for the rest. Those at the scarce end of the window come first, so that all slack
+is left for the end, where the last partitions are shared out by looking at all ways.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ortools.linear_solver import pywraplp
 
 from evenlag.search.exact.end_game import MOST_LEFT, share_out
 from evenlag.search.exact.knapsack import Items, Knapsack, Pattern, Whole
+from evenlag.search.exact.windows import Holding, Window, Windows
 
 WARM = "use_preprocessing: false"  # so that a linear program begins where the one before ended
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
@@ -32,19 +34,16 @@ FIXED_AT_ONCE = 0.12  # of the members left, whose patterns a dive fixes before 
 
 
 class Answer(Enum):
-    """What a linear program says."""
+    """What a linear program says of a window."""
 
     FITS = auto()
-    TOO_SMALL = auto()
+    EXCLUDED = auto()
     STOPPED = auto()
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many partitions members may hold: `extra` of them at most `fewest + 1`, the others at most `fewest`.
-
-    Where `fewest` times the members and `extra` are all partitions there are, each holds exactly that.
-    """
+    """How many partitions members hold: `extra` of them `fewest + 1`, the others `fewest`."""
 
     fewest: int
     extra: int
@@ -78,28 +77,31 @@ class Packing:
         self._lp = pywraplp.Solver.CreateSolver("GLOP")
         self._lp.SetSolverSpecificParametersAsString(WARM)
         self._lp.Objective().SetMinimization()
-        endless = self._lp.infinity()
-        self._cover = [self._lp.Constraint(float(demand), endless) for demand in items.demand.tolist()]
-        self._extra = self._lp.Constraint(0.0, endless)  # members that hold one more
+        self._endless = self._lp.infinity()
+        self._cover = [self._lp.Constraint("") for _ in items.lags]
+        self._holders = self._lp.Constraint("")  # members that hold some pattern
+        for row in (*self._cover, self._holders):
+            for sign in (1.0, -1.0):  # short, over
+                off = self._lp.NumVar(0.0, self._endless, "")
+                self._lp.Objective().SetCoefficient(off, 1.0)
+                row.SetCoefficient(off, sign)
         self._known: set[Pattern] = set()
         self._patterns: list[Pattern] = []
         self._variables: list[pywraplp.Variable] = []
         self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # of each lag in each pattern; grows
         self._usable = np.ones(1024, dtype=bool)  # whether a column may be used now
-        for k in range(len(items.lags)):
-            self.add(((k, 1),))
+        if counts is None or not counts.fewest:
+            self.add(())
 
     def add(self, pattern: Pattern) -> bool:
         """Add a column; say whether it is new."""
         if pattern in self._known:
             return False
         self._known.add(pattern)
-        variable = self._lp.NumVar(0.0, self._lp.infinity(), "")
-        self._lp.Objective().SetCoefficient(variable, 1.0)
+        variable = self._lp.NumVar(0.0, self._endless, "")
+        self._holders.SetCoefficient(variable, 1.0)
         for k, times in pattern:
             self._cover[k].SetCoefficient(variable, float(times))
-        if self.counts is not None and self.counts.over(pattern):
-            self._extra.SetCoefficient(variable, 1.0)
         self._variables.append(variable)
         self._patterns.append(pattern)
         if len(self._patterns) > len(self._times):
@@ -111,96 +113,94 @@ class Packing:
 
     # ---- the linear program ------------------------------------------------------------------------------------------
 
-    def raise_capacity(self, capacity: int, most: int) -> tuple[int, Answer]:
-        """Return the least capacity from `capacity` on that is not proven too small, and what is known of it.
+    def narrow(self, windows: Windows) -> Answer:
+        """Exclude windows until the narrowest that is left may be one, or none is left."""
+        answer = Answer.EXCLUDED
+        for ask in (windows.lowest, windows.highest, windows.narrowest):
+            while (window := ask()) is not None:
+                answer = self.check(window, windows)
+                if answer is Answer.STOPPED:
+                    return answer
+                if answer is Answer.FITS:
+                    break
+        return answer
 
-        `most` + 1 is returned as soon as all up to `most` are proven too small.
-        """
-        left = self._all()
-        capacity = max(capacity, int(self.items.lags[-1]))
-        while True:
-            if capacity > most:
-                return capacity, Answer.TOO_SMALL
-            capacity, answer = self._solve(left, capacity, most)
-            if answer is not Answer.TOO_SMALL:
-                return capacity, answer
+    def check(self, window: Window, windows: Windows) -> Answer:
+        """Say whether a window may be one; where it is not, all are excluded that are not for the same reason."""
+        return self._solve(self._all(), window, windows)
 
-    def _solve(self, left: Left, capacity: int, most: int) -> tuple[int, Answer]:
-        """Generate columns until members suffice; a capacity that is too small is raised as far as that is proven."""
-        self._restrict(left, capacity)
+    def _solve(self, left: Left, window: Window, windows: Windows | None = None) -> Answer:
+        """Generate columns until nothing is left over or short, or until it is proven that something must be."""
+        self._restrict(left, window)
+        capacity = window.high if windows is None else windows.largest
         while True:
             if self._lp.Solve() != pywraplp.Solver.OPTIMAL:
-                return capacity, Answer.STOPPED
-            if self._lp.Objective().Value() <= left.members + NEAR:
-                return capacity, Answer.FITS
+                return Answer.STOPPED
+            if self._lp.Objective().Value() <= NEAR:
+                return Answer.FITS
             if self.stop():
-                return capacity, Answer.STOPPED
-            prices = np.maximum([row.dual_value() for row in self._cover], 0.0)
-            values = np.floor(prices * UNIT).astype(np.int64)
-            table = Knapsack(left.items, values, most, self.most)
-            proven = self._least_capacity(table, left, int(values @ left.items.demand))
-            if proven > capacity:
-                return proven, Answer.TOO_SMALL
-            if not self._generate(table, capacity):
-                return capacity, Answer.FITS  # all columns are there, and no proof: floats are near enough
+                return Answer.STOPPED
+            prices = np.array([row.dual_value() for row in self._cover])
+            values = np.round(prices * UNIT).astype(np.int64)
+            table = Knapsack(left.items, values, capacity, self.most)
+            holding = self._holding(table, left, int(values @ left.items.demand))
+            if not holding.allows(window):
+                if windows is not None:
+                    windows.exclude(holding)
+                return Answer.EXCLUDED
+            if not self._generate(table, window):
+                return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
-    def _least_capacity(self, table: Knapsack, left: Left, demand: int) -> int:
-        """Return the least capacity that these prices allow: any sharing out holds at most so much of their value."""
+    def _holding(self, table: Knapsack, left: Left, demand: int) -> Holding:
+        """Return what members can hold of all value, by their loads: any sharing out holds all of it."""
         if self.counts is None:
-            most = left.members * table.best[0]
-        else:
-            fewest = table.best[self.counts.fewest]
-            most = (left.members - left.extra) * fewest + left.extra * table.best[-1]
-        return int(np.searchsorted(most, demand, side="left"))
+            return Holding([(left.members, table.best[0])], demand)
+        levels = [(left.members - left.extra, table.best[self.counts.fewest]), (left.extra, table.best[-1])]
+        return Holding([(members, best) for members, best in levels if members], demand)
 
-    def _generate(self, table: Knapsack, capacity: int) -> bool:
+    def _generate(self, table: Knapsack, window: Window) -> bool:
         """Add the columns that a table finds lacking; say whether there was one."""
+        least = -round(self._holders.dual_value() * UNIT)
         if self.counts is None:
-            found = table.patterns(capacity, None, UNIT)
+            found = table.patterns(window, None, least)
         else:
-            found = table.patterns(capacity, self.counts.fewest, UNIT) if self.counts.fewest else []
-            if self.most != self.counts.fewest:
-                price = max(round(-self._extra.dual_value() * UNIT), 0)
-                more = table.patterns(capacity, self.most, UNIT + price)
-                found = sorted([*found, *((value - price, pattern) for value, pattern in more)], reverse=True)
-        new = [self.add(pattern) for _, pattern in found[:MOST_NEW]]
+            sizes = {self.counts.fewest, self.counts.most} - {0}
+            found = [pattern for size in sizes for pattern in table.patterns(window, size, least)]
+        new = [self.add(pattern) for _, pattern in sorted(found, reverse=True)[:MOST_NEW]]
         return any(new)
 
-    def _restrict(self, left: Left, capacity: int) -> None:
-        """Ask for what is left alone, by columns of it within the capacity."""
-        demand = left.items.demand.tolist()
-        for row, amount in zip(self._cover, demand, strict=True):
-            row.SetLb(float(amount))
-        self._extra.SetUb(float(left.extra))
+    def _restrict(self, left: Left, window: Window) -> None:
+        """Ask for what is left alone, by columns of it within the window."""
+        for row, amount in zip((*self._cover, self._holders), (*left.items.demand.tolist(), left.members), strict=True):
+            row.SetBounds(float(amount), float(amount))
         times = self._times[: len(self._patterns)]
-        usable = (times @ self.items.lags <= capacity) & (times <= left.items.demand).all(axis=1)
+        loads = times @ self.items.lags
+        usable = (loads >= window.low) & (loads <= window.high) & (times <= left.items.demand).all(axis=1)
         was = self._usable[: len(usable)]
         for place in np.flatnonzero(usable != was).tolist():
-            self._variables[place].SetUb(self._lp.infinity() if usable[place] else 0.0)
+            self._variables[place].SetUb(self._endless if usable[place] else 0.0)
         was[:] = usable
 
     # ---- diving ------------------------------------------------------------------------------------------------------
 
-    def dive(self, capacity: int, rng: Random) -> list[Pattern] | None:
-        """Look for a packing once: a pattern for each member, or None."""
+    def dive(self, window: Window, rng: Random) -> list[Pattern] | None:
+        """Look for a packing once, after `check` has been asked: a pattern for each member, or None."""
         left = self._all()
         if left.few:
-            return share_out(left.items, left.members, capacity, self.counts, left.extra)
-        if self._solve(left, capacity, capacity)[1] is not Answer.FITS:
-            return None
+            return share_out(left.items, left.members, window, self.counts, left.extra)
         fixed: list[Pattern] = []
         tries = MOST_TRIES
         while True:
-            wanted, most = self._wanted(capacity, rng), max(int(FIXED_AT_ONCE * left.members), 1)
+            wanted, most = self._wanted(left, window, rng), max(int(FIXED_AT_ONCE * left.members), 1)
             while True:
                 batch, after = self._fix(left, wanted, most)
                 if not batch or self.stop():
                     return None
                 if after.few:
-                    last = share_out(after.items, after.members, capacity, self.counts, after.extra)
+                    last = share_out(after.items, after.members, window, self.counts, after.extra)
                     if last is not None:
                         return [*fixed, *batch, *last]
-                elif self._solve(after, capacity, capacity)[1] is Answer.FITS:
+                elif self._solve(after, window) is Answer.FITS:
                     break
                 if most > 1:
                     most //= 2
@@ -215,14 +215,17 @@ class Packing:
         """Return what there is to share out before anything is fixed."""
         return Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
 
-    def _wanted(self, capacity: int, rng: Random) -> list[tuple[int, Pattern]]:
+    def _wanted(self, left: Left, window: Window, rng: Random) -> list[tuple[int, Pattern]]:
         """Return patterns to fix, and how often: whole ones first, then what wastes least, then what is used most."""
+        total = left.items.total
+        upper = left.members * window.high - total <= total - left.members * window.low
         used = []
         for place in np.flatnonzero(self._usable[: len(self._patterns)]).tolist():
             amount = self._variables[place].solution_value()
             if amount > NEAR:
                 pattern = self._patterns[place]
-                waste, drawn = capacity - self.items.load(pattern), amount * rng.uniform(0.7, 1.3)
+                load, drawn = self.items.load(pattern), amount * rng.uniform(0.7, 1.3)
+                waste = window.high - load if upper else load - window.low
                 used.append((amount < 1 - NEAR, waste, -drawn, max(int(amount + NEAR), 1), pattern))
         return [(times, pattern) for _, _, _, times, pattern in sorted(used)]
 
@@ -263,7 +266,8 @@ class Left:
         """Whether a member can still be given such a pattern."""
         over = counts is not None and counts.over(pattern)
         enough = all(self.items.demand[k] >= times for k, times in pattern)
-        return enough and self.members > 0 and self.extra >= over
+        room = counts is None or over or self.members > self.extra
+        return enough and self.members > 0 and self.extra >= over and room
 
     def without(self, pattern: Pattern, counts: Counts | None) -> Left:
         """Give it to a member."""

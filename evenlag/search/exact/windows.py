@@ -1,0 +1,119 @@
+"""Windows of loads: between which loads may all members of a better plan lie?
+
+A plan with a spread of w has all its loads in some window that is w wide; one with a makespan of w has them in the
+window from 0 to w. What is proven is kept for each low end, as the least high end that is still possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+Whole = NDArray[np.int64]
+
+LEAST = -(1 << 61)  # of what all members of a kind hold: two of these are a number still
+
+
+@dataclass(frozen=True)
+class Window:
+    """Loads from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """How much of the partitions' value members can hold, by their loads: in any plan they hold all of it.
+
+    Attributes
+    ----------
+    by_load : list of (int, int64 array)
+        How many members, and the most that one of them can hold with each load.
+    value : int
+        Of all partitions.
+    """
+
+    by_load: list[tuple[int, Whole]]
+    value: int
+
+    def allows(self, window: Window) -> bool:
+        """Whether members can hold all of it with loads in a window."""
+        return sum(n * int(best[window.low : window.high + 1].max()) for n, best in self.by_load) >= self.value
+
+    def least_highs(self, first: int, last: int, largest: int) -> Whole:
+        """Return the least high end that is allowed for each low end from `first` to `last`; `largest` + 1: none is."""
+        found = np.full(last - first + 1, largest + 1, dtype=np.int64)
+        worth = [n * np.maximum(best[: largest + 1], LEAST // n) for n, best in self.by_load]
+        most = np.zeros((len(worth), largest + 1), dtype=np.int64)
+        for each, of_load in zip(most, worth, strict=True):
+            each[last:] = np.maximum.accumulate(of_load[last:])
+        for low in range(last, first - 1, -1):
+            for each, of_load in zip(most, worth, strict=True):
+                each[low] = of_load[low]
+                np.maximum(each[low:], of_load[low], out=each[low:])
+            found[low - first] = low + int(np.searchsorted(most[:, low:].sum(axis=0), self.value))
+        return found
+
+
+class Windows:
+    """The windows that are not excluded, narrower than the best plan's.
+
+    Parameters
+    ----------
+    low, last_low : int
+        The low ends of interest.
+    high : int
+        The least high end of interest.
+    width : int
+        Windows are to be less wide than this: the objective of the best plan.
+
+    Attributes
+    ----------
+    largest : int
+        The largest high end of interest.
+    """
+
+    def __init__(self, low: int, last_low: int, high: int, width: int) -> None:
+        self._lows: Whole = np.arange(low, last_low + 1, dtype=np.int64)
+        self._highs: Whole = np.maximum(self._lows, high)  # of each low end the least high end
+        self.width, self.largest = width, last_low + width - 1
+
+    @property
+    def least_width(self) -> int:
+        """The width of the narrowest window left; `width` where there is none."""
+        return min(int((self._highs - self._lows).min()), self.width)
+
+    def lowest(self) -> Window | None:
+        """Return the narrowest one with the least low end; excluding it raises the high ends of all."""
+        high = int(self._highs[0])
+        return Window(int(self._lows[0]), high) if high <= self.largest else None
+
+    def highest(self) -> Window | None:
+        """Return the widest one with the highest low end; excluding it leaves that low end out."""
+        left = np.flatnonzero(self._highs - self._lows < self.width)
+        return Window(int(self._lows[left[-1]]), self.largest) if len(left) else None
+
+    def narrowest(self) -> Window | None:
+        """Return the narrowest one, of several the one in the middle."""
+        left = self._within(self.least_width)
+        return left[len(left) // 2] if left else None
+
+    def draw(self, wider: int, rng: Random) -> Window | None:
+        """Return one that is so much wider than the narrowest, as far as there are any."""
+        left = self._within(min(self.least_width + wider, self.width - 1))
+        return rng.choice(left) if left else None
+
+    def _within(self, width: int) -> list[Window]:
+        if width >= self.width:
+            return []
+        lows = self._lows[self._highs - self._lows <= width].tolist()
+        return [Window(low, low + width) for low in lows]
+
+    def exclude(self, holding: Holding) -> None:
+        """Leave out all windows that it does not allow."""
+        first, last = int(self._lows[0]), int(self._lows[-1])
+        np.maximum(self._highs, holding.least_highs(first, last, self.largest), out=self._highs)
