@@ -2,7 +2,6 @@
 
 from collections import Counter
 from itertools import product
-from math import inf
 from random import Random
 
 import numpy as np
@@ -11,8 +10,9 @@ import pytest
 import evenlag
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.end_game import share_out
-from evenlag.search.exact.knapsack import Items, Knapsack, Pattern
+from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
 from evenlag.search.exact.packing import Answer, Counts, Packing
+from evenlag.search.exact.windows import Holding, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import START
@@ -50,43 +50,86 @@ def worth(values: np.ndarray[tuple[int], np.dtype[np.int64]], pattern: Pattern) 
 # ---- the table ---------------------------------------------------------------------------------------------------
 
 
+def some_items(random: Random) -> Items:
+    return items_of([random.choice([0, 1, 2, 3, 5, 8, 8, 13]) for _ in range(random.randint(1, 8))])
+
+
 @pytest.mark.parametrize("most", [None, 1, 2, 3])
 @pytest.mark.parametrize("seed", seeds(25))
-def test_a_table_has_the_best_pattern_of_every_capacity(seed: int, most: int | None) -> None:
+def test_a_table_has_the_best_pattern_of_every_load(seed: int, most: int | None) -> None:
     random = Random(seed)
-    items = items_of([random.choice([0, 1, 2, 3, 5, 8, 8, 13]) for _ in range(random.randint(1, 8))])
-    values = np.array([random.choice([0, 1, random.randint(1, 20)]) for _ in items.lags], dtype=np.int64)
+    items = some_items(random)
+    values = np.array([random.choice([0, 1, random.randint(-20, 20)]) for _ in items.lags], dtype=np.int64)
     capacity = random.randint(0, 30)
     table = Knapsack(items, values, capacity, most)
-    patterns = all_patterns(items)
-    levels = range(table.best.shape[0])
-    for count, room in product(levels, range(capacity + 1)):
-        allowed = inf if most is None else count
-        best = max(worth(values, each) for each in patterns if load(items, each) <= room and size(each) <= allowed)
-        assert table.best[count, room] == best
+    best: dict[tuple[int, int], int] = {}
+    for pattern in all_patterns(items):
+        key = (0 if most is None else size(pattern), load(items, pattern))
+        best[key] = max(best.get(key, IMPOSSIBLE), worth(values, pattern))
+    for level, room in product(range(table.best.shape[0]), range(capacity + 1)):
+        if (level, room) in best:
+            assert table.best[level, room] == best[level, room]
+        else:
+            assert table.best[level, room] < IMPOSSIBLE // 2
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 3])
 @pytest.mark.parametrize("seed", seeds(25))
 def test_a_table_gives_the_best_pattern_of_each_largest_lag(seed: int, count: int | None) -> None:
     random = Random(seed)
-    items = items_of([random.choice([0, 1, 2, 3, 5, 8, 8, 13]) for _ in range(random.randint(1, 8))])
-    values = np.array([random.randint(0, 20) for _ in items.lags], dtype=np.int64)
-    highest, least = random.randint(0, 30), random.choice([0, 10, 25])
-    room = random.randint(0, highest)
+    items = some_items(random)
+    values = np.array([random.randint(-20, 20) for _ in items.lags], dtype=np.int64)
+    highest, least = random.randint(0, 30), random.choice([-30, 0, 10, 25])
+    high = random.randint(0, highest)
+    window = Window(random.randint(0, high), high)
     most = None if count is None else random.randint(count, 4)
-    found = Knapsack(items, values, highest, most).patterns(room, count, least)
+    found = Knapsack(items, values, highest, most).patterns(window, count, least)
     best: dict[int, int] = {}
     for pattern in all_patterns(items):
-        valued = [k for k, _ in pattern if values[k]]
-        if valued and load(items, pattern) <= room and size(pattern) <= (inf if count is None else count):
-            best[valued[-1]] = max(best.get(valued[-1], 0), worth(values, pattern))
+        if pattern and window.low <= load(items, pattern) <= window.high and count in (None, size(pattern)):
+            largest = pattern[-1][0]
+            best[largest] = max(best.get(largest, IMPOSSIBLE), worth(values, pattern))
     assert sorted(value for value, _ in found) == sorted(value for value in best.values() if value > least)
     for value, pattern in found:
         assert worth(values, pattern) == value
-        assert load(items, pattern) <= room
-        assert size(pattern) <= (inf if count is None else count)
+        assert window.low <= load(items, pattern) <= window.high
+        assert count in (None, size(pattern))
         assert all(times <= items.demand[k] for k, times in pattern)
+
+
+# ---- windows -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: int) -> None:
+    random = Random(seed)
+    first, last = sorted(random.randint(0, 12) for _ in range(2))
+    largest = last + random.randint(0, 12)
+    loads = range(largest + 1 + random.randint(0, 3))
+    kinds = [
+        (random.randint(1, 3), np.array([random.choice([IMPOSSIBLE, random.randint(-9, 20)]) for _ in loads]))
+        for _ in range(random.randint(1, 2))
+    ]
+    holding = Holding(kinds, random.randint(-10, 60))
+    highs = holding.least_highs(first, last, largest)
+    for low in range(first, last + 1):
+        allowed = [high for high in range(low, largest + 1) if holding.allows(Window(low, high))]
+        assert highs[low - first] == min(allowed, default=largest + 1)
+        assert allowed == list(range(int(highs[low - first]), largest + 1))
+
+
+def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
+    windows = Windows(low=4, last_low=6, high=8, width=5)
+    assert (windows.largest, windows.least_width) == (10, 2)
+    assert (windows.lowest(), windows.highest(), windows.narrowest()) == (Window(4, 8), Window(6, 10), Window(6, 8))
+    loads = np.full(11, IMPOSSIBLE)
+    loads[[5, 9]] = 3
+    windows.exclude(Holding([(2, loads)], 5))  # a member has a load of 5 or 9
+    assert [windows.lowest(), windows.narrowest(), windows.least_width] == [Window(4, 8), Window(6, 9), 3]
+    assert windows.draw(1, Random(0)) in [Window(low, low + 4) for low in (4, 5, 6)]
+    windows.exclude(Holding([(2, np.full(11, IMPOSSIBLE))], 5))
+    assert [windows.lowest(), windows.highest(), windows.narrowest(), windows.draw(9, Random(0))] == [None] * 4
+    assert windows.least_width == windows.width == 5
 
 
 # ---- the last partitions -----------------------------------------------------------------------------------------
@@ -100,33 +143,36 @@ def test_the_last_partitions_are_shared_out_where_that_is_possible(seed: int, co
     members = random.randint(1, 4)
     fewest, over = divmod(len(values), members)
     counts, extra = (Counts(fewest, over), over) if counted else (None, 0)
-    makespans = []
+    possible = set()
     for owners in product(range(members), repeat=len(values)):
         held = Counter(owners)
         if not counted or all(fewest <= held[m] <= fewest + 1 for m in range(members)):
-            loads = Counter[int]()
+            loads = [0] * members
             for m, value in zip(owners, values, strict=True):
                 loads[m] += value
-            makespans.append(max(loads.values()))
+            possible.add((min(loads), max(loads)))
     items = items_of(values)
-    assert min(makespans) == 0 or share_out(items, members, min(makespans) - 1, counts, extra) is None
-    packing = share_out(items, members, min(makespans), counts, extra)
-    assert packing is not None
-    assert_shares_out(items, members, min(makespans), counts, packing)
+    for low in range(max(values) + 1):
+        for high in range(low, sum(values) + 1, 3):
+            window = Window(low, high)
+            packing = share_out(items, members, window, counts, extra)
+            assert (packing is not None) == any(low <= least and most <= high for least, most in possible)
+            assert packing is None or shares_out(items, members, window, counts, packing)
 
 
-def assert_shares_out(items: Items, members: int, capacity: int, counts: Counts | None, packing: list[Pattern]) -> None:
+def shares_out(items: Items, members: int, window: Window, counts: Counts | None, packing: list[Pattern]) -> bool:
     assert len(packing) == members
     handed = Counter[int]()
     for pattern in packing:
         handed.update(dict(pattern))
-        assert load(items, pattern) <= capacity
+        assert window.low <= load(items, pattern) <= window.high
     assert [handed[k] for k in range(len(items.lags))] == items.demand.tolist()
     if counts is not None:
         assert (
             sorted(map(size, packing))
             == [counts.fewest] * (members - counts.extra) + [counts.fewest + 1] * counts.extra
         )
+    return True
 
 
 # ---- the linear program ------------------------------------------------------------------------------------------
@@ -135,10 +181,10 @@ def assert_shares_out(items: Items, members: int, capacity: int, counts: Counts 
 @pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("members", [5, 12, 30])
 @pytest.mark.parametrize("seed", seeds(3))
-def test_a_packing_without_slack_is_found_and_one_less_is_proven_too_small(
+def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
     seed: int, members: int, counted: bool
 ) -> None:
-    """Three partitions for each member, which add up to the same: no other capacity is the best one."""
+    """Three partitions for each member, which add up to the same: no other window is the best one."""
     random = Random(seed)
     capacity = 400
     values: list[int] = []
@@ -147,23 +193,37 @@ def test_a_packing_without_slack_is_found_and_one_less_is_proven_too_small(
         values += [first, second, capacity - first - second]
     items, counts = items_of(values), Counts(3, 0) if counted else None
     packing = Packing(items, members, counts, lambda: False)
-    assert packing.raise_capacity(capacity // 2, 2 * capacity) == (capacity, Answer.FITS)
+    windows = Windows(0, 0, capacity // 2, 2 * capacity)
+    assert packing.narrow(windows) is Answer.FITS
+    assert windows.narrowest() == Window(0, capacity)
     rng = Random(0)
-    found = next(found for _ in range(50) if (found := packing.dive(capacity, rng)) is not None)
-    assert_shares_out(items, members, capacity, counts, found)
+    for window in (Window(0, capacity), Window(capacity, capacity)):
+        assert packing.check(window, windows) is Answer.FITS
+        found = next(found for _ in range(50) if (found := dived(packing, window, windows, rng)) is not None)
+        assert shares_out(items, members, window, counts, found)
 
 
-def test_all_capacities_may_be_proven_too_small() -> None:
+def dived(packing: Packing, window: Window, windows: Windows, rng: Random) -> list[Pattern] | None:
+    assert packing.check(window, windows) is Answer.FITS
+    return packing.dive(window, rng)
+
+
+def test_all_windows_may_be_excluded() -> None:
     packing = Packing(items_of([7, 7, 7]), 2, None, lambda: False)
-    assert packing.raise_capacity(11, 13) == (14, Answer.TOO_SMALL)
+    makespans = Windows(0, 0, 11, 14)
+    assert packing.narrow(makespans) is Answer.EXCLUDED
+    assert makespans.least_width == 14
+    spreads = Windows(5, 10, 11, 7)
+    assert packing.narrow(spreads) is Answer.EXCLUDED
+    assert spreads.least_width == 7
 
 
 def test_what_is_proven_when_it_is_stopped_is_kept() -> None:
     asked = iter(range(10**6))
     packing = Packing(items_of(list(range(100, 160))), 20, None, lambda: next(asked) >= 3)
-    low, answer = packing.raise_capacity(200, 1_000)
-    assert answer is Answer.STOPPED
-    assert 200 <= low <= 390  # three of the mean of 129.5 are not too small
+    windows = Windows(0, 0, 200, 1_000)
+    assert packing.narrow(windows) is Answer.STOPPED
+    assert 200 <= windows.least_width <= 390  # three of the mean of 129.5 are not too small
 
 
 # ---- the stage ---------------------------------------------------------------------------------------------------
@@ -175,8 +235,9 @@ def stage_alone(problem: evenlag.Problem, **options: object) -> Incumbent:
 
 
 @pytest.mark.parametrize("kind", LAG_KINDS)
+@pytest.mark.parametrize("objective", ["makespan", "spread"])
 @pytest.mark.parametrize("balance", ["both", "group", "none"])
-def test_bounds_are_valid_and_proven_plans_the_best(balance: str, kind: str) -> None:
+def test_bounds_are_valid_and_proven_plans_the_best(balance: str, objective: str, kind: str) -> None:
     proven = 0
     for seed in seeds(12):
         random = Random(seed)
@@ -186,8 +247,8 @@ def test_bounds_are_valid_and_proven_plans_the_best(balance: str, kind: str) -> 
         if balance != "both" and count > 2:
             topics = {"t": topics["t"][:2], "u": topics["t"][2:]}
         problem = alike(topics, members)
-        best = stage_alone(problem, balance=balance, seed=seed)
-        least = exhaustive(problem, Goal(balance, 0, objective="makespan")).objective
+        best = stage_alone(problem, balance=balance, objective=objective, seed=seed)
+        least = exhaustive(problem, Goal(balance, 0, objective=objective)).objective
         assert best.bound <= least <= best.value
         proven += best.proven
         assert not best.proven or best.value == least
@@ -215,7 +276,6 @@ def test_two_deterministic_solves_are_the_same() -> None:
 @pytest.mark.parametrize(
     ("options", "more"),
     [
-        ({"objective": "spread"}, {}),
         ({"slack": 1}, {}),
         ({"stickiness": 5}, {"owned": {"c000": [("t", 0)], "c001": [], "c002": []}}),
         ({}, {"weights": {"c000": 2}}),

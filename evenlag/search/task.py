@@ -106,11 +106,6 @@ class Task:
         return not self.moves_matter and self.spread_matters
 
     @property
-    def makespan_alone(self) -> bool:
-        """Whether nothing but the makespan counts."""
-        return not self.moves_matter and not self.spread_matters
-
-    @property
     def fresh_plan_suffices(self) -> bool:
         """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
         return self.spread_alone and (self.target.gap > 0 or self.target.cutoff is not None)

@@ -1,9 +1,10 @@
-"""Column generation: the best makespan of members alike, by a bound that nearly always meets it, and packings at it.
+"""Column generation: the best spread or makespan of members alike, by a bound that nearly always meets it, and plans.
 
-The makespan asked for begins at the bound. A linear program over patterns (packing.py) says whether members of that
-capacity may suffice, or how much higher the bound is; then dives look for a plan at the bound, and where they fail, for
-plans above it. The dual of P||Cmax as bin packing is that of Hochbaum and Shmoys 1987; that its linear program rounds
-up to the best makespan nearly always is known of cutting stock (Scheithauer and Terno 1995).
+The windows asked for begin at the bounds. A linear program over patterns (packing.py) says whether all loads may lie in
+a window; where not, its prices exclude many at once, until the narrowest that is left may be one. Then dives look for a
+plan in such a window, and where they fail, in wider ones. The dual of P||Cmax as bin packing is that of Hochbaum and
+Shmoys 1987; that its linear program rounds up to the best makespan nearly always is known of cutting stock (Scheithauer
+and Terno 1995).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class ColumnGeneration:
     name: str = "column generation"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where only the spread or makespan counts, of members alike, and lags are small enough for a table of loads."""
+        """Where moves are free, members alike, and lags small enough for a table of loads."""
         if (
             task.moves_matter
             or best.settled

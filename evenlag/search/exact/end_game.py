@@ -52,13 +52,13 @@ class _Search:
 
     def __init__(self, by_first: list[Whole], sums: Whole, allowed: Bools, capacity: int) -> None:
         self.by_first, self.sums, self.allowed, self.capacity = by_first, sums, allowed, capacity
-        self.dead: set[int] = set()
+        self.dead: set[tuple[int, int]] = set()  # what is left, and members
 
     def cover(self, left: int, members: int, slack: int) -> list[int] | None:
         """Return disjoint allowed subsets, one for each member, that hold all that is left."""
         if left == 0:
             return [0] * members if members == 0 or self.allowed[0] else None
-        if members == 0 or left in self.dead or len(self.dead) > MOST_NODES:
+        if members == 0 or (left, members) in self.dead or len(self.dead) > MOST_NODES:
             return None
         if members == 1:
             return [left] if self.allowed[left] else None
@@ -71,7 +71,7 @@ class _Search:
             rest = self.cover(left ^ subset, members - 1, slack - waste)
             if rest is not None:
                 return [subset, *rest]
-        self.dead.add(left)
+        self.dead.add((left, members))
         return None
 
 

@@ -83,7 +83,8 @@ class Knapsack:
         self._items, self._most = items, most
         self._rows = items.rows(capacity, most).tolist()
         counted = most is not None
-        self.best = np.full((most + 1 if most is not None else 1, capacity + 1), IMPOSSIBLE, dtype=np.int64)
+        shape = (most + 1 if most is not None else 1, capacity + 1)
+        self.best = np.full(shape, IMPOSSIBLE, dtype=np.int64)
         self.best[0, 0] = 0
         last = np.full(self.best.shape, NONE, dtype=np.int32)
         self._lasts = []  # of each row: the last row in the best pattern of those before

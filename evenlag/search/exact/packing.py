@@ -80,10 +80,11 @@ class Packing:
         self._endless = self._lp.infinity()
         self._cover = [self._lp.Constraint("") for _ in items.lags]
         self._holders = self._lp.Constraint("")  # members that hold some pattern
-        for row in (*self._cover, self._holders):
+        worth = (items.lags + 1) / (items.lags[-1] + 1)  # prices are at most that: without, twice as many tables
+        for row, most in zip((*self._cover, self._holders), (*worth.tolist(), 1.0), strict=True):
             for sign in (1.0, -1.0):  # short, over
                 off = self._lp.NumVar(0.0, self._endless, "")
-                self._lp.Objective().SetCoefficient(off, 1.0)
+                self._lp.Objective().SetCoefficient(off, most)
                 row.SetCoefficient(off, sign)
         self._known: set[Pattern] = set()
         self._patterns: list[Pattern] = []
@@ -91,7 +92,7 @@ class Packing:
         self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # of each lag in each pattern; grows
         self._usable = np.ones(1024, dtype=bool)  # whether a column may be used now
         if counts is None or not counts.fewest:
-            self.add(())
+            self.add(())  # what a member without any partitions holds
 
     def add(self, pattern: Pattern) -> bool:
         """Add a column; say whether it is new."""
