@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import evenlag
+from evenlag.search.exact import column_generation
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.end_game import share_out
 from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
@@ -295,9 +296,30 @@ def test_very_many_empty_partitions_are_shared_out_too() -> None:
     assert best.bound <= best.value
 
 
-def test_lags_too_large_for_a_table_are_left_to_other_stages() -> None:
+@pytest.mark.parametrize("objective", ["makespan", "spread"])
+@pytest.mark.parametrize("balance", ["both", "none"])
+def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of 100,000 cells at most: lags up to 10,000 become numbers up to some hundreds."""
+    monkeypatch.setattr(column_generation, "MOST_CELLS", 100_000)
+    ran = raised = 0
+    for seed in range(60):
+        random = Random(seed)
+        members = random.randint(2, 4)
+        problem = alike([random.randint(1, 10_000) for _ in range(random.randint(members + 1, 8))], members)
+        best = stage_alone(problem, balance=balance, objective=objective, seed=seed)
+        least = exhaustive(problem, Goal(balance, 0, objective=objective)).objective
+        assert best.bound <= least <= best.value
+        ran += ColumnGeneration.name in best.seconds
+        raised += best.bound > best.task.bounds.least(objective)
+    print(ran, raised)
+    assert ran >= 8
+    assert raised >= 3
+
+
+def test_lags_are_rounded_only_where_the_gap_is_wider_than_what_that_loses() -> None:
     random = Random(3)
-    problem = alike([random.randint(10**8, 10**9) for _ in range(60)], 24)
-    assert ColumnGeneration.name not in stage_alone(problem, balance="none").seconds
-    rounded = alike([lag - lag % 10**6 for lag in problem.lags.tolist()], 24)
-    assert ColumnGeneration.name in stage_alone(rounded, balance="none").seconds
+    few = alike([random.randint(10**8, 10**9) for _ in range(20)], 8)
+    best = stage_alone(few, balance="group", objective="spread", time_limit=20)
+    assert best.bound > best.task.bounds.least("spread")
+    many = alike([random.randint(10**8, 10**9) for _ in range(400)], 4)
+    assert ColumnGeneration.name not in stage_alone(many, balance="group", objective="spread").seconds

@@ -20,7 +20,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.knapsack import Items, Pattern
+from evenlag.search.exact.knapsack import Items, Pattern, Whole
 from evenlag.search.exact.packing import Answer, Counts, Packing
 from evenlag.search.exact.patterns import exact_cover_is_a_plan
 from evenlag.search.exact.windows import Windows
@@ -30,6 +30,8 @@ from evenlag.search.task import Task
 MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some tenths of a second, some 250 MB
 CELLS_A_SECOND = 1_500_000  # of the time there is: more leaves too few of the hundred tables or so that it takes
 CELLS_A_STEP = 100_000  # what one step of the clock takes
+ROUNDED = 0.25  # of these, where lags have to be rounded: loads are finer than is of use long before time is short
+MOST_VAIN = 8  # dives one after another that bring no better plan, where lags are rounded
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class ColumnGeneration:
     name: str = "column generation"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where moves are free, members alike, and lags small enough for a table of loads."""
+        """Where moves are free, members alike, and lags small enough for a table of loads, or the gap for rounding."""
         if (
             task.moves_matter
             or best.settled
@@ -47,87 +49,118 @@ class ColumnGeneration:
             or not _counts_are_plain(task.rule)
         ):
             return False
-        most = min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance())
-        question = _Question(task.rule)
-        return question.cells(question.windows(task, best).largest) <= most
+        question = _Question(task, best)
+        return not question.rounded or question.loss + question.unit <= best.value - best.base_bound
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Exclude windows as far as the linear program does, then look for plans in those that are left."""
-        question, rng = _Question(task.rule), Random(task.seed)
-        unit, windows = question.unit, question.windows(task, best)
-        stop = in_steps_of(1 + question.cells(windows.largest) // CELLS_A_STEP, task.clock.stop(share))
+        question, rng = _Question(task, best), Random(task.seed)
+        windows = question.windows()
+        stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop(share))
         packing = Packing(question.items, question.members, question.counts, stop)
         answer = packing.narrow(windows)
-        yield _bound(windows, unit)
-        wider = 0
-        while answer is not Answer.STOPPED and not best.settled and not stop():
+        yield question.bound(windows)
+        wider = vain = 0
+        while answer is not Answer.STOPPED and not best.settled and not stop() and vain < MOST_VAIN:
             window = windows.draw(wider, rng)
             if window is None:
                 break
             answer = packing.check(window, windows)
             if answer is Answer.EXCLUDED:
-                yield _bound(windows, unit)
+                yield question.bound(windows)
             if answer is not Answer.FITS:
                 continue
-            found = packing.dive(window, rng)
+            found, before = packing.dive(window, rng), best.value
             if found is not None:
                 yield Candidate(question.plan(found))
-                windows.width = int(best.value) // unit
+                windows.width = question.width()
+            better = best.value < before
+            vain = vain + 1 if question.rounded and not better else 0
             widest = windows.width - windows.least_width - 1
-            wider = 0 if found is not None or wider >= widest else max(2 * wider, 1)
-
-
-def _bound(windows: Windows, unit: int) -> Bound:
-    least = windows.least_width * unit
-    return Bound(least, least)
+            wider = 0 if better or wider >= widest else max(2 * wider, 1)
 
 
 class _Question:
-    """A group as items to be packed, in the greatest unit that all lags are multiples of.
+    """A group as items to be packed: lags in the greatest unit that all are multiples of, or rounded down to a coarser.
+
+    A plan with loads in [a, b] has rounded loads of at least (a - loss) / unit, and of at most b / unit.
 
     Attributes
     ----------
     unit : int
         Messages.
+    rounded : bool
+        Whether lags are no multiples of the unit: tables would be too large.
+    loss : int
+        What rounding takes from a load at most, in messages.
     items : Items
     members : int
     counts : Counts or None
+    cells : int
+        The size of a table.
     """
 
-    def __init__(self, rule: CountRule) -> None:
-        problem = self._problem = rule.problem
+    def __init__(self, task: Task, best: Incumbent) -> None:
+        rule, problem = task.rule, task.problem
+        self._task, self._best = task, best
         self._active = np.flatnonzero(problem.active)
         self._places = np.flatnonzero(problem.assignable)
-        lags = problem.lags[self._places].astype(np.int64)
-        self.unit = gcd(*lags.tolist()) or 1
-        different, self._kind, demand = np.unique(lags // self.unit, return_inverse=True, return_counts=True)
-        self.items, self.members = Items(different, demand), len(self._active)
+        self.members = len(self._active)
         fewest, most = (int(bound[self._active[0]]) for bound in (rule.total_bounds.lo, rule.total_bounds.hi))
-        extra = len(lags) - self.members * fewest if most > fewest else 0
-        self.counts = Counts(fewest, extra) if most < len(lags) else None
+        extra = len(self._places) - self.members * fewest if most > fewest else 0
+        self.counts = Counts(fewest, extra) if most < len(self._places) else None
+        lags = problem.lags[self._places].astype(np.int64)
+        largest = int(best.value) + (int(task.bounds.min_load_ub) if task.spread_matters else 0)
+        held = int(np.searchsorted(np.cumsum(np.sort(lags)), largest, side="right"))
+        whole = self.unit = gcd(*lags.tolist()) or 1
+        allowed = max(min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance()), 1.0)
+        self._round(lags, whole, min(held, most))
+        while self.cells > allowed and self.unit <= largest:
+            self.unit = whole * ceil(self.unit / whole * max(self.cells / (ROUNDED * allowed), 1.01))
+            self._round(lags, whole, min(held, most))
+        self.rounded = self.unit > whole
 
-    def windows(self, task: Task, best: Incumbent) -> Windows:
+    def _round(self, lags: Whole, whole: int, held: int) -> None:
+        different, self._kind, demand = np.unique(lags // self.unit, return_inverse=True, return_counts=True)
+        self.items, self.loss = Items(different, demand), held * (self.unit - whole)
+        last, width = self._lows()[1], self.width()
+        self.cells = self.items.cells(last + width, None if self.counts is None else self.counts.most)
+
+    def width(self) -> int:
+        """Return how wide windows of better plans are not."""
+        loss = self.loss if self._task.spread_matters else 0
+        return (ceil(self._best.value) - 1 + loss) // self.unit + 1
+
+    def windows(self) -> Windows:
         """Return the windows that better plans can have, as far as the bounds tell."""
-        width, high = int(best.value) // self.unit, ceil(task.bounds.max_load_lb / self.unit)
-        if not task.spread_matters:
-            return Windows(0, 0, high, width)
-        last = int(task.bounds.min_load_ub // self.unit)
-        return Windows(max(high - width + 1, 0), last, high, width)
+        return Windows(*self._lows(), ceil(self._task.bounds.max_load_lb) // self.unit, self.width())
 
-    def cells(self, capacity: int) -> int:
-        """Return the size of a table of loads up to this one."""
-        return self.items.cells(capacity, None if self.counts is None else self.counts.most)
+    def _lows(self) -> tuple[int, int]:
+        """Return the least and the largest low end of such windows."""
+        if not self._task.spread_matters:
+            return 0, 0
+        bounds = self._task.bounds
+        first = ceil((bounds.max_load_lb - self._best.value + 1 - self.loss) / self.unit)
+        last = max(ceil((bounds.min_load_ub - self.loss) / self.unit), 0)
+        return min(max(first, 0), last), last
+
+    def bound(self, windows: Windows) -> Bound:
+        """Return what is proven where these windows are left."""
+        least = windows.least_width * self.unit - (self.loss if self._task.spread_matters else 0)
+        value = self._best.value if windows.least_width == windows.width else max(least, 0)
+        return Bound(value, value)
 
     def plan(self, packing: list[Pattern]) -> Plan:
         """Hand the partitions out."""
         order = np.argsort(self._kind, kind="stable")
         free = [part.tolist() for part in np.split(self._places[order], np.cumsum(self.items.demand)[:-1])]
-        chosen = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
+        problem = self._task.problem
+        chosen = np.full(len(problem.lags), NOBODY, dtype=np.int32)
         for m, pattern in zip(self._active.tolist(), packing, strict=True):
             for k, times in pattern:
                 for _ in range(times):
                     chosen[free[k].pop()] = m
-        return Plan(self._problem, chosen)
+        return Plan(problem, chosen)
 
 
 def _counts_are_plain(rule: CountRule) -> bool:

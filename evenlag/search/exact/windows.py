@@ -46,17 +46,30 @@ class Holding:
 
     def least_highs(self, first: int, last: int, largest: int) -> Whole:
         """Return the least high end that is allowed for each low end from `first` to `last`; `largest` + 1: none is."""
-        found = np.full(last - first + 1, largest + 1, dtype=np.int64)
-        worth = [n * np.maximum(best[: largest + 1], LEAST // n) for n, best in self.by_load]
-        most = np.zeros((len(worth), largest + 1), dtype=np.int64)
-        for each, of_load in zip(most, worth, strict=True):
-            each[last:] = np.maximum.accumulate(of_load[last:])
-        for low in range(last, first - 1, -1):
-            for each, of_load in zip(most, worth, strict=True):
-                each[low] = of_load[low]
-                np.maximum(each[low:], of_load[low], out=each[low:])
-            found[low - first] = low + int(np.searchsorted(most[:, low:].sum(axis=0), self.value))
-        return found
+        ranges = [_RangeMaximum(n * np.maximum(best[: largest + 1], LEAST // n)) for n, best in self.by_load]
+        lows = np.arange(first, last + 1, dtype=np.int64)
+        below, above = lows - 1, np.full(len(lows), largest + 1, dtype=np.int64)  # not allowed, and allowed or none
+        while (open_ := np.flatnonzero(above - below > 1)).size:
+            middle = (below[open_] + above[open_]) // 2
+            allowed = sum(each.between(lows[open_], middle) for each in ranges) >= self.value
+            above[open_[allowed]], below[open_[~allowed]] = middle[allowed], middle[~allowed]
+        return above
+
+
+class _RangeMaximum:
+    """The largest value between any two places: maxima over powers of two (a sparse table)."""
+
+    def __init__(self, values: Whole) -> None:
+        self._table = np.tile(values, (len(values).bit_length(), 1))
+        for k in range(len(self._table) - 1):
+            before, after = self._table[k], self._table[k + 1]
+            after[: -(1 << k)] = np.maximum(before[: -(1 << k)], before[1 << k :])
+
+    def between(self, first: Whole, last: Whole) -> Whole:
+        """Return the largest value of each range, both ends included."""
+        level = np.frexp((last - first + 1).astype(float))[1] - 1
+        largest: Whole = np.maximum(self._table[level, first], self._table[level, last - (1 << level) + 1])
+        return largest
 
 
 class Windows:
