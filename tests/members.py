@@ -247,6 +247,7 @@ def run(config: dict[str, Any]) -> None:
             moves=decision.result and decision.result.moves,
             spread=decision.result and float(decision.result.spread),
             why=decision.why,
+            planned_for=decision.planned_for,
             seconds=decision.seconds,
             line=str(decision),
         )

@@ -1,8 +1,12 @@
 """What the leader decides, without a broker: phases, baselines, the process that solves."""
 
 import os
+import threading
 import time
-from typing import Any
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
 
 import pytest
 from kafka.cluster import ClusterMetadata
@@ -15,6 +19,7 @@ from evenlag.live import solver_process
 from evenlag.live.assignor import EvenlagAssignor, in_phases
 from evenlag.live.deciding import Decision, dealt
 from evenlag.live.groups import Subscription
+from evenlag.live.lags import Reading
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.live.subscriptions import OWN, decode_subscription
 from evenlag.live.user_data import decode_own, encode_own
@@ -71,7 +76,13 @@ def test_the_weight_is_read_back_and_every_changed_bit_is_found(weight: int) -> 
         encode_own(0)
 
 
-@pytest.mark.parametrize("wrong", [{"weight": 0}, {"weight": 1.5}, {"limit": 0}, {"stickiness": -1}, {"balance": "x"}])
+WRONG: list[dict[str, Any]] = [
+    {"weight": 0}, {"weight": 1.5}, {"limit": 0}, {"stickiness": -1}, {"balance": "x"}, {"horizon": "soon"},
+    {"read_every": 0}, {"rejoin_if_better": "much"}, {"rejoin_interval": -1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_parameters_are_checked_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidProblemError, match=next(iter(wrong))):
         EvenlagAssignor("localhost:9", "g", **wrong)
@@ -164,9 +175,176 @@ def test_what_a_member_holds_is_told_with_its_generation_and_read_by_a_snapshot(
         assignor.close()
 
 
+class Told:
+    """A reader that knows."""
+
+    def __init__(self, **ends: int) -> None:
+        self.ends = ends
+
+    def read(self, _topics: object, _answer_by: float) -> Reading:
+        if not self.ends:
+            raise SourceError("nobody answers")
+        return Reading({("t", int(name[1:])): (0, end, 0) for name, end in self.ends.items()}, {})
+
+
+class Calling:
+    """What an assignor knows of its consumer."""
+
+    def __init__(self) -> None:
+        self.steady, self.rejoins = True, 0
+
+    def stable(self) -> bool:
+        return self.steady
+
+    def request_rejoin(self) -> None:
+        self.rejoins += 1
+
+
+@contextmanager
+def leading(**options: Any) -> Iterator[tuple[EvenlagAssignor, Told, Calling, Callable[[], set[int]]]]:
+    """The leader of a group of two, settled with one partition of 10 messages and an empty one each."""
+    assignor = EvenlagAssignor("localhost:9", "g", read_every=3600, auto_offset_reset="earliest", **options)
+    reader, calling = Told(p0=10, p1=10, p2=0, p3=0), Calling()
+    assignor._reader = assignor._recorder = cast("Any", reader)
+    members = [Joined(name, assignor.metadata({"t"})) for name in "ab"]
+    assignor._coordinator = cast("Any", calling)
+
+    def assigned() -> set[int]:
+        """The partitions of `a`, as the leader assigns them, nobody holding anything yet."""
+        return {each.partition for each in received(assignor.assign(Topics(t=4), members)["a"]).partitions()}
+
+    try:
+        assigned()
+        yield assignor, reader, calling, assigned
+    finally:
+        assignor.close()
+
+
+def last(assignor: EvenlagAssignor) -> Decision:
+    assert assignor._heading is not None
+    return assignor._heading.decision
+
+
+def numbers_of_a(assignor: EvenlagAssignor) -> set[int]:
+    return {p for _, p in last(assignor).assignment["a"]}
+
+
+def test_the_leader_asks_for_a_rebalance_that_pays_and_answers_it_with_the_plan_that_does() -> None:
+    with leading(rejoin_if_better="20%", rejoin_interval=0.01, horizon=0) as (assignor, reader, calling, assigned):
+        time.sleep(0.01)
+        assignor._look()
+        assert calling.rejoins == 0
+        mine = numbers_of_a(assignor)
+        reader.ends = {f"p{p}": 1000 * (p in mine) for p in range(4)}
+        calling.steady = False
+        assignor._look()
+        assert calling.rejoins == 0  # it is not in a group now
+        calling.steady = True
+        assignor._look()
+        assert calling.rejoins == 0  # so much has just come in that a pause would cost more
+        assignor._look()
+        assert calling.rejoins == 1
+        reader.ends = {}  # nothing is read, nothing solved any more
+        assignor._solver.stop()
+        assert len(assigned() & mine) == 1
+        assert last(assignor).why == (
+            live_assignor.AGAIN,
+            "asked for: the plan saves 1,998 of 2,000 messages of spread once its moves are paid, 99.9 %",
+        )
+
+
+def test_no_rebalance_is_asked_for_when_off_too_early_or_with_lags_that_are_not_known() -> None:
+    cases: list[dict[str, Any]] = [{}, {"rejoin_if_better": 0.2}, {"rejoin_if_better": 0.2, "rejoin_interval": 0.01}]
+    for options in cases:
+        with leading(**options) as (assignor, reader, calling, _):
+            time.sleep(0.01)
+            mine = numbers_of_a(assignor)
+            reader.ends = {f"p{p}": 1000 for p in mine} | ({} if "rejoin_interval" in options else {"p0": 1, "p1": 1})
+            assignor._look()
+            assert calling.rejoins == 0
+
+
+def test_a_plan_that_was_asked_for_is_not_for_another_group_nor_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"rejoin_if_better": "20%", "rejoin_interval": 0.01, "horizon": 0}
+    with leading(**options) as (assignor, reader, calling, assigned):
+        time.sleep(0.01)
+        mine = numbers_of_a(assignor)
+        reader.ends = {f"p{p}": 1000 * (p in mine) for p in range(4)}
+        assignor._look()
+        assert calling.rejoins == 1
+        monkeypatch.setattr(live_assignor, "STANDS", 0.0)
+        assigned()
+        assert last(assignor).why == ()
+
+
+def test_a_rebalance_while_another_is_weighed_has_a_solver_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, free = threading.Event(), threading.Event()
+
+    def weighs_long(*_: object, **__: object) -> Decision:
+        entered.set()
+        assert free.wait(30)
+        return Decision("g", {}, None, False, {}, (), 30.0)
+
+    monkeypatch.setattr(live_assignor, "better", weighs_long)
+    with leading(rejoin_if_better="20%", rejoin_interval=0.01) as (assignor, _, calling, assigned):
+        time.sleep(0.01)
+        busy = assignor._solver
+        look = threading.Thread(target=assignor._look)
+        look.start()
+        assert entered.wait(30)
+        monkeypatch.setattr(live_assignor, "STANDS", 0.0)
+        assigned()
+        assert assignor._solver is not busy
+        assert last(assignor).solved
+        assert busy._running is not None
+        free.set()
+        look.join()
+        assert busy._running is None
+        assert calling.rejoins == 0
+
+
+def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:
+    with leading() as (assignor, reader, _, _):
+        assignor._look()
+        reader.ends["p0"] = 50
+        assignor._look()
+        assert assignor._record.rates
+        assignor.metadata({"t"})
+        assignor._look()
+        assignor.assign(Topics(t=4), [Joined("a", assignor.metadata({"t"}))])
+        assert assignor._record.rates  # it leads on
+        assignor.metadata({"t"})
+        looks = assignor._looks
+        assert looks is not None
+        assignor.on_assignment(ConsumerProtocolAssignment(version=2, assigned_partitions=[], user_data=b""), 3)
+        assert assignor._record.rates is None
+        assert looks.is_set()
+        assignor._look()
+        assert assignor._record.rates is None
+
+
+def test_the_thread_ends_with_its_assignor() -> None:
+    done = threading.Event()
+
+    class Once:
+        def look(self) -> None:
+            done.set()
+
+    once = Once()
+    thread = threading.Thread(
+        target=live_assignor._again_and_again, args=(weakref.WeakMethod(once.look), 0.01, threading.Event())
+    )
+    thread.start()
+    assert done.wait(30)
+    del once
+    thread.join(30)
+    assert not thread.is_alive()
+
+
 def test_a_decision_says_itself_in_a_line() -> None:
     result = evenlag.solve(PROBLEM)
-    line = str(Decision("g", result.assignment, result, True, {("t", 0): "a"}, ("a reason",), 0.25))
+    line = str(Decision("g", result.assignment, result, True, {("t", 0): "a"}, ("a reason",), 0.25, "the lags of now"))
     assert line.startswith("group g: OPTIMAL by ")
-    assert line.endswith("; 0 moves, 4 newly assigned; 1 wait to be given up; 2 members, 0.25 s; a reason")
+    words = "0 moves, 4 newly assigned; 1 wait to be given up; planned for the lags of now; 2 members, 0.25 s; a reason"
+    assert line.endswith(f"; {words}")
     assert "\n" not in line

@@ -12,11 +12,12 @@ import pytest
 
 import evenlag
 from evenlag.heuristics import HEURISTICS
+from evenlag.live.assignor import STANDS
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
-from evenlag.model.plan import Plan
+from evenlag.model.plan import Plan, current_plan
 from tests.broker import Broker
-from tests.members import SESSION_TIMEOUT, Members, members
+from tests.members import SESSION_TIMEOUT, Members, members, wait_until
 from tests.traffic import add_partitions, commit, create_topics, produce
 
 BACKLOG = [9000, 10, 4000, 30, 2500, 20, 700, 1200, 5, 60, 3300, 90]
@@ -31,13 +32,18 @@ def skewed(broker: Broker, topic: str, group: str) -> dict[tuple[str, int], int]
     return {(topic, p): lag for p, lag in enumerate(BACKLOG)} | {(topic, 0): 8500, (topic, 8): 0}
 
 
+def plan_of(decision: Mapping[str, Any]) -> Plan:
+    """The plan that a decision names."""
+    assignment = {name: [(topic, p) for topic, p in mine] for name, mine in decision["assignment"].items()}
+    return Plan.from_assignment(evenlag.Problem.from_dict(decision["problem"]), assignment)
+
+
 def checked(decision: Mapping[str, Any], lags: Mapping[tuple[str, int], int]) -> Plan:
     """The plan of a decision, which must be what `evenlag.solve` finds on the same inputs, and keep the counts."""
     assert decision["solved"], decision["line"]
-    problem = evenlag.Problem.from_dict(decision["problem"])
+    plan = plan_of(decision)
+    problem = plan.problem
     assert dict(zip(problem.partitions, problem.lags.tolist(), strict=True)) == lags
-    assignment = {name: [(topic, p) for topic, p in mine] for name, mine in decision["assignment"].items()}
-    plan = Plan.from_assignment(problem, assignment)
     best = evenlag.solve(problem)
     assert best.status == "OPTIMAL"
     assert (plan.spread, plan.moves) == (best.spread, best.moves)
@@ -131,6 +137,81 @@ def test_a_group_settles_on_a_baseline_when_something_fails(broker: Broker, fail
         published = [assign(problem) for assign in HEURISTICS.values()]
         valid = [plan for plan in published if violation(plan, count_rule(problem, "both", 0)) is None]
         assert decision["spread"] == min(plan.spread for plan in valid if plan.moves == 6)
+
+
+INTERVAL = 12.0  # seconds: the least from any rebalance to one that is asked for
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_group_rebalances_by_itself_once_that_pays_and_not_again_within_the_interval(
+    broker: Broker, protocol: str
+) -> None:
+    topic = f"asking-{protocol}"
+    create_topics(broker.bootstrap, {topic: 12})
+    lags = [100] * 12
+    produce(broker.bootstrap, topic, lags)
+    horizon = "auto" if PROTOCOLS[protocol] else 0
+    asking = {"rejoin_if_better": "20%", "rejoin_interval": INTERVAL, "read_every": 0.5, "horizon": horizon}
+    with (
+        members(broker.bootstrap, topic, [topic], options=asking, cooperative=PROTOCOLS[protocol]) as several,
+        members(broker.bootstrap, f"{topic}-off", [topic], options={"read_every": 0.5}) as off,
+    ):
+        off.start("off-a", "off-b")
+        several.start("a", "b", "c")
+        off.wait_until_settled(12)
+        several.wait_until_settled(12)
+        no_record = ": no record of them yet" if horizon else ""
+        assert several.decisions()[0]["planned_for"] == f"the lags of now{no_record}"
+        assert asked(several) == []
+        before = several.loads()
+
+        def now() -> dict[tuple[str, int], int]:
+            return {(topic, p): lag for p, lag in enumerate(lags)}
+
+        def skew(name: str) -> list[dict[str, Any]]:
+            """Let this member fall behind, and wait for what the group makes of it."""
+            count = len(asked(several))
+            more = [1000 * ((topic, p) in several.loads()[name]) for p in range(12)]
+            produce(broker.bootstrap, topic, more)
+            lags[:] = [lag + each for lag, each in zip(lags, more, strict=True)]
+            wait_until(lambda: len(asked(several)) > count, lambda: f"a rebalance: {several.story()}")
+            several.wait_until_settled(12)
+            return asked(several)[count:]
+
+        (first,) = skew("a")
+        assert several.loads() != before
+        assert max(map(len, several.loads().values())) == 4
+        plan = plan_of(first)
+        held(several, plan)
+        assert dict(zip(plan.problem.partitions, plan.problem.lags.tolist(), strict=True)) == now()
+        assert violation(plan, count_rule(plan.problem, "both", 0)) is None
+        assert plan.spread < 0.5 * current_plan(plan.problem).spread
+        if horizon:
+            by_record = "the time until the next rebalance, by the last rates in a record of "
+            assert first["planned_for"].startswith(by_record)
+        else:
+            checked(first, now())
+
+        (second,) = skew("b")
+        rebalances = [each["t"] for each in several.decisions() if each["t"] < second["t"]]
+        assert second["t"] - max(rebalances) >= INTERVAL
+        held(several, plan_of(second))
+
+        said = [event["line"] for event in several["a"].of("log") + several["b"].of("log") + several["c"].of("log")]
+        assert sum("a rebalance is asked for: the plan saves " in line for line in said) == 2
+        assert asked(off) == []
+        assert [each["t"] for each in off.decisions() if each["t"] > first["t"] - INTERVAL / 2] == []
+
+
+def asked(group: Members) -> list[dict[str, Any]]:
+    """What was decided in the first phase of rebalances that a leader asked for."""
+    found: list[dict[str, Any]] = []
+    for each in group.decisions():
+        if "asked for: " in " ".join(each["why"]) and (not found or each["t"] > found[-1]["t"] + STANDS):
+            found.append(each)
+    return found
 
 
 CHAOS_ROUNDS = int(os.environ.get("EVENLAG_CHAOS_ROUNDS", "5"))

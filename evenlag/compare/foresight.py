@@ -62,7 +62,7 @@ class Foresight:
         if expected is None:
             self.kind = LAG
             return []
-        self.kind = COURSE if expected.known.any() else RATES
+        self.kind = kind_of(expected)
         return self.made_of(expected, problem, snapshot)
 
     def foreseen(self, problem: Problem, snapshot: int) -> tuple[Problem, str]:
@@ -70,10 +70,7 @@ class Foresight:
         several = self.scenarios(problem, snapshot)
         if not several:
             return problem, f"horizon {AUTO}: planned for {self.kind}"
-        found = problem.with_scenarios(several)
-        # In the order that a search puts them in: what it works out is kept for this very problem.
-        found = found.simplified if found.simplified.scenario_weights else found
-        return found, (
+        return with_foresight(problem, several), (
             f"horizon {AUTO}: planned for the time until the next rebalance that the record lets expect, by "
             f"{self.kind}; single lags and loads are those of now"
         )
@@ -98,7 +95,24 @@ class Foresight:
                 known = estimate_capacity(self._course[:snapshot])
             except InvalidProblemError:  # nobody was seen to read anything
                 return None
-        if known.source == "highest":  # they may be faster
-            return None
-        weights = (weight for weight, on in zip(problem.weights, problem.active, strict=True) if on)
-        return float(known.rate * sum(weights, Fraction(0)))
+        return group_capacity(known, problem)
+
+
+def kind_of(expected: Forecast) -> str:
+    """What a forecast is made from: one of `KINDS`."""
+    return COURSE if expected.known.any() else RATES
+
+
+def with_foresight(problem: Problem, several: Sequence[Scenario]) -> Problem:
+    """Return a problem with scenarios, at least one."""
+    found = problem.with_scenarios(several)
+    # In the order that a search puts them in: what it works out is kept for this very problem.
+    return found.simplified if found.simplified.scenario_weights else found
+
+
+def group_capacity(known: Capacity, problem: Problem) -> float | None:
+    """Return the messages a second that the whole group reads; None where it may read faster than was seen."""
+    if known.source == "highest":
+        return None
+    weights = (weight for weight, on in zip(problem.weights, problem.active, strict=True) if on)
+    return float(known.rate * sum(weights, Fraction(0)))

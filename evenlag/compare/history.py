@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -211,7 +211,12 @@ def estimate_capacity(steps: Sequence[Interval]) -> Capacity:
     InvalidProblemError
         Nobody is seen to read anything.
     """
-    observed = [each for step in steps for each in step.observed]
+    return capacity_of(each for step in steps for each in step.observed)
+
+
+def capacity_of(cases: Iterable[tuple[Fraction, bool]]) -> Capacity:
+    """Do the same for cases that `Interval.observed` has told."""
+    observed = list(cases)
     busy = [rate for rate, backlog in observed if backlog]
     if busy:
         return Capacity(Fraction(median(busy)), "backlog", len(busy))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
@@ -15,19 +17,26 @@ from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Reba
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from evenlag.errors import InvalidProblemError
-from evenlag.live.deciding import Assignment, Decision, dealt, decide
+from evenlag.compare.foresight import AUTO
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.live.deciding import Assignment, Decision, better, dealt, decide, problem_of
 from evenlag.live.groups import Subscription, TopicPartition
 from evenlag.live.lags import Reader
-from evenlag.live.solver_process import SolverProcess
+from evenlag.live.record import LagRecord
+from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.live.subscriptions import OWN, OWN_EAGER, decode_subscription
 from evenlag.live.user_data import NO_GENERATION, encode_own
-from evenlag.search.options import SolveKeywords, check_seconds, solving_options
+from evenlag.model.payoff import parse_share
+from evenlag.model.problem import Problem
+from evenlag.model.rates import SECOND
+from evenlag.search.options import SolveKeywords, SolveOptions, check_seconds, solving_options
 
 VERSION = 2  # of the consumer protocol: owned partitions (KIP-429) and their generation (KIP-792)
 LIMIT = 5.0  # seconds; brokers take no session time-out below 6 s unless they are told to
 STANDS = 10.0  # seconds for which a plan is not made anew for the same group
 AGAIN = "as planned before"
+READ_EVERY = 60.0  # seconds between two readings for the record
+REJOIN_INTERVAL = 300.0  # seconds from any rebalance to one that is asked for
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +65,16 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         The consumer's; it says what a partition without a commit lags behind.
     config : mapping, optional
         More properties of the client that asks for lags, under librdkafka's names (docs/snapshot.md).
+    horizon : float or str
+        What a plan is made for (docs/forecast.md). "auto": what the lags recorded by this member as the leader let
+        expect until the next rebalance. Seconds, or a time such as "10m": the lags predicted for then. 0: those of
+        now; then nothing is recorded.
+    read_every : float
+        Seconds between two readings of the leader's for its record, and to see whether a rebalance would pay.
+    rejoin_if_better : share such as "10%" or 0.1, optional
+        Ask the group for a rebalance once a plan would save this share (docs/pays.md); None: never.
+    rejoin_interval : float
+        Seconds that must have passed since any rebalance before one is asked for.
     on_decision : callable, optional
         Called with each `Decision` of this member as the leader, in a thread of its own.
     **options
@@ -79,21 +98,39 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         limit: float = LIMIT,
         auto_offset_reset: str = "latest",
         config: Mapping[str, str] | None = None,
+        horizon: float | str = AUTO,
+        read_every: float = READ_EVERY,
+        rejoin_if_better: float | str | None = None,
+        rejoin_interval: float = REJOIN_INTERVAL,
         on_decision: Callable[[Decision], object] | None = None,
         **options: Unpack[SolveKeywords],
     ) -> None:
         if not (isinstance(weight, int) and not isinstance(weight, bool) and 1 <= weight < 2**31):
             raise InvalidProblemError(f"weight must be a whole number from 1 to 2147483647, not {weight!r}")
-        check_seconds("limit", limit)
+        for name, seconds in {"limit": limit, "read_every": read_every, "rejoin_interval": rejoin_interval}.items():
+            check_seconds(name, seconds)
         self._group, self._weight, self._cooperative, self._limit = group, weight, cooperative, limit
         self._auto_offset_reset, self._on_decision = auto_offset_reset, on_decision
+        self._read_every, self._rejoin_interval = read_every, rejoin_interval
         self._options = solving_options("EvenlagAssignor", options)
+        if rejoin_if_better is not None:
+            parse_share(rejoin_if_better, "rejoin_if_better")
+        self._asking = None if rejoin_if_better is None else replace(self._options, only_if_better=rejoin_if_better)
         self._reader = Reader(bootstrap_servers, group, dict(config or {}))
+        self._recorder = Reader(bootstrap_servers, group, dict(config or {}))
+        self._record = LagRecord(horizon)
         self._solver = SolverProcess()
+        self._lent: SolverProcess | None = None  # the solver while it weighs a rebalance
+        self._coordinator: _Coordinator | None = None
         self._held: list[TopicPartition] = []
         self._generation = NO_GENERATION
         self._leads = False
         self._heading: _Heading | None = None
+        self._asked_for: _Heading | None = None
+        self._rebalanced = -math.inf
+        self._trouble = ""
+        self._looks: threading.Event | None = None  # set, it ends the thread that looks at the lags
+        self._lock = threading.Lock()  # of what that thread changes: the plan that is asked for, the solver
         self._solver.start()
 
     # ---- what kafka-python asks for ------------------------------------------------------------------------------
@@ -112,6 +149,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._solver.start()  # whoever joins may become the leader
         self._leads = False
         held, coordinator = self._held, _coordinator()
+        self._coordinator = coordinator
         if coordinator is not None:
             # What was assigned is not always still held: not where the group has put this member out.
             held = [(each.topic, each.partition) for each in coordinator.assigned_partitions()]
@@ -133,14 +171,15 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         told = {member.member_id: _told(member.metadata, self.name) for member in members}
         topics = {topic for each in told.values() for topic in each.topics}
         partitions = {topic: sorted(cluster.partitions_for_topic(topic) or ()) for topic in topics}
-        decision = self._decided(partitions, told, started)
+        decision, made = self._decided(partitions, told, started)
         given: Assignment = {name: list(mine) for name, mine in decision.assignment.items()}
         if self._cooperative:
             given, waiting = in_phases(decision.assignment, told)
             decision = replace(decision, waiting=waiting)
-        made = started if self._heading is None or decision.why[:1] != (AGAIN,) else self._heading.made
-        self._heading = _Heading(_structure(partitions, told), decision, made)
+        self._heading = _Heading(partitions, told, decision, made)
+        self._rebalanced = time.monotonic()
         self._report(decision)
+        self._look_again_and_again()
         return {
             name: ConsumerProtocolAssignment(
                 version=VERSION,
@@ -155,31 +194,48 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._held = [(each.topic, each.partition) for each in assignment.partitions()]
         self._generation = generation
         if not self._leads:
-            self._solver.stop()
+            self.close()
             self._heading = None
+            self._record.clear()
 
     def close(self) -> None:
-        """End the solver's process, which otherwise ends with the program."""
-        self._solver.stop()
+        """End the solver's process and the reading of lags, which otherwise end with the program."""
+        if self._looks is not None:
+            self._looks.set()
+            self._looks = None
+        self._own_solver().stop()
 
     # ---- as the leader -------------------------------------------------------------------------------------------
 
     def _decided(
         self, partitions: Mapping[str, list[int]], told: Mapping[str, Subscription], started: float
-    ) -> Decision:
+    ) -> tuple[Decision, float]:
+        """Decide; give also when the plan was made."""
+        with self._lock:
+            asked_for, self._asked_for = self._asked_for, None
         try:
-            if self._heading is not None and self._heading.still(partitions, told, started):
-                before = self._heading.decision
-                why = tuple(reason for reason in before.why if reason != AGAIN)
-                return replace(before, seconds=time.monotonic() - started, why=(AGAIN, *why))
-            return decide(
-                self._group, partitions, told, reader=self._reader, solver=self._solver, options=self._options,
-                auto_offset_reset=self._auto_offset_reset, started=started, limit=self._limit,
+            for heading in (asked_for, self._heading):
+                if heading is not None and heading.still(partitions, told, started):
+                    before = heading.decision
+                    why = tuple(reason for reason in before.why if reason != AGAIN)
+                    return replace(before, seconds=time.monotonic() - started, why=(AGAIN, *why)), heading.made
+            decision = decide(
+                self._group, partitions, told, reader=self._reader, solver=self._own_solver(), options=self._options,
+                record=self._record, auto_offset_reset=self._auto_offset_reset, started=started, limit=self._limit,
             )  # fmt: skip
         except Exception as error:
             log.exception("group %s: no plan could be made", self._group)
             why = (f"no plan could be made: {type(error).__name__}: {error}",)
-            return Decision(self._group, dealt(partitions, told), None, False, {}, why, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            decision = Decision(self._group, dealt(partitions, told), None, False, {}, why, seconds)
+        return decision, started
+
+    def _own_solver(self) -> SolverProcess:
+        """The solver, or another one where it is busy weighing a rebalance."""
+        with self._lock:
+            if self._lent is self._solver:
+                self._solver = SolverProcess()
+        return self._solver
 
     def _report(self, decision: Decision) -> None:
         log.log(logging.INFO if decision.solved else logging.WARNING, "%s", decision)
@@ -188,12 +244,83 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             with contextlib.suppress(RuntimeError):  # the program has as many threads as it may
                 told.start()
 
+    # ---- beside the consumer, while it leads -----------------------------------------------------------------------
+
+    def _look_again_and_again(self) -> None:
+        if self._looks is not None or not (self._record.wanted or self._asking):
+            return
+        self._looks = threading.Event()
+        what = weakref.WeakMethod(self._look), self._read_every, self._looks
+        thread = threading.Thread(target=_again_and_again, args=what, name="evenlag looks", daemon=True)
+        with contextlib.suppress(RuntimeError):  # the program has as many threads as it may
+            thread.start()
+
+    def _look(self) -> None:
+        """Read the lags, record them, and ask for a rebalance where one pays; in a thread of its own."""
+        heading, coordinator, now = self._heading, self._coordinator, time.monotonic()
+        if not self._leads or heading is None or heading.decision.waiting:
+            return
+        if coordinator is None or not coordinator.stable():  # also where the consumer is closed
+            return
+        try:
+            reading = self._recorder.read(sorted(heading.partitions), now + self._limit)
+            problem = problem_of(self._group, heading.partitions, heading.holding, reading, self._auto_offset_reset)
+            if self._heading is not heading:
+                return
+            self._record.add(round(now * SECOND), problem, reading)
+            known = all(key in reading.offsets for key in problem.partitions)
+            told = not any(each.trouble for each in heading.told.values())
+            if self._asking and known and told and now - self._rebalanced >= self._rejoin_interval:
+                self._ask_if_better(problem, self._asking, heading, coordinator)
+            self._trouble = ""
+        except (SourceError, SolverError) as error:
+            if str(error) != self._trouble:
+                log.warning("group %s: its lags are not recorded: %s", self._group, error)
+            self._trouble = str(error)
+
+    def _ask_if_better(
+        self, problem: Problem, asking: SolveOptions, heading: _Heading, coordinator: _Coordinator
+    ) -> None:
+        with self._lock:
+            solver = self._lent = self._solver
+        try:
+            decision = better(problem, solver=solver, options=asking, record=self._record, limit=self._limit)
+        finally:
+            with self._lock:
+                self._lent = None
+                if solver is not self._solver:
+                    solver.stop()
+        if decision.result is None or not decision.result.pays:
+            log.debug("group %s: no rebalance is %s", self._group, *decision.why)
+            return
+        with self._lock:
+            if not self._leads or self._heading is not heading:
+                return
+            self._rebalanced = time.monotonic()
+            self._asked_for = _Heading(heading.partitions, heading.told, decision, self._rebalanced)
+        log.info("group %s: a rebalance is %s", self._group, *decision.why)
+        coordinator.request_rejoin()
+
+
+def _again_and_again(what: weakref.WeakMethod[Callable[[], None]], seconds: float, over: threading.Event) -> None:
+    """Do it every so many seconds, until it is over or nobody has the object any more."""
+    while not over.wait(seconds):
+        do = what()
+        if do is None:
+            return
+        try:
+            do()
+        except Exception:
+            log.exception("the lags could not be looked at")
+        del do
+
 
 @dataclass(frozen=True)
 class _Heading:
-    """The last plan, the group that it was made for, and when (of `time.monotonic`)."""
+    """A plan, the group that it was made for, and when (of `time.monotonic`)."""
 
-    structure: object
+    partitions: Mapping[str, list[int]]
+    told: Mapping[str, Subscription]
     decision: Decision
     made: float
 
@@ -205,7 +332,13 @@ class _Heading:
         joined and join again: an answer at once lets it come to an end.
         """
         on_its_way = bool(self.decision.waiting) or now - self.made < STANDS
-        return on_its_way and self.structure == _structure(partitions, told)
+        return on_its_way and _structure(self.partitions, self.told) == _structure(partitions, told)
+
+    @property
+    def holding(self) -> dict[str, Subscription]:
+        """The members as they are once all hold what they were given."""
+        given = self.decision.assignment
+        return {name: replace(each, owned=tuple(given[name]), generation=None) for name, each in self.told.items()}
 
 
 def _structure(partitions: Mapping[str, list[int]], told: Mapping[str, Subscription]) -> object:
@@ -263,8 +396,16 @@ class _Coordinator:
         found: Iterable[Any] = self.calling._subscription.assigned_partitions()
         return found
 
+    def stable(self) -> bool:
+        """Whether the consumer is a member of a group that is not rebalancing."""
+        return bool(self.calling.stable())
+
     def request_rejoin(self) -> None:
-        """Let the consumer join anew with its next `poll`."""
+        """Let the consumer join anew with its next `poll`.
+
+        Any thread may call this: it sets one flag, as the answer to a heartbeat does, and only the consumer's own
+        thread acts on it. Set while the consumer is joining it may get lost: then it has just joined.
+        """
         self.calling.request_rejoin()
 
 

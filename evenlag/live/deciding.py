@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from evenlag.errors import SourceError
 from evenlag.live.groups import Subscription, TopicPartition
 from evenlag.live.lags import Reader, Reading
+from evenlag.live.record import LagRecord
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import plain
@@ -46,6 +47,8 @@ class Decision:
         Everything that was not as it should be, a phrase each.
     seconds : float
         How long it took.
+    planned_for : str
+        Which lags the plan is made for, in a phrase; empty where they are not known.
     """
 
     group: str
@@ -55,6 +58,7 @@ class Decision:
     waiting: Mapping[TopicPartition, str]
     why: tuple[str, ...]
     seconds: float
+    planned_for: str = ""
 
     def __str__(self) -> str:
         """Say it in one line."""
@@ -69,6 +73,8 @@ class Decision:
             words.append(f"{self.result.moves} moves, {self.result.forced_moves} newly assigned")
         if self.waiting:
             words.append(f"{len(self.waiting)} wait to be given up")
+        if self.planned_for:
+            words.append(f"planned for {self.planned_for}")
         words.append(f"{len(self.assignment)} members, {self.seconds:.2f} s")
         return f"group {self.group}: {'; '.join(words)}" + "".join(f"; {reason}" for reason in self.why)
 
@@ -81,6 +87,7 @@ def decide(
     reader: Reader,
     solver: SolverProcess,
     options: SolveOptions,
+    record: LagRecord,
     auto_offset_reset: str,
     started: float,
     limit: float,
@@ -93,6 +100,8 @@ def decide(
         Of every topic that somebody subscribes to.
     members
         What each said when it joined; `owned` is what it still holds.
+    record
+        It says what the plan shall be made for.
     started, limit
         A time of `time.monotonic`, and the seconds from then that all of it may take.
 
@@ -113,6 +122,9 @@ def decide(
     if reading is not None and (untold := [key for key in problem.partitions if key not in reading.offsets]):
         because = next((reading.unknown[key] for key in untold if key in reading.unknown), "not told")
         why.append(f"the lags of {len(untold)} partitions are unknown and taken for 0: {because}")
+    planned_for = ""
+    if reading is not None:
+        problem, planned_for = record.foreseen(problem)
     result = None
     if solvable:
         try:
@@ -122,7 +134,42 @@ def decide(
     solved = result is not None
     if result is None:
         result = baseline(problem, options if reading is not None else replace(options, stickiness=FEWEST_MOVES))
-    return Decision(group, result.assignment, result, solved, {}, tuple(why), time.monotonic() - started)
+    seconds = time.monotonic() - started
+    return Decision(group, result.assignment, result, solved, {}, tuple(why), seconds, planned_for)
+
+
+def better(
+    problem: Problem, *, solver: SolverProcess, options: SolveOptions, record: LagRecord, limit: float
+) -> Decision:
+    """Say whether a group would gain by a rebalance, by the rule of docs/pays.md, and by which.
+
+    Parameters
+    ----------
+    problem
+        The group as it is: the lags of now, and who holds what.
+    options
+        With the share that a plan must save in `only_if_better`.
+    limit
+        Seconds.
+
+    Returns
+    -------
+    Decision
+        Its result's `pays` says whether, `why` what the plan saves.
+
+    Raises
+    ------
+    SolverError
+        The solver gave no answer.
+    """
+    started = time.monotonic()
+    problem, planned_for = record.foreseen(problem)
+    result = solver.solve(
+        problem, options, started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit, rates=record.rates
+    )
+    why = () if result.payoff is None else (f"asked for: {result.payoff.reason}",)
+    seconds = time.monotonic() - started
+    return Decision(problem.group, result.assignment, result, True, {}, why, seconds, planned_for)
 
 
 def problem_of(

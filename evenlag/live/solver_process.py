@@ -21,6 +21,7 @@ from struct import Struct
 from typing import Any
 
 from evenlag.errors import EvenlagError
+from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
@@ -78,7 +79,14 @@ class SolverProcess:
             self._finalizer()
             self._running = None
 
-    def solve(self, problem: Problem, options: SolveOptions, until: float, answer_by: float) -> Result:
+    def solve(
+        self,
+        problem: Problem,
+        options: SolveOptions,
+        until: float,
+        answer_by: float,
+        rates: Rates | None = None,
+    ) -> Result:
         """Solve a problem within limits that are times of `time.monotonic`.
 
         Parameters
@@ -89,6 +97,8 @@ class SolverProcess:
             When the search shall come back.
         answer_by
             When its answer must have come; a process that is late is ended.
+        rates
+            Messages per second that come in, where known: they are part of what a move costs (docs/pays.md).
 
         Raises
         ------
@@ -99,7 +109,7 @@ class SolverProcess:
         if self._running is None:
             raise SolverError(self._trouble)
         try:
-            ok, answer = _exchange(self._running[1], (problem, options, until), answer_by)
+            ok, answer = _exchange(self._running[1], (problem, options, until, rates), answer_by)
         except TimeoutError:
             self.stop()
             raise SolverError("the solver did not answer in time and was ended") from None
@@ -163,14 +173,15 @@ def serve(fd: int) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started this one
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    search(Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions())  # the first is slow
     with socket.socket(fileno=fd) as connection, contextlib.suppress(EOFError, OSError):
         while True:
             (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
-            problem, options, until = pickle.loads(_received(connection, size))
+            problem, options, until, rates = pickle.loads(_received(connection, size))
             answer: tuple[bool, object]
             try:
                 limited = options.within(max(until - time.monotonic(), LEAST_LIMIT))
-                answer = True, weighed(search(problem, limited), limited)
+                answer = True, weighed(search(problem, limited), limited, rates)
             except Exception as error:
                 answer = False, f"{type(error).__name__}: {error}"
             data = pickle.dumps(answer)

@@ -150,7 +150,7 @@ def payoff(
     )
 
 
-def parse_share(share: object) -> Fraction:
+def parse_share(share: object, name: str = "only_if_better") -> Fraction:
     """Read a share of what is to be saved: a text such as "10%", or a fraction from 0 to 1.
 
     Raises
@@ -164,9 +164,7 @@ def parse_share(share: object) -> Fraction:
     if isinstance(share, str) or _is_number(share):
         number = _exact(text[:-1] if percent else text) / (100 if percent else 1)
     if not 0 <= number <= 1:
-        raise InvalidProblemError(
-            f"only_if_better must be a share from 0% to 100%, such as '10%' or 0.1, not {shown(share)}"
-        )
+        raise InvalidProblemError(f"{name} must be a share from 0% to 100%, such as '10%' or 0.1, not {shown(share)}")
     return number
 
 
