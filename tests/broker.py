@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,13 +67,14 @@ class Broker:
     """A running broker: who comes by `bootstrap` may do everything, `user` by the others what ACLs allow.
 
     By `sasl_bootstrap` a user comes with PLAIN, by `tls_bootstrap` with SCRAM, to a broker that shows `CERTIFICATE`,
-    by `oauth_bootstrap` with any token that nobody has signed.
+    by `oauth_bootstrap` with any token that nobody has signed. `restart` ends it as a crash does, and starts it again.
     """
 
     bootstrap: str
     sasl_bootstrap: str
     tls_bootstrap: str
     oauth_bootstrap: str
+    restart: Callable[[], None]
     user: str = "reader"
     password: str = "reader-password"
     rack: str = "rack-1"
@@ -85,7 +86,22 @@ def running_broker() -> Iterator[Broker]:
     java = find_java()
     jars = kafka_jars(java)
     plain, sasl, tls, oauth, controller = free_ports(5)
-    broker = Broker(*(f"127.0.0.1:{port}" for port in (plain, sasl, tls, oauth)))
+    process: subprocess.Popen[bytes]
+
+    def start() -> None:
+        nonlocal process
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [*command, "kafka.Kafka", str(config)], stdout=output, stderr=subprocess.STDOUT, cwd=folder
+            )
+        _wait_until_ready(process, broker.bootstrap, log)
+
+    def restart() -> None:
+        process.kill()
+        process.wait()
+        start()
+
+    broker = Broker(*(f"127.0.0.1:{port}" for port in (plain, sasl, tls, oauth)), restart)
     with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name:
         folder = Path(name)
         config, log = folder / "server.properties", folder / "broker.log"
@@ -107,12 +123,8 @@ def running_broker() -> Iterator[Broker]:
         )
         command = [str(java), *JAVA_OPTIONS, "-cp", f"{jars}/*"]
         run([*command, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)])
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [*command, "kafka.Kafka", str(config)], stdout=output, stderr=subprocess.STDOUT, cwd=folder
-            )
         try:
-            _wait_until_ready(process, broker.bootstrap, log)
+            start()
             yield broker
         finally:
             _stop(process)

@@ -3,6 +3,7 @@
 `python -m tests.members '{"bootstrap": …}'` is one member. It says what happens to it, a line of JSON each.
 """
 
+import contextlib
 import faulthandler
 import json
 import logging
@@ -19,6 +20,7 @@ from typing import Any
 
 SESSION_TIMEOUT = 8.0  # seconds
 SETTLE_LIMIT = 60.0  # seconds
+SLOW = 4.0  # seconds that lags take of a member that is slowed down: more than it waits for them
 NOWHERE = "127.0.0.1:9"
 HANGS = "import os, time; p = os.getppid()\nwhile os.getppid() == p: time.sleep(0.1)"
 
@@ -32,6 +34,7 @@ class Member:
 
     def __init__(self, **config: Any) -> None:
         self.events: list[dict[str, Any]] = []
+        self.read: set[int] = set()  # numbers of messages, where it reads them
         self.stops: list[float] = []  # when it was stopped or killed
         self._stopped = False
         self.process = subprocess.Popen(
@@ -47,7 +50,11 @@ class Member:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.events.append(json.loads(line))
+            event = json.loads(line)
+            if event["event"] == "read":
+                self.read.update(event["numbers"])
+            else:
+                self.events.append(event)
 
     def of(self, *kinds: str) -> list[dict[str, Any]]:
         """What it has said of these kinds."""
@@ -68,6 +75,14 @@ class Member:
     def go(self) -> None:
         """Let it join."""
         self._say("go")
+
+    def slow_down(self) -> None:
+        """Let all that it asks for lags take long from now on."""
+        self._say("slow")
+
+    def speed_up(self) -> None:
+        """Let it ask for lags as fast as it can again."""
+        self._say("fast")
 
     def leave(self) -> None:
         """Ask it to leave the group, and wait until it has."""
@@ -127,25 +142,28 @@ class Members(dict[str, Member]):
             self[name].go()
 
     def settled(self, partitions: int) -> bool:
-        """Whether the members that are alive hold this many partitions, each one of them, and nothing waits."""
+        """Whether the members that are alive hold this many partitions, each one of them, and nothing waits.
+
+        Where the assignor tells no decisions, all must hold something.
+        """
         alive = [member for member in self.values() if member.alive()]
         held = [key for member in alive for key in member.holds()]
-        last = self.decisions()[-1:]
-        waiting = any(decision["waiting"] for decision in last)
-        there = bool(last) and len(last[0]["assignment"]) == len(alive)
-        return there and not waiting and len(held) == len(set(held)) == partitions
+        if self._config.get("assignor"):
+            there = all(member.holds() for member in alive)
+        else:
+            last = self.decisions()[-1:]
+            there = bool(last) and len(last[0]["assignment"]) == len(alive) and not last[0]["waiting"]
+        return there and len(held) == len(set(held)) == partitions
 
-    def wait_until_settled(self, partitions: int) -> float:
-        """Wait for that, and for nothing to change in a second; give the seconds that it took."""
-        start = time.monotonic()
-        seen: tuple[int, float] = (-1, start)
+    def wait_until_settled(self, partitions: int, since: float | None = None) -> float:
+        """Wait for that, and for nothing to happen in a second; give the seconds until the last that did happen."""
+        start = time.monotonic() if since is None else since
+
+        def last() -> float:
+            return max([start, *(member.events[-1]["t"] for member in self.values() if member.events)])
 
         def quiet() -> bool:
-            nonlocal seen
-            said = sum(len(member.events) for member in self.values())
-            if said != seen[0]:
-                seen = said, time.monotonic()
-            return self.settled(partitions) and time.monotonic() - seen[1] > 1.0
+            return self.settled(partitions) and time.monotonic() - last() > 1.0
 
         def story() -> str:
             for member in self.values():
@@ -155,7 +173,7 @@ class Members(dict[str, Member]):
             return f"{partitions} partitions to settle: {self.story()}"
 
         wait_until(quiet, story)
-        return seen[1] - start
+        return last() - start
 
     def story(self) -> str:
         """All that has happened, for a message."""
@@ -203,15 +221,32 @@ def say(event: str, **more: Any) -> None:
 
 
 def run(config: dict[str, Any]) -> None:
-    """Be a member until told to leave; on SIGUSR1 say what its threads are doing."""
+    """Be a member until told to leave; on SIGUSR1 say what its threads are doing.
+
+    With `reads`, messages a second, it reads so many, says which, and commits.
+    """
     faulthandler.register(signal.SIGUSR1)
     from kafka import ConsumerRebalanceListener, KafkaConsumer
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from kafka.errors import KafkaError
 
     from evenlag.live import assignor as live_assignor
+    from evenlag.live import lags as live_lags
     from evenlag.live import solver_process
     from evenlag.live.assignor import EvenlagAssignor
     from evenlag.live.user_data import encode_own
 
+    words: list[str] = []
+    read_offsets = live_lags.read_offsets
+
+    def read_slowly(*arguments: Any) -> Any:
+        if [word for word in words if word in ("slow\n", "fast\n")][-1:] == ["slow\n"]:
+            time.sleep(SLOW)
+        return read_offsets(*arguments)
+
+    live_lags.read_offsets = read_slowly
     if config.get("hangs"):
         solver_process.SERVE = HANGS
     if config.get("corrupt"):
@@ -252,7 +287,13 @@ def run(config: dict[str, Any]) -> None:
             line=str(decision),
         )
 
-    assignor = EvenlagAssignor(
+    others = {
+        "cooperative-sticky": CooperativeStickyAssignor,
+        "range": RangePartitionAssignor,
+        "roundrobin": RoundRobinPartitionAssignor,
+    }
+    made = config.get("assignor") and others[config["assignor"]]()
+    assignor = made or EvenlagAssignor(
         NOWHERE if config.get("without_lags") else config["bootstrap"],
         config["group"],
         weight=config.get("weight", 1),
@@ -265,21 +306,28 @@ def run(config: dict[str, Any]) -> None:
     consumer = KafkaConsumer(
         bootstrap_servers=config["bootstrap"], group_id=config["group"], client_id=config["client_id"],
         session_timeout_ms=int(1000 * SESSION_TIMEOUT), heartbeat_interval_ms=300, metadata_max_age_ms=1000,
-        enable_auto_commit=False, auto_offset_reset="earliest", max_poll_records=1,
+        enable_auto_commit=False, auto_offset_reset="earliest", max_poll_records=config.get("at_once", 1),
         partition_assignment_strategy=[assignor],
     )  # fmt: skip
-    words: list[str] = []
     say("ready")
     sys.stdin.readline()
     threading.Thread(target=lambda: words.extend(iter(sys.stdin.readline, "")), daemon=True).start()
     consumer.subscribe(config["topics"], listener=Listener())
     while "leave\n" not in words:
         records = consumer.poll(timeout_ms=100)
-        for partition in records:  # what was read is not counted; what is backlog stays
-            consumer.seek(partition, records[partition][0].offset)
-        time.sleep(0.02)
+        if not config.get("reads"):
+            for partition in records:  # what was read is not counted; what is backlog stays
+                consumer.seek(partition, records[partition][0].offset)
+            time.sleep(0.02)
+        elif records:
+            numbers = [int(record.value) for several in records.values() for record in several]
+            time.sleep(len(numbers) / config["reads"])
+            say("read", numbers=numbers)
+            with contextlib.suppress(KafkaError):  # then it is read again
+                consumer.commit(timeout_ms=2000)
     consumer.close()
-    assignor.close()
+    if not made:
+        assignor.close()
     os._exit(0)
 
 

@@ -1,11 +1,6 @@
 """The assignor on a real broker: what the group follows, and what becomes of it when something fails."""
 
-import math
-import os
-import random
-from collections import Counter
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -212,59 +207,3 @@ def asked(group: Members) -> list[dict[str, Any]]:
         if "asked for: " in " ".join(each["why"]) and (not found or each["t"] > found[-1]["t"] + STANDS):
             found.append(each)
     return found
-
-
-CHAOS_ROUNDS = int(os.environ.get("EVENLAG_CHAOS_ROUNDS", "5"))
-
-
-@pytest.mark.broker
-@pytest.mark.slow
-@pytest.mark.timeout(120 * CHAOS_ROUNDS)
-def test_no_partition_has_two_owners_or_stays_without_one_in_chaos(broker: Broker) -> None:
-    topic = group = "chaos"
-    skewed(broker, topic, group)
-    choose = random.Random(CHAOS_ROUNDS)
-    with members(broker.bootstrap, group, [topic]) as several:
-        several.start("m0", "m1", "m2")
-        several.wait_until_settled(12)
-        done: Counter[str] = Counter()
-        for number in range(CHAOS_ROUNDS):
-            alive = sorted(name for name, member in several.items() if member.alive())
-            deeds = ["join"] * (len(alive) < 4) + ["leave", "kill", "pause"] * (len(alive) > 2)
-            deed, name = min(deeds, key=lambda deed: (done[deed], choose.random())), choose.choice(alive)
-            done[deed] += 1
-            if deed == "join":
-                several.start(f"m{number + 3}", weight=choose.choice([1, 2]))
-            elif deed == "leave":
-                several[name].leave()
-            elif deed == "kill":
-                several[name].kill()
-            else:
-                several[name].pause()
-                several.wait_until_settled(12)
-                several[name].wake()
-            print(f"{deed}: settled in {several.wait_until_settled(12):.1f} s")
-        assert overlaps(several) == []
-
-
-def overlaps(group: Members) -> list[object]:
-    """Partitions that somebody was given before another had given them up, or was killed or stopped."""
-    holdings: dict[tuple[str, int], list[tuple[float, float, str]]] = {}
-    for name, member in group.items():
-        since: dict[tuple[str, int], float] = {}
-        stops = [{"t": t, "event": "stopped", "partitions": []} for t in member.stops]
-        for event in sorted([*member.of("assigned", "revoked", "lost"), *stops], key=lambda each: each["t"]):
-            keys = [(topic, number) for topic, number in event["partitions"]]
-            if event["event"] == "assigned":
-                since |= dict.fromkeys(keys, event["t"])
-            for key in list(since) if event["event"] == "stopped" else keys:
-                if event["event"] != "assigned" and key in since:
-                    holdings.setdefault(key, []).append((since.pop(key), event["t"], name))
-        for key, start in since.items():
-            holdings.setdefault(key, []).append((start, math.inf, name))
-    return [
-        (key, before, after)
-        for key, several in holdings.items()
-        for before, after in pairwise(sorted(several))
-        if after[0] < before[1]
-    ]

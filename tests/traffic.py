@@ -95,6 +95,40 @@ def produce(bootstrap: str, topic: str, counts: Sequence[int]) -> None:
         raise RuntimeError(f"{topic}: messages were not taken within {SETTLE_LIMIT:g} s")
 
 
+@contextmanager
+def numbered_messages(bootstrap: str, topic: str, partitions: int, rate: float = 100.0) -> Iterator[set[int]]:
+    """Append numbers, so many a second, more of them to earlier partitions, until the body ends.
+
+    The body gets those that the broker has taken so far; at its end all are.
+    """
+    taken: set[int] = set()
+    over = threading.Event()
+    settings = {"enable.idempotence": True, "message.timeout.ms": int(1000 * SETTLE_LIMIT), "linger.ms": 5}
+    producer = Producer({"bootstrap.servers": bootstrap, **settings, **QUIET})
+
+    def run() -> None:
+        number = 0
+        while not over.wait(1 / rate):
+
+            def told(error: object, _message: object, number: int = number) -> None:
+                if error is None:
+                    taken.add(number)
+
+            producer.produce(topic, str(number), partition=int(partitions * (number * 0.618 % 1) ** 2), callback=told)
+            producer.poll(0)
+            number += 1
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        over.set()
+        thread.join()
+        if producer.flush(SETTLE_LIMIT):
+            raise RuntimeError(f"{topic}: messages were not taken within {SETTLE_LIMIT:g} s")
+
+
 def commit(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
     """Commit offsets for a group that has no members."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})

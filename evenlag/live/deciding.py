@@ -12,10 +12,11 @@ from evenlag.live.lags import Reader, Reading
 from evenlag.live.record import LagRecord
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.model.objective import FEWEST_MOVES
-from evenlag.model.plan import plain
+from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
 from evenlag.search.construct.stages import Baselines, Greedy
+from evenlag.search.leave import weighed
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 from evenlag.search.stage import Step
@@ -141,14 +142,17 @@ def decide(
 def better(
     problem: Problem, *, solver: SolverProcess, options: SolveOptions, record: LagRecord, limit: float
 ) -> Decision:
-    """Say whether a group would gain by a rebalance, by the rule of docs/pays.md, and by which.
+    """Make the plan that a rebalance would carry out, and say whether that would pay (docs/pays.md).
+
+    The plan is made for what the record lets expect; what it saves and costs is weighed on the lags of now, with what
+    comes in while partitions stand still.
 
     Parameters
     ----------
     problem
         The group as it is: the lags of now, and who holds what.
     options
-        With the share that a plan must save in `only_if_better`.
+        With the share that the plan must save in `only_if_better`.
     limit
         Seconds.
 
@@ -163,10 +167,11 @@ def better(
         The solver gave no answer.
     """
     started = time.monotonic()
-    problem, planned_for = record.foreseen(problem)
-    result = solver.solve(
-        problem, options, started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit, rates=record.rates
-    )
+    aim, planned_for = record.foreseen(problem)
+    freely = replace(options, only_if_better=None)
+    result = solver.solve(aim, freely, started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit)
+    compared = weighed(replace(result, plan=Plan(problem, result.plan.member_of)), options, record.rates)
+    result = replace(result, payoff=compared.payoff)
     why = () if result.payoff is None else (f"asked for: {result.payoff.reason}",)
     seconds = time.monotonic() - started
     return Decision(problem.group, result.assignment, result, True, {}, why, seconds, planned_for)

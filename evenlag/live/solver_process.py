@@ -21,7 +21,6 @@ from struct import Struct
 from typing import Any
 
 from evenlag.errors import EvenlagError
-from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
@@ -79,14 +78,7 @@ class SolverProcess:
             self._finalizer()
             self._running = None
 
-    def solve(
-        self,
-        problem: Problem,
-        options: SolveOptions,
-        until: float,
-        answer_by: float,
-        rates: Rates | None = None,
-    ) -> Result:
+    def solve(self, problem: Problem, options: SolveOptions, until: float, answer_by: float) -> Result:
         """Solve a problem within limits that are times of `time.monotonic`.
 
         Parameters
@@ -97,8 +89,6 @@ class SolverProcess:
             When the search shall come back.
         answer_by
             When its answer must have come; a process that is late is ended.
-        rates
-            Messages per second that come in, where known: they are part of what a move costs (docs/pays.md).
 
         Raises
         ------
@@ -109,7 +99,7 @@ class SolverProcess:
         if self._running is None:
             raise SolverError(self._trouble)
         try:
-            ok, answer = _exchange(self._running[1], (problem, options, until, rates), answer_by)
+            ok, answer = _exchange(self._running[1], (problem, options, until), answer_by)
         except TimeoutError:
             self.stop()
             raise SolverError("the solver did not answer in time and was ended") from None
@@ -177,11 +167,11 @@ def serve(fd: int) -> None:
     with socket.socket(fileno=fd) as connection, contextlib.suppress(EOFError, OSError):
         while True:
             (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
-            problem, options, until, rates = pickle.loads(_received(connection, size))
+            problem, options, until = pickle.loads(_received(connection, size))
             answer: tuple[bool, object]
             try:
                 limited = options.within(max(until - time.monotonic(), LEAST_LIMIT))
-                answer = True, weighed(search(problem, limited), limited, rates)
+                answer = True, weighed(search(problem, limited), limited)
             except Exception as error:
                 answer = False, f"{type(error).__name__}: {error}"
             data = pickle.dumps(answer)

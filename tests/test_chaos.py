@@ -1,0 +1,182 @@
+"""Groups to which much happens, on a broker that is restarted: whose each partition is, and what becomes of messages.
+
+`EVENLAG_CHAOS_ROUNDS=100` lets more happen, to a group with kafka-python's own assignor too, and prints how long each
+took to settle.
+"""
+
+import math
+import os
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import pairwise
+from statistics import median
+
+import pytest
+
+from evenlag.live.lags import read_offsets
+from tests.broker import Broker, running_broker
+from tests.members import Members, members, wait_until
+from tests.traffic import create_topics, numbered_messages
+
+FEW = 6
+ROUNDS = int(os.environ.get("EVENLAG_CHAOS_ROUNDS", FEW))
+TOPIC, PARTITIONS = "chaos", 12
+EVENLAG, BESIDE = "evenlag", "cooperative-sticky"
+ASKING = {"rejoin_if_better": "20%", "rejoin_interval": 20, "read_every": 2}
+MOST = 4  # members
+
+
+class Chaos:
+    """Groups of the same members to which the same happens."""
+
+    def __init__(self, broker: Broker, groups: dict[str, Members], seed: int) -> None:
+        self._broker, self._groups, self._random = broker, groups, random.Random(seed)
+        self._started, self._served = 0, 0.0
+        self.done: Counter[str] = Counter()
+        self.took: dict[str, list[tuple[float, str]]] = {name: [] for name in groups}
+        for _ in range(3):
+            self._join()
+
+    def round(self) -> None:
+        """Let something happen that has happened least often, and wait until every group has settled each time."""
+        alive = self._alive()
+        deeds: list[Callable[[str], Iterator[str]]] = [self.restart]
+        deeds += [self.join, self.slow_lags] * (len(alive) < MOST) + [self.leave, self.kill, self.pause] * (
+            len(alive) > 2
+        )
+        deed = min(deeds, key=lambda deed: (self.done[deed.__name__], self._random.random()))
+        self.done[deed.__name__] += 1
+        name = self._random.choice(alive)
+        since = time.monotonic()
+        for what in deed(name):
+            self._settle(what, since if what != "restart" else self._served)
+            since = time.monotonic()
+
+    def join(self, _: str) -> Iterator[str]:
+        """A member comes."""
+        self._join()
+        yield "join"
+
+    def leave(self, name: str) -> Iterator[str]:
+        """A member goes."""
+        for group in self._groups.values():
+            group[name].leave()
+        yield "leave"
+
+    def kill(self, name: str) -> Iterator[str]:
+        """A member dies."""
+        for group in self._groups.values():
+            group[name].kill()
+        yield "kill"
+
+    def pause(self, name: str) -> Iterator[str]:
+        """A member stops until the group has put it out, and wakes."""
+        for group in self._groups.values():
+            group[name].pause()
+        yield "pause"
+        for group in self._groups.values():
+            group[name].wake()
+        yield "wake"
+
+    def slow_lags(self, _: str) -> Iterator[str]:
+        """A member comes while nobody gets lags in time."""
+        for name in self._alive():
+            self._groups[EVENLAG][name].slow_down()
+        self._join()
+        yield "join with slow lags"
+        for name in self._alive():
+            self._groups[EVENLAG][name].speed_up()
+
+    def restart(self, _: str) -> Iterator[str]:
+        """The broker is killed and starts again."""
+        self._broker.restart()
+        self._served = time.monotonic()
+        yield "restart"
+
+    def _alive(self) -> list[str]:
+        return sorted(name for name, member in self._groups[EVENLAG].items() if member.alive())
+
+    def _join(self) -> None:
+        for group in self._groups.values():
+            group.start(f"m{self._started}", weight=self._random.choice([1, 2]))
+        self._started += 1
+
+    def _settle(self, what: str, since: float) -> None:
+        for name, group in list(self._groups.items()):
+            try:
+                seconds = group.wait_until_settled(PARTITIONS, since)
+            except RuntimeError:
+                if name == EVENLAG:
+                    raise
+                del self._groups[name]
+                seconds = math.inf
+            self.took[name].append((seconds, what))
+            print(f"{what}: {name} settled in {seconds:.1f} s")
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+@pytest.mark.timeout(200 * ROUNDS)
+def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
+    with running_broker() as broker, ExitStack() as running:
+        create_topics(broker.bootstrap, {TOPIC: PARTITIONS})
+        reading = {"reads": 300, "at_once": 50}
+        several = running.enter_context(members(broker.bootstrap, EVENLAG, [TOPIC], options=ASKING, **reading))
+        groups = {EVENLAG: several}
+        if ROUNDS > FEW:
+            others = members(broker.bootstrap, BESIDE, [TOPIC], assignor=BESIDE, **reading)
+            groups[BESIDE] = running.enter_context(others)
+
+        def is_read(numbers: set[int]) -> None:
+            def missing() -> set[int]:
+                return numbers - set().union(*(member.read for member in several.values()))
+
+            wait_until(lambda: not missing(), lambda: f"{sorted(missing())[:9]}, … to be read: {several.story()}")
+
+        with numbered_messages(broker.bootstrap, TOPIC, PARTITIONS) as sent:
+            chaos = Chaos(broker, groups, seed=ROUNDS)
+            for _ in range(ROUNDS):
+                chaos.round()
+                is_read(set(sent))
+        assert len(sent) > 100 * ROUNDS
+        is_read(sent)
+
+        def left() -> dict[tuple[str, int], int]:
+            lags = read_offsets(broker.bootstrap, EVENLAG, [TOPIC], {}, 10).lags("earliest")
+            assert len(lags) == PARTITIONS
+            return {key: lag for key, lag in lags.items() if lag}
+
+        wait_until(lambda: not left(), lambda: f"commits of {left()}")
+        assert overlaps(several) == []
+        print(f"{len(sent):,} messages; {dict(chaos.done)}")
+        for name, took in chaos.took.items():
+            seconds, what = max(took)
+            print(
+                f"{name}: settled {len(took)} times, median {median(s for s, _ in took):.1f} s, {what} {seconds:.1f} s"
+            )
+
+
+def overlaps(group: Members) -> list[object]:
+    """Partitions that somebody was given before another had given them up, or was killed or stopped."""
+    holdings: dict[tuple[str, int], list[tuple[float, float, str]]] = {}
+    for name, member in group.items():
+        since: dict[tuple[str, int], float] = {}
+        stops = [{"t": t, "event": "stopped", "partitions": []} for t in member.stops]
+        for event in sorted([*member.of("assigned", "revoked", "lost"), *stops], key=lambda each: each["t"]):
+            keys = [(topic, number) for topic, number in event["partitions"]]
+            if event["event"] == "assigned":
+                since |= dict.fromkeys(keys, event["t"])
+            for key in list(since) if event["event"] == "stopped" else keys:
+                if event["event"] != "assigned" and key in since:
+                    holdings.setdefault(key, []).append((since.pop(key), event["t"], name))
+        for key, start in since.items():
+            holdings.setdefault(key, []).append((start, math.inf, name))
+    return [
+        (key, before, after)
+        for key, several in holdings.items()
+        for before, after in pairwise(sorted(several))
+        if after[0] < before[1]
+    ]
