@@ -9,7 +9,7 @@ from benchmarks.tables import TABLES
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
-Written by `make bench` (about an hour and a quarter on two cores; `make bench tables="scale rules"` renews some of
+Written by `make bench` (about an hour and a half on two cores; `make bench tables="scale rules"` renews some of
 them). A gap is (spread − proven bound) / mean load. Times are of a shared machine: compare them within a table only.
 """
 

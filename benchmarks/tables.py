@@ -13,6 +13,7 @@ from benchmarks.ablation import ablation, ablation_few
 from benchmarks.anytime import anytime
 from benchmarks.assignors import assignors
 from benchmarks.balances import balances
+from benchmarks.draining import draining
 from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
@@ -204,6 +205,7 @@ TABLES = (
     assignors,
     packing,
     pauses,
+    draining,
     fleet,
     small_groups,
     anytime,

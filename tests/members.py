@@ -35,6 +35,7 @@ class Member:
     def __init__(self, **config: Any) -> None:
         self.events: list[dict[str, Any]] = []
         self.read: set[int] = set()  # numbers of messages, where it reads them
+        self.last_read = 0.0  # when it read the last of them
         self.stops: list[float] = []  # when it was stopped or killed
         self._stopped = False
         self.process = subprocess.Popen(
@@ -53,6 +54,7 @@ class Member:
             event = json.loads(line)
             if event["event"] == "read":
                 self.read.update(event["numbers"])
+                self.last_read = event["t"]
             else:
                 self.events.append(event)
 
@@ -203,21 +205,25 @@ def members(bootstrap: str, group: str, topics: Sequence[str], **config: Any) ->
             member.end()
 
 
-def wait_until(done: Callable[[], object], what: str | Callable[[], str]) -> None:
+def wait_until(done: Callable[[], object], what: str | Callable[[], str], within: float = SETTLE_LIMIT) -> None:
     """Ask again and again."""
-    end = time.monotonic() + SETTLE_LIMIT
+    end = time.monotonic() + within
     while not done():
         if time.monotonic() > end:
-            raise RuntimeError(f"waited {SETTLE_LIMIT:g} s for {what if isinstance(what, str) else what()}")
+            raise RuntimeError(f"waited {within:g} s for {what if isinstance(what, str) else what()}")
         time.sleep(0.05)
 
 
 # ---- one member ------------------------------------------------------------------------------------------------------
 
 
+ONE_AT_A_TIME = threading.Lock()
+
+
 def say(event: str, **more: Any) -> None:
-    """Write a line."""
-    print(json.dumps({"t": time.monotonic(), "event": event, **more}), flush=True)
+    """Write a line, whichever thread this is."""
+    with ONE_AT_A_TIME:
+        print(json.dumps({"t": time.monotonic(), "event": event, **more}), flush=True)
 
 
 def run(config: dict[str, Any]) -> None:
@@ -313,6 +319,7 @@ def run(config: dict[str, Any]) -> None:
     sys.stdin.readline()
     threading.Thread(target=lambda: words.extend(iter(sys.stdin.readline, "")), daemon=True).start()
     consumer.subscribe(config["topics"], listener=Listener())
+    due = 0.0
     while "leave\n" not in words:
         records = consumer.poll(timeout_ms=100)
         if not config.get("reads"):
@@ -321,7 +328,8 @@ def run(config: dict[str, Any]) -> None:
             time.sleep(0.02)
         elif records:
             numbers = [int(record.value) for several in records.values() for record in several]
-            time.sleep(len(numbers) / config["reads"])
+            due = max(due, time.monotonic() - 1.0) + len(numbers) / config["reads"]
+            time.sleep(max(due - time.monotonic(), 0))
             say("read", numbers=numbers)
             with contextlib.suppress(KafkaError):  # then it is read again
                 consumer.commit(timeout_ms=2000)

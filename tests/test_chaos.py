@@ -34,7 +34,8 @@ class Chaos:
 
     def __init__(self, broker: Broker, groups: dict[str, Members], seed: int) -> None:
         self._broker, self._groups, self._random = broker, groups, random.Random(seed)
-        self._started, self._served = 0, 0.0
+        self._started = 0
+        self._since: dict[str, float] = {}
         self.done: Counter[str] = Counter()
         self.took: dict[str, list[tuple[float, str]]] = {name: [] for name in groups}
         for _ in range(3):
@@ -49,11 +50,8 @@ class Chaos:
         )
         deed = min(deeds, key=lambda deed: (self.done[deed.__name__], self._random.random()))
         self.done[deed.__name__] += 1
-        name = self._random.choice(alive)
-        since = time.monotonic()
-        for what in deed(name):
-            self._settle(what, since if what != "restart" else self._served)
-            since = time.monotonic()
+        for what in deed(self._random.choice(alive)):
+            self._settle(what)
 
     def join(self, _: str) -> Iterator[str]:
         """A member comes."""
@@ -62,23 +60,19 @@ class Chaos:
 
     def leave(self, name: str) -> Iterator[str]:
         """A member goes."""
-        for group in self._groups.values():
-            group[name].leave()
+        self._each(lambda group: group[name].leave())
         yield "leave"
 
     def kill(self, name: str) -> Iterator[str]:
         """A member dies."""
-        for group in self._groups.values():
-            group[name].kill()
+        self._each(lambda group: group[name].kill())
         yield "kill"
 
     def pause(self, name: str) -> Iterator[str]:
         """A member stops until the group has put it out, and wakes."""
-        for group in self._groups.values():
-            group[name].pause()
+        self._each(lambda group: group[name].pause())
         yield "pause"
-        for group in self._groups.values():
-            group[name].wake()
+        self._each(lambda group: group[name].wake())
         yield "wake"
 
     def slow_lags(self, _: str) -> Iterator[str]:
@@ -93,28 +87,41 @@ class Chaos:
     def restart(self, _: str) -> Iterator[str]:
         """The broker is killed and starts again."""
         self._broker.restart()
-        self._served = time.monotonic()
+        self._each(lambda _: None)
         yield "restart"
 
     def _alive(self) -> list[str]:
         return sorted(name for name, member in self._groups[EVENLAG].items() if member.alive())
 
+    def _each(self, act: Callable[[Members], None]) -> None:
+        for name, group in self._groups.items():
+            self._since[name] = time.monotonic()
+            act(group)
+
     def _join(self) -> None:
-        for group in self._groups.values():
-            group.start(f"m{self._started}", weight=self._random.choice([1, 2]))
+        name, weight = f"m{self._started}", self._random.choice([1, 2])
+        self._each(lambda group: group.start(name, weight=weight))
         self._started += 1
 
-    def _settle(self, what: str, since: float) -> None:
+    def _settle(self, what: str) -> None:
         for name, group in list(self._groups.items()):
             try:
-                seconds = group.wait_until_settled(PARTITIONS, since)
+                seconds = group.wait_until_settled(PARTITIONS, self._since[name])
             except RuntimeError:
                 if name == EVENLAG:
                     raise
-                del self._groups[name]
                 seconds = math.inf
+                self._begin_anew(group)
             self.took[name].append((seconds, what))
             print(f"{what}: {name} settled in {seconds:.1f} s")
+
+    def _begin_anew(self, group: Members) -> None:
+        """Replace members that are stuck by others of the same name, stopped ones too."""
+        for name in [name for name, member in group.items() if member.process.poll() is None]:
+            group[name].end()
+            group.start(name)
+            if not self._groups[EVENLAG][name].alive():
+                group[name].pause()
 
 
 @pytest.mark.broker
@@ -157,6 +164,13 @@ def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
             print(
                 f"{name}: settled {len(took)} times, median {median(s for s, _ in took):.1f} s, {what} {seconds:.1f} s"
             )
+
+
+def slowest(took: list[tuple[float, str]]) -> str:
+    """The longest time of each kind."""
+    return ", ".join(
+        f"{what} {max(s for s, kind in took if kind == what):.1f} s" for what in sorted({k for _, k in took})
+    )
 
 
 def overlaps(group: Members) -> list[object]:

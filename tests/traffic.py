@@ -81,14 +81,16 @@ def add_scram_user(bootstrap: str, user: str, password: str) -> None:
         future.result()
 
 
-def produce(bootstrap: str, topic: str, counts: Sequence[int]) -> None:
-    """Append `counts[p]` empty messages to each partition p."""
+def produce(bootstrap: str, topic: str, counts: Sequence[int], *, numbered: bool = False) -> None:
+    """Append `counts[p]` messages to each partition p: empty ones, or numbers from 0 on."""
     producer = Producer(
         {"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": 1_000_000, **QUIET}
     )
+    number = 0
     for partition, count in enumerate(counts):
         for left in range(count, 0, -1):
-            producer.produce(topic, b"", partition=partition)
+            producer.produce(topic, str(number) if numbered else b"", partition=partition)
+            number += 1
             if left % 100_000 == 0:
                 producer.flush()
     if producer.flush(SETTLE_LIMIT):

@@ -273,10 +273,15 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             if self._asking and known and told and now - self._rebalanced >= self._rejoin_interval:
                 self._ask_if_better(problem, self._asking, heading, coordinator)
             self._trouble = ""
-        except (SourceError, SolverError) as error:
-            if str(error) != self._trouble:
-                log.warning("group %s: its lags are not recorded: %s", self._group, error)
-            self._trouble = str(error)
+        except SourceError as error:
+            self._say_once(f"its lags are not recorded: {error}")
+        except SolverError as error:
+            self._say_once(f"nobody knows whether a rebalance would pay: {error}")
+
+    def _say_once(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            log.warning("group %s: %s", self._group, trouble)
+        self._trouble = trouble
 
     def _ask_if_better(
         self, problem: Problem, asking: SolveOptions, heading: _Heading, coordinator: _Coordinator

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from evenlag.errors import SourceError
 from evenlag.live.groups import Subscription, TopicPartition
 from evenlag.live.lags import Reader, Reading
-from evenlag.live.record import LagRecord
+from evenlag.live.record import NOW, LagRecord
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Plan, plain
@@ -22,6 +22,7 @@ from evenlag.search.solver import search
 from evenlag.search.stage import Step
 
 LAGS_BY, SEARCH_UNTIL, ANSWER_BY = 0.4, 0.8, 0.9  # of the time for an assignment; the rest is for a baseline
+SCENARIOS = 0.3  # of it, for a search with scenarios, whose proof takes long and whose plan comes early
 BASELINES = (Step(Baselines(), though_settled=True), Step(Greedy()))
 
 Assignment = dict[str, list[TopicPartition]]
@@ -119,21 +120,22 @@ def decide(
     except SourceError as error:
         why.append(f"no lags: {error}")
     solvable = not why
-    problem = problem_of(group, partitions, members, reading, auto_offset_reset)
+    problem = aim = problem_of(group, partitions, members, reading, auto_offset_reset)
     if reading is not None and (untold := [key for key in problem.partitions if key not in reading.offsets]):
         because = next((reading.unknown[key] for key in untold if key in reading.unknown), "not told")
         why.append(f"the lags of {len(untold)} partitions are unknown and taken for 0: {because}")
     planned_for = ""
     if reading is not None:
-        problem, planned_for = record.foreseen(problem)
+        aim, planned_for = record.foreseen(problem)
     result = None
     if solvable:
         try:
-            result = solver.solve(problem, options, started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit)
+            result = solver.solve(aim, options, _until(aim, started, limit), started + ANSWER_BY * limit)
         except SolverError as error:
             why.append(str(error))
     solved = result is not None
     if result is None:
+        planned_for = planned_for and NOW
         result = baseline(problem, options if reading is not None else replace(options, stickiness=FEWEST_MOVES))
     seconds = time.monotonic() - started
     return Decision(group, result.assignment, result, solved, {}, tuple(why), seconds, planned_for)
@@ -169,12 +171,18 @@ def better(
     started = time.monotonic()
     aim, planned_for = record.foreseen(problem)
     freely = replace(options, only_if_better=None)
-    result = solver.solve(aim, freely, started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit)
+    result = solver.solve(aim, freely, _until(aim, started, limit), started + ANSWER_BY * limit)
     compared = weighed(replace(result, plan=Plan(problem, result.plan.member_of)), options, record.rates)
     result = replace(result, payoff=compared.payoff)
     why = () if result.payoff is None else (f"asked for: {result.payoff.reason}",)
     seconds = time.monotonic() - started
     return Decision(problem.group, result.assignment, result, True, {}, why, seconds, planned_for)
+
+
+def _until(problem: Problem, started: float, limit: float) -> float:
+    """When a search shall come back."""
+    latest = started + SEARCH_UNTIL * limit
+    return min(latest, time.monotonic() + SCENARIOS * limit) if problem.scenario_weights else latest
 
 
 def problem_of(
