@@ -35,8 +35,8 @@ def draining(seed: int) -> Iterator[str]:
         f"consumers in processes of their own that read {RATE:g} messages a second each and commit; Apache Kafka on "
         f"the same machine. The backlog is there before the group starts, or comes once it has settled. The other "
         f"assignors are kafka-python's. evenlag's group looks every 2 s whether a rebalance saves 10 %, and asks for "
-        f"one 5 s after any other. Medians of {RUNS} runs, in turn, and the worst; first idle: when the first member has "
-        f"read its last message; busiest: messages that one member read over the mean. An even plan, "
+        f"one 5 s after any other. Medians of {RUNS} runs, in turn, and the worst; first idle: when a member "
+        f"has read its last message first; busiest: messages that one member read over the mean. An even plan, "
         f"{best.makespan * MEMBERS / sum(sizes):.2f} × the mean, takes {float(best.makespan) / RATE:.0f} s.\n"
     )
     yield "| backlog | assignor | lag 0 after | worst run | first idle | busiest / mean |"

@@ -22,7 +22,8 @@ SESSION_TIMEOUT = 8.0  # seconds
 SETTLE_LIMIT = 60.0  # seconds
 SLOW = 4.0  # seconds that lags take of a member that is slowed down: more than it waits for them
 NOWHERE = "127.0.0.1:9"
-HANGS = "import os, time; p = os.getppid()\nwhile os.getppid() == p: time.sleep(0.1)"
+STARTS_FOR_EVER = "import os, time; p = os.getppid()\nwhile os.getppid() == p: time.sleep(0.1)"
+HANGS = f"import os; os.write({{fd}}, b'r'); {STARTS_FOR_EVER}"
 
 Partition = tuple[str, int]
 

@@ -24,7 +24,7 @@ from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.live.subscriptions import OWN, decode_subscription
 from evenlag.live.user_data import decode_own, encode_own
 from evenlag.search.options import SolveOptions
-from tests.members import HANGS
+from tests.members import HANGS, STARTS_FOR_EVER
 
 T = [("t", p) for p in range(4)]
 
@@ -126,6 +126,30 @@ def test_a_process_that_does_not_solve_is_ended_in_time(
         os.kill(process.pid, 0)
 
 
+def test_a_process_that_is_still_starting_is_left_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = "import time; time.sleep(1.5)"
+    monkeypatch.setattr(solver_process, "SERVE", f"{slow}; {solver_process.SERVE}")
+    solver = SolverProcess()
+    try:
+        now = time.monotonic()
+        with pytest.raises(SolverError, match="still starting"):
+            solver.solve(PROBLEM, SolveOptions(), now + 0.2, now + 30)
+        assert time.monotonic() < now + 1.5
+        now = time.monotonic()
+        assert solver.solve(PROBLEM, SolveOptions(), now + 50, now + 60).status == "OPTIMAL"
+    finally:
+        solver.stop()
+
+
+def test_a_process_that_never_starts_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver_process, "SERVE", STARTS_FOR_EVER)
+    monkeypatch.setattr(solver_process, "STARTS_WITHIN", 0.5)
+    solver = SolverProcess()
+    with pytest.raises(SolverError, match="was ended"):
+        solver.solve(PROBLEM, SolveOptions(), time.monotonic() + 1, time.monotonic() + 2)
+    assert solver._running is None
+
+
 class Joined:
     """A member as kafka-python hands it to an assignor."""
 
@@ -203,7 +227,7 @@ class Calling:
 @contextmanager
 def leading(**options: Any) -> Iterator[tuple[EvenlagAssignor, Told, Calling, Callable[[], set[int]]]]:
     """The leader of a group of two, settled with one partition of 10 messages and an empty one each."""
-    assignor = EvenlagAssignor("localhost:9", "g", read_every=3600, auto_offset_reset="earliest", **options)
+    assignor = EvenlagAssignor("localhost:9", "g", limit=60, read_every=3600, auto_offset_reset="earliest", **options)
     reader, calling = Told(p0=10, p1=10, p2=0, p3=0), Calling()
     assignor._reader = assignor._recorder = cast("Any", reader)
     members = [Joined(name, assignor.metadata({"t"})) for name in "ab"]

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack
 
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
@@ -39,6 +39,16 @@ READ_EVERY = 60.0  # seconds between two readings for the record
 REJOIN_INTERVAL = 300.0  # seconds from any rebalance to one that is asked for
 
 log = logging.getLogger(__name__)
+
+
+class Coordinator(Protocol):
+    """What an assignor knows of the consumer that it is for."""
+
+    def stable(self) -> bool:
+        """Whether the consumer is a member of a group that is not rebalancing."""
+
+    def request_rejoin(self) -> None:
+        """Let the consumer join anew; any thread may call this."""
 
 
 class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
@@ -121,7 +131,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._record = LagRecord(horizon)
         self._solver = SolverProcess()
         self._lent: SolverProcess | None = None  # the solver while it weighs a rebalance
-        self._coordinator: _Coordinator | None = None
+        self._coordinator: Coordinator | None = None
         self._held: list[TopicPartition] = []
         self._generation = NO_GENERATION
         self._leads = False
@@ -146,29 +156,52 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         """What this member tells the leader: topics, weight, and what it holds since which generation."""
-        self._solver.start()  # whoever joins may become the leader
-        self._leads = False
-        held, coordinator = self._held, _coordinator()
-        self._coordinator = coordinator
+        coordinator = _coordinator()
         if coordinator is not None:
             # What was assigned is not always still held: not where the group has put this member out.
-            held = [(each.topic, each.partition) for each in coordinator.assigned_partitions()]
+            self._held = [(each.topic, each.partition) for each in coordinator.assigned_partitions()]
             # kafka-python 3.0 forgets that it is joining, for ever, where a `poll` ends before the group has settled
             # and the reason to join was a change of topics or partitions. This reason lasts until it has joined.
             coordinator.request_rejoin()
+        return self._joining(topics, coordinator)
+
+    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
+        """Assign the group's partitions, as its leader."""
+        return self._assigned(cluster, {member.member_id: _told(member.metadata, self.name) for member in members})
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        """Take note of what this member has been given."""
+        self._held = [(each.topic, each.partition) for each in assignment.partitions()]
+        self._generation = generation
+        if not self._leads:
+            self.close()
+            self._heading = None
+            self._record.clear()
+
+    def close(self) -> None:
+        """End the solver's process and the reading of lags, which otherwise end with the program."""
+        if self._looks is not None:
+            self._looks.set()
+            self._looks = None
+        self._own_solver().stop()
+
+    def _joining(self, topics: Iterable[str], coordinator: Coordinator | None) -> ConsumerProtocolSubscription:
+        self._solver.start()  # whoever joins may become the leader
+        self._leads = False
+        self._coordinator = coordinator
         return ConsumerProtocolSubscription(
             version=VERSION,
             topics=sorted(topics),
             user_data=encode_own(self._weight),
-            owned_partitions=_by_topic(ConsumerProtocolSubscription.TopicPartition, held),
+            owned_partitions=_by_topic(ConsumerProtocolSubscription.TopicPartition, self._held),
             generation_id=self._generation,
         )
 
-    def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        """Assign the group's partitions, as its leader."""
+    # ---- as the leader -------------------------------------------------------------------------------------------
+
+    def _assigned(self, cluster: Any, told: Mapping[str, Subscription]) -> dict[str, ConsumerProtocolAssignment]:
         started = time.monotonic()
         self._leads = True
-        told = {member.member_id: _told(member.metadata, self.name) for member in members}
         topics = {topic for each in told.values() for topic in each.topics}
         partitions = {topic: sorted(cluster.partitions_for_topic(topic) or ()) for topic in topics}
         decision, made = self._decided(partitions, told, started)
@@ -188,24 +221,6 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             )
             for name, mine in given.items()
         }
-
-    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Take note of what this member has been given."""
-        self._held = [(each.topic, each.partition) for each in assignment.partitions()]
-        self._generation = generation
-        if not self._leads:
-            self.close()
-            self._heading = None
-            self._record.clear()
-
-    def close(self) -> None:
-        """End the solver's process and the reading of lags, which otherwise end with the program."""
-        if self._looks is not None:
-            self._looks.set()
-            self._looks = None
-        self._own_solver().stop()
-
-    # ---- as the leader -------------------------------------------------------------------------------------------
 
     def _decided(
         self, partitions: Mapping[str, list[int]], told: Mapping[str, Subscription], started: float
@@ -284,7 +299,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._trouble = trouble
 
     def _ask_if_better(
-        self, problem: Problem, asking: SolveOptions, heading: _Heading, coordinator: _Coordinator
+        self, problem: Problem, asking: SolveOptions, heading: _Heading, coordinator: Coordinator
     ) -> None:
         with self._lock:
             solver = self._lent = self._solver

@@ -29,6 +29,8 @@ from evenlag.search.options import SolveOptions
 LENGTH = Struct(">Q")
 SERVE = "from evenlag.live.solver_process import serve; serve({fd})"
 LEAST_LIMIT = 0.05  # seconds, of a search that starts late
+READY = b"r"
+STARTS_WITHIN = 60.0  # seconds; one that takes longer hangs
 PARENT_PAUSE = 1.0  # seconds between two looks at whether the program that started it still runs
 
 
@@ -41,6 +43,7 @@ class SolverProcess:
 
     def __init__(self) -> None:
         self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._started, self._ready = 0.0, False
         self._trouble = "the solver was not started"
         self._finalizer: Any = None
 
@@ -70,6 +73,7 @@ class SolverProcess:
         finally:
             theirs.close()
         self._running = process, ours
+        self._started, self._ready = time.monotonic(), False
         self._finalizer = weakref.finalize(self, _end, process, ours)
 
     def stop(self) -> None:
@@ -88,7 +92,8 @@ class SolverProcess:
         until
             When the search shall come back.
         answer_by
-            When its answer must have come; a process that is late is ended.
+            When its answer must have come; a process that is late is ended. One that is still starting at `until`
+            is left to start, for the next problem.
 
         Raises
         ------
@@ -98,9 +103,14 @@ class SolverProcess:
         self.start()
         if self._running is None:
             raise SolverError(self._trouble)
+        connection = self._running[1]
         try:
-            ok, answer = _exchange(self._running[1], (problem, options, until), answer_by)
+            if not self._ready:
+                self._ready = _received(connection, len(READY), until) == READY
+            ok, answer = _exchange(connection, (problem, options, until), answer_by)
         except TimeoutError:
+            if not self._ready and time.monotonic() < self._started + STARTS_WITHIN:
+                raise SolverError("the solver was still starting") from None
             self.stop()
             raise SolverError("the solver did not answer in time and was ended") from None
         except Exception as error:  # whatever a process that dies leaves half written
@@ -165,6 +175,7 @@ def serve(fd: int) -> None:
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     search(Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions())  # the first is slow
     with socket.socket(fileno=fd) as connection, contextlib.suppress(EOFError, OSError):
+        connection.sendall(READY)
         while True:
             (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
             problem, options, until = pickle.loads(_received(connection, size))
