@@ -322,7 +322,12 @@ def run(config: dict[str, Any]) -> None:
     consumer.subscribe(config["topics"], listener=Listener())
     due = 0.0
     while "leave\n" not in words:
-        records = consumer.poll(timeout_ms=100)
+        try:
+            records = consumer.poll(timeout_ms=100)
+        except KafkaError as error:  # while the broker is away; it is for the program to poll again
+            say("log", level="WARNING", line=f"poll: {error}")
+            time.sleep(0.1)
+            continue
         if not config.get("reads"):
             for partition in records:  # what was read is not counted; what is backlog stays
                 consumer.seek(partition, records[partition][0].offset)
