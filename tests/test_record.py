@@ -9,9 +9,10 @@ import pytest
 from evenlag.compare.foresight import Foresight
 from evenlag.compare.history import Snapshot, intervals
 from evenlag.errors import InvalidProblemError
+from evenlag.live import record as live_record
 from evenlag.live.lags import Reading
 from evenlag.live.record import FINE, KEPT, LagRecord
-from evenlag.model.forecast import STEP
+from evenlag.model.forecast import STEP, Forecast, Record, forecast
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, Offsets
 
@@ -72,7 +73,8 @@ def as_snapshots(readings: list[Told]) -> list[Snapshot]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_record_in_memory_is_worth_what_one_in_a_table_is(seed: int) -> None:
+def test_a_record_in_memory_is_worth_what_one_in_a_table_is(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_record, "STALE", 0.0)
     readings = history(seed, 3 + 5 * seed)
     problem = readings[-1][1]
     foresight = Foresight(list(intervals(as_snapshots(readings))))
@@ -83,6 +85,22 @@ def test_a_record_in_memory_is_worth_what_one_in_a_table_is(seed: int) -> None:
     assert np.array_equal(found.scenario_lags, expected.scenario_lags)
     minutes = len(readings) - 1
     assert which == f"the time until the next rebalance, by {foresight.kind} in a record of {minutes} min"
+
+
+def test_a_forecast_serves_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(record: Record) -> Forecast | None:
+        made.append(record.seconds / 60)
+        return forecast(record)
+
+    monkeypatch.setattr(live_record, "forecast", counted)
+    readings = history(2, 30, micros=10 * MINUTE)
+    recorded(readings)
+    lasting = [after - before for before, after in pairwise(made)]
+    assert made[:10] == [10.0 * n for n in range(1, 11)]
+    assert max(lasting) == 30.0
+    assert len(made) < 25
 
 
 def test_who_asks_with_other_partitions_gets_what_is_known_of_them() -> None:

@@ -21,6 +21,7 @@ from evenlag.model.rates import SECOND, Growth, Offsets, horizon_micros, predict
 FINE = 2 * STEP * SECOND  # microseconds: what is older is kept in steps of half an hour
 KEPT = (DAYS_BACK * DAY + DAY) * STEP * SECOND  # microseconds: no forecast from a record so short looks back further
 NOW = "the lags of now"
+STALE = 0.1  # of the record, `STEP` at most: a forecast serves until so much has been added
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,7 @@ class _Seen:
     observed: tuple[tuple[Fraction, bool], ...]
     partitions: list[TopicPartition]
     expected: Forecast | None
+    made: int  # when the forecast was
 
 
 class LagRecord:
@@ -115,8 +117,19 @@ class LagRecord:
         self._thin(micros)
         steps = (*self._old, *(step for step, _ in self._recent))
         observed = tuple(case for _, cases in self._recent for case in cases)
-        seen = _Seen(steps, tuple(self._rebalances), rates_of(interval), observed, problem.partitions, None)
-        self._seen = replace(seen, expected=_expected(seen, problem)) if self._auto else seen
+        seen = _Seen(steps, tuple(self._rebalances), rates_of(interval), observed, problem.partitions, None, micros)
+        if self._auto:
+            seen = self._with_forecast(seen, problem)
+        self._seen = seen
+
+    def _with_forecast(self, seen: _Seen, problem: Problem) -> _Seen:
+        """Keep the forecast made before as long as it serves: in a long record of many partitions it takes seconds."""
+        before = self._seen
+        if before is not None and before.expected is not None and before.partitions == seen.partitions:
+            serves = min(STALE * (seen.steps[-1].end - seen.steps[0].start), STEP * SECOND)
+            if seen.made - before.made < serves:
+                return replace(seen, expected=before.expected, made=before.made)
+        return replace(seen, expected=_expected(seen, problem))
 
     def _thin(self, micros: int) -> None:
         while self._recent and self._recent[0][0].end < micros - FINE:
