@@ -150,9 +150,6 @@ def test_a_record_that_has_just_begun_says_so_and_knows_only_now() -> None:
     record = recorded([reading])
     assert record.foreseen(problem) == (problem, "the lags of now: no record of them yet")
     assert record.rates is None
-    record = recorded(history(0, 5))
-    record.clear()
-    assert record.foreseen(problem) == (problem, "the lags of now: no record of them yet")
     nothing_comes = recorded([(n * MINUTE, problem, reading[2]) for n in range(3)])
     assert nothing_comes.foreseen(problem)[0].lags.tolist() == [100, 50]
 

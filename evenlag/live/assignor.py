@@ -128,7 +128,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._asking = None if rejoin_if_better is None else replace(self._options, only_if_better=rejoin_if_better)
         self._reader = Reader(bootstrap_servers, group, dict(config or {}))
         self._recorder = Reader(bootstrap_servers, group, dict(config or {}))
-        self._record = LagRecord(horizon)
+        self._horizon, self._record = horizon, LagRecord(horizon)
         self._solver = SolverProcess()
         self._lent: SolverProcess | None = None  # the solver while it weighs a rebalance
         self._coordinator: Coordinator | None = None
@@ -176,7 +176,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         if not self._leads:
             self.close()
             self._heading = None
-            self._record.clear()
+            self._record = LagRecord(self._horizon)  # another, as a thread may still be adding to this one
 
     def close(self) -> None:
         """End the solver's process and the reading of lags, which otherwise end with the program."""
@@ -272,7 +272,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def _look(self) -> None:
         """Read the lags, record them, and ask for a rebalance where one pays; in a thread of its own."""
-        heading, coordinator, now = self._heading, self._coordinator, time.monotonic()
+        heading, coordinator, record, now = self._heading, self._coordinator, self._record, time.monotonic()
         if not self._leads or heading is None or heading.decision.waiting:
             return
         if coordinator is None or not coordinator.stable():  # also where the consumer is closed
@@ -282,7 +282,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             problem = problem_of(self._group, heading.partitions, heading.holding, reading, self._auto_offset_reset)
             if self._heading is not heading:
                 return
-            self._record.add(round(now * SECOND), problem, reading)
+            record.add(round(now * SECOND), problem, reading)
             known = all(key in reading.offsets for key in problem.partitions)
             told = not any(each.trouble for each in heading.told.values())
             if self._asking and known and told and now - self._rebalanced >= self._rejoin_interval:

@@ -74,21 +74,17 @@ class LagRecord:
     def __init__(self, horizon: float | str) -> None:
         self._auto = horizon == AUTO
         self._ahead = 0 if self._auto else horizon_micros(horizon)
-        self.clear()
-
-    @property
-    def wanted(self) -> bool:
-        """Whether plans are made by it."""
-        return self._auto or self._ahead > 0
-
-    def clear(self) -> None:
-        """Forget everything."""
         self._last: Snapshot | None = None
         self._partitions: list[TopicPartition] = []  # one list for all steps that have the same
         self._old: deque[Step] = deque()
         self._recent: deque[tuple[Step, list[tuple[Fraction, bool]]]] = deque()
         self._rebalances: deque[int] = deque()
         self._seen: _Seen | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether plans are made by it."""
+        return self._auto or self._ahead > 0
 
     def add(self, micros: int, problem: Problem, reading: Reading) -> None:
         """Take note of a reading.
