@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 SESSION_TIMEOUT = 8.0  # seconds
-SETTLE_LIMIT = 60.0  # seconds
+SETTLE_LIMIT = 120.0  # seconds
 SLOW = 4.0  # seconds that lags take of a member that is slowed down: more than it waits for them
 NOWHERE = "127.0.0.1:9"
 STARTS_FOR_EVER = "import os, time; p = os.getppid()\nwhile os.getppid() == p: time.sleep(0.1)"
@@ -168,18 +168,15 @@ class Members(dict[str, Member]):
         def quiet() -> bool:
             return self.settled(partitions) and time.monotonic() - last() > 1.0
 
-        def story() -> str:
-            for member in self.values():
-                if member.alive():
-                    member.process.send_signal(signal.SIGUSR1)
-            time.sleep(1)
-            return f"{partitions} partitions to settle: {self.story()}"
-
-        wait_until(quiet, story)
+        wait_until(quiet, lambda: f"{partitions} partitions to settle: {self.story()}")
         return last() - start
 
     def story(self) -> str:
-        """All that has happened, for a message."""
+        """All that has happened, for a message; what threads are doing now goes to stderr."""
+        for member in self.values():
+            if member.alive():
+                member.process.send_signal(signal.SIGUSR1)
+        time.sleep(1)
         said = sorted((event["t"], name, event) for name, member in self.items() for event in list(member.events))
         shown = ("event", "partitions", "line", "waiting")
         return "\n".join(
