@@ -135,7 +135,7 @@ def decide(
             why.append(str(error))
     solved = result is not None
     if result is None:
-        planned_for = planned_for and NOW
+        planned_for = planned_for if aim is problem else NOW
         result = baseline(problem, options if reading is not None else replace(options, stickiness=FEWEST_MOVES))
     seconds = time.monotonic() - started
     return Decision(group, result.assignment, result, solved, {}, tuple(why), seconds, planned_for)
