@@ -153,7 +153,7 @@ def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
             for _ in range(ROUNDS):
                 chaos.round()
                 assert overlaps(several, chaos.restarts) == []
-        assert len(sent) > 100 * ROUNDS
+        assert len(sent) > 10 * ROUNDS
         is_read(sent)
 
         def left() -> dict[tuple[str, int], int]:
@@ -164,10 +164,8 @@ def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
         wait_until(lambda: not left(), lambda: f"commits of {left()}")
         print(f"{len(sent):,} messages; {dict(chaos.done)}")
         for name, took in chaos.took.items():
-            seconds, what = max(took)
-            print(
-                f"{name}: settled {len(took)} times, median {median(s for s, _ in took):.1f} s, {what} {seconds:.1f} s"
-            )
+            finite = [seconds for seconds, _ in took if seconds < math.inf]
+            print(f"{name}: settled {len(finite)} times of {len(took)}, median {median(finite):.1f} s; {slowest(took)}")
 
 
 def slowest(took: list[tuple[float, str]]) -> str:
