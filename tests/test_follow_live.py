@@ -1,9 +1,10 @@
 """Consumers of confluent-kafka follow a plan on a real broker, in processes that are killed and stopped."""
 
+import itertools
 import json
 import re
+import shlex
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,10 +15,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from evenlag import Problem
 from evenlag.errors import FollowError, SourceError
 from evenlag.live import plans
 from evenlag.live.follow import Follow, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
+from evenlag.pipeline.tables.reading import read_table
 from tests.broker import Broker
 from tests.command import evenlag
 from tests.followers import Followers, followers
@@ -287,45 +290,105 @@ def test_a_deleted_topic_and_new_partitions_end_nothing(broker: Broker, tmp_path
 
 @pytest.mark.broker
 @pytest.mark.slow
-def test_what_the_page_shows_works(broker: Broker, tmp_path: Path) -> None:
+def test_a_plan_is_made_from_a_snapshot_of_the_group_and_followed(broker: Broker, tmp_path: Path) -> None:
+    topic = group = "followed-again"
+    create_topics(broker.bootstrap, {topic: 8})
+    path, plan, tables = tmp_path / "plan.json", tmp_path / "next.json", tmp_path / "tables"
+    where = PlanFile(path, group)
+    with followers(broker.bootstrap, group, lease=SECONDS, file=str(path)) as several:
+        with producing(broker.bootstrap, topic, 8) as counts:
+            first = publish(dealt(group, topic, "11112334"), where)
+            several.start(*NAMES)
+            reached(several, first.to_dict())
+            several["c3"].leave()
+            several["c4"].kill()  # its partition names it still
+
+            done = evenlag("snapshot", "--bootstrap-server", broker.bootstrap, "--group", group, "--out", tables)
+            assert (done.returncode, done.stderr) == (0, ""), done
+            assert done.stdout.startswith("1 groups, 8 partitions, 3 members\n")
+            rows = read_table(tables / "offsets.csv", "offsets")
+            owners = {row["partition"]: (row["consumer_id"], row["client_id"]) for row in rows}
+            names = ["c1", "c1", "c1", "c1", "c2", None, None, "c4"]
+            assert owners == {number: (name, name) for number, name in enumerate(names)}
+            columns = ("consumer_id", "topics", "protocol", "group_epoch")
+            assert [[row[each] for each in columns] for row in read_table(tables / "members.csv", "members")] == [
+                [name, [topic], "follow", first.version] for name in ("c1", "c2", "c4")
+            ]
+
+            snapshot = (tables / "offsets.csv", "--members", tables / "members.csv")
+            problem = tmp_path / "problem.json"
+            done = evenlag("whatif", *snapshot, "--remove", "c4", "--add", "c3", "--save", problem)
+            assert done.returncode == 0, done
+            assert evenlag("plan", problem, "--max-moves", 1, "--out", plan).returncode == 0
+            assert evenlag("publish", plan, path).returncode == 0
+            after = json.loads(path.read_text())
+            assert sorted(map(len, after["assignment"].values())) == [2, 3, 3]
+            kept = {number for _, number in after["assignment"]["c1"]}
+            assert len(kept) == 3
+            assert kept < {0, 1, 2, 3}  # one moves, as it may; the others had nobody
+            before = several.pop("c3")
+            several.start("c3")
+            reached(several, after)
+            several["c3, before"] = before
+        all_processed(several, counts)
+        assert overlaps(several) == []
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_what_the_page_shows_works(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     create_topics(broker.bootstrap, {"orders": 4, "plans": 1})
     produce(broker.bootstrap, "orders", [10, 20, 30, 40])
     page = (Path(__file__).parent.parent / "docs" / "follow.md").read_text()
     page = page.replace("localhost:9092", broker.bootstrap).replace("/shared", str(tmp_path))
-    follow_file, follow_topic, plan_again = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    place, file = f"kafka://{broker.bootstrap}/plans", tmp_path / "billing.json"
-    (tmp_path / "plan.json").write_text(json.dumps(dealt("billing", "orders", "1112")))
-    for where in (file, place):
-        done = evenlag("publish", tmp_path / "plan.json", where)
-        assert (done.returncode, done.stderr) == (0, ""), done
-        assert done.stdout.endswith(f"4 partitions to 2 members, at {where}\n")
+    follow_file, follow_topic = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    commands = iter(re.findall(r"^evenlag (.*)$", page, re.MULTILINE))
+    monkeypatch.chdir(tmp_path)
 
+    def next_commands(count: int) -> None:
+        for command in itertools.islice(commands, count):
+            done = evenlag(*shlex.split(command))
+            assert (done.returncode, done.stderr) == (0, ""), done
+
+    problem = Problem.from_lags({"orders": [10, 20, 30, 40]}, {"c1": ["orders"], "c2": ["orders"]}, group="billing")
+    Path("problem.json").write_text(json.dumps(problem.to_dict()))
+    next_commands(3)  # plan, and publish to the file and to the topic
+    publish(dealt("billing", "orders", "1112"), PlanFile("billing.json", "billing"))
+
+    stopped = threading.Event()
     processed: list[Any] = []
 
     class Running:
         def __bool__(self) -> bool:
-            return len(processed) < 1
+            return not stopped.is_set()
 
-    def process(message: Any) -> None:
-        processed.append(message)
+    running: dict[str, dict[str, Any]]
+    running = {name: {"running": Running(), "process": processed.append} for name in ("c1", "c2")}
+    threads = [
+        threading.Thread(target=exec, args=(follow_file.replace('member="c1"', f'member="{name}"'), names))
+        for name, names in running.items()
+    ]
+    for thread in threads:
+        thread.start()
 
-    def produce_one() -> None:
-        time.sleep(8)  # claims stand for two seconds, and the page's consumer begins at the end
+    def held() -> list[int]:
+        return [len(names["follower"].holds) if "follower" in names else 0 for names in running.values()]
+
+    try:
+        wait_until(lambda: held() == [3, 1], lambda: str(held()))
         produce(broker.bootstrap, "orders", [1, 1, 1, 1])
+        wait_until(lambda: {each.partition() for each in processed} == {0, 1, 2, 3}, lambda: str(processed))
+        next_commands(3)  # snapshot, plan, publish
+        wait_until(lambda: held() == [2, 2], lambda: str(held()))
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
+    next_commands(2)  # whatif, and a plan of it
+    assert json.loads(Path("plan.json").read_text())["assignment"].keys() == {"c1", "c3"}
+    assert next(commands, None) is None
 
-    producing = threading.Thread(target=produce_one)
-    producing.start()
-    names: dict[str, Any] = {"running": Running(), "process": process}
-    exec(follow_file, names)
-    producing.join()
-    assert {each.partition() for each in processed} <= {0, 1, 2}
-
-    exec(follow_topic, names)
-    (before,) = names["plans"].news()
-    names["plans"].close()
-    assert before.assignment == {"c1": tuple(("orders", n) for n in range(3)), "c2": (("orders", 3),)}
-
-    exec(plan_again, names)
-    after = json.loads(file.read_text())
-    assert after["version"] > before.version
-    assert sorted(map(len, after["assignment"].values())) == [2, 2]
+    exec(follow_topic, running["c1"])
+    (plan,) = running["c1"]["plans"].news()
+    running["c1"]["plans"].close()
+    assert plan.assignment.keys() == {"c1", "c2"}

@@ -22,8 +22,9 @@ from kafka.future import Future
 from evenlag.errors import SourceError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
-from evenlag.live.groups import Description, Failure, Group
+from evenlag.live.groups import Commits, Description, Failure, Group, Subscription
 from evenlag.live.groups import Member as MemberState
+from evenlag.live.ownership import Ownership
 from evenlag.live.rows import Layout, LogOffsets, offset_rows, partitions_of
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
 from evenlag.pipeline.tables.reading import read_table
@@ -601,11 +602,11 @@ def test_without_the_kafka_client(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class ScriptedCluster:
-    """Answers with the next of some descriptions of one group at each look; it has no topics."""
+    """Answers with the next of some descriptions of one group at each look; all its partitions have a commit."""
 
     requests: Mapping[str, int] = {}
 
-    def __init__(self, *descriptions: Description | Failure, commits: Failure | None = None):
+    def __init__(self, *descriptions: Description | Failure, commits: Commits | Failure | None = None):
         self.descriptions = list(descriptions)
         self.commits = commits
 
@@ -616,18 +617,19 @@ class ScriptedCluster:
         return {"g": "classic"}, [Failure("KafkaConnectionError", "broker 2 is down")]
 
     def partitions(self, topics: Collection[str]) -> Layout:
-        assert not topics
-        return {}
+        return {topic: {number: () for name, number in self._known() if name == topic} for topic in topics}
 
     def log_offsets(self, partitions: Collection[tuple[str, int]]) -> LogOffsets:
-        assert not partitions
-        return {}
+        return dict.fromkeys(partitions, (0, 9))
 
     def describe(self, groups: Mapping[str, str]) -> dict[str, Description | Failure]:
         return dict.fromkeys(groups, self.descriptions.pop(0) if len(self.descriptions) > 1 else self.descriptions[0])
 
-    def committed(self, groups: Iterable[str]) -> dict[str, dict[tuple[str, int], int | Failure] | Failure]:
-        return {group: self.commits or {} for group in groups}
+    def committed(self, groups: Iterable[str]) -> dict[str, Commits | Failure]:
+        return dict.fromkeys(groups, self.commits or Commits())
+
+    def _known(self) -> Iterable[tuple[str, int]]:
+        return self.commits.offsets if isinstance(self.commits, Commits) else ()
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, **options: Any) -> Snapshot:
@@ -671,7 +673,7 @@ def test_groups_that_fail_do_not_take_the_others_along(monkeypatch: pytest.Monke
 
 def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
     member = MemberState("m", None, None, None, partitions=(("a", 0),), target=(("a", 0), ("b", 1)))
-    group = Group("g", Description("Reconciling", (member,)), {("c", 9): 4})
+    group = Group("g", Description("Reconciling", (member,)), Commits({("c", 9): 4}))
     two = {0: (), 1: ()}
     partitions, warnings = partitions_of(group, {}, {"a": two, "b": two, "c": {0: ()}})
     assert partitions == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("c", 0)]
@@ -679,7 +681,7 @@ def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
 
 
 def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
-    group = Group("g", Description("Empty"), {("a", 0): 9, ("a", 1): Failure("X", "no commit"), ("a", 2): 1})
+    group = Group("g", Description("Empty"), Commits({("a", 0): 9, ("a", 1): Failure("X", "no commit"), ("a", 2): 1}))
     lost = Failure("NOT_LEADER", "no leader")
     log: LogOffsets = {("a", 0): (0, 7), ("a", 1): (0, 7), ("a", 2): (lost, lost)}
     layout: Layout = {"a": {0: ("r1", "r2"), 1: (), 2: ()}}
@@ -691,6 +693,47 @@ def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
         "group 'g', topic a: offsets of partitions 1 left null: no commit",
         "group 'g', topic a: offsets of partitions 2 left null: no leader",
     ]
+
+
+def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {
+        ("a", 0): Ownership(7, "c2", "5f3a", 12).encode() + "\0",  # as confluent-kafka commits it
+        ("a", 1): Ownership(8, "c1").encode(),  # handed to it, and not taken yet
+        ("a", 2): Ownership(8, None).encode(),  # given up
+        ("b", 0): Ownership(8, "c1", "77aa", 3).encode(),
+        ("b", 1): '{"evenlag": 2}',
+        ("old", 0): "offsets of before",
+    }
+    commits = Commits(dict.fromkeys([*told, ("old", 1)], 5), told)
+    taken = scripted(monkeypatch, Description("Empty", protocol="classic"), commits=commits)
+    owners = {(row["topic"], row["partition"]): (row["consumer_id"], row["client_id"]) for row in taken.offsets}
+    nobody = (None, None)
+    assert owners == {
+        ("a", 0): ("c2", "c2"), ("a", 1): ("c1", "c1"), ("a", 2): nobody, ("b", 0): ("c1", "c1"), ("b", 1): nobody,
+        ("old", 0): nobody, ("old", 1): nobody,
+    }  # fmt: skip
+    columns = ("consumer_id", "client_id", "topics", "protocol", "group_epoch", "generation")
+    assert [[row[name] for name in columns] for row in taken.members] == [
+        [name, name, ["a", "b"], "follow", 8, None] for name in ("c1", "c2")
+    ]
+    (unread,) = taken.warnings[1:]
+    assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of form 2, not 1: ")
+
+
+def test_followers_that_have_all_stopped_are_no_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    commits = Commits({("a", 0): 5}, {("a", 0): Ownership(8, None).encode()})
+    taken = scripted(monkeypatch, Description("Empty"), commits=commits)
+    assert (taken.members, [row["consumer_id"] for row in taken.offsets]) == ([], [None])
+    assert taken.warnings[1:] == ["group 'g' follows a plan, but all its consumers have stopped: it has no members"]
+
+
+def test_a_group_that_subscribes_has_the_members_that_kafka_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    member = MemberState("m1", "app", "/10.0.0.1", None, (("a", 0),), subscription=Subscription(("a",)))
+    described = Description("Stable", (member,), "classic", "range")
+    commits = Commits({("a", 0): 5, ("a", 1): 5}, {("a", 1): Ownership(8, "c1", "5f3a", 1).encode()})
+    taken = scripted(monkeypatch, described, commits=commits)
+    assert [(row["consumer_id"], row["protocol"]) for row in taken.members] == [("m1", "classic")]
+    assert [row["consumer_id"] for row in taken.offsets] == ["m1", None]
 
 
 def test_client_config(tmp_path: Path) -> None:

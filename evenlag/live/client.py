@@ -15,7 +15,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from evenlag.errors import SourceError, UserDataError
 from evenlag.live.client_config import kafka_python_settings
-from evenlag.live.groups import CLASSIC, CONSUMER, Description, Failure, Member, Subscription, TopicPartition
+from evenlag.live.groups import CLASSIC, CONSUMER, Commits, Description, Failure, Member, Subscription, TopicPartition
 from evenlag.live.messages import ConsumerGroupDescribeRequest
 from evenlag.live.oauth import ClientCredentials, TokenEndpoint
 from evenlag.live.subscriptions import decode_assignment, decode_subscription
@@ -158,8 +158,8 @@ class Cluster:
             answers |= self._run(self._by_coordinator("describing groups", names, asked))
         return {name: answers[name] for name in groups}
 
-    def committed(self, groups: Iterable[str]) -> dict[str, dict[TopicPartition, int | Failure] | Failure]:
-        """The committed offsets of each group, for the partitions that have one."""
+    def committed(self, groups: Iterable[str]) -> dict[str, Commits | Failure]:
+        """What each group has committed."""
         several = self._version(OffsetFetchRequest) >= 8
         group = OffsetFetchRequest.OffsetFetchRequestGroup
 
@@ -533,17 +533,21 @@ def _assigned(assignment: Any) -> tuple[TopicPartition, ...]:
     return tuple((each.topic_name, partition) for each in assignment.topic_partitions for partition in each.partitions)
 
 
-def _commits(group: Any) -> dict[TopicPartition, int | Failure] | Failure:
+def _commits(group: Any) -> Commits | Failure:
     if group.error_code:
         return _failure_of(group.error_code)
-    commits: dict[TopicPartition, int | Failure] = {}
+    offsets: dict[TopicPartition, int | Failure] = {}
+    metadata: dict[TopicPartition, str] = {}
     for topic in group.topics:
         for partition in topic.partitions:
+            key = topic.name, partition.partition_index
             if partition.error_code:
-                commits[topic.name, partition.partition_index] = _failure_of(partition.error_code)
+                offsets[key] = _failure_of(partition.error_code)
             elif partition.committed_offset >= 0:  # -1 stands for no commit
-                commits[topic.name, partition.partition_index] = partition.committed_offset
-    return commits
+                offsets[key] = partition.committed_offset
+                if partition.metadata:
+                    metadata[key] = partition.metadata
+    return Commits(offsets, metadata)
 
 
 def _log_offsets(answer: Any) -> Answers[TopicPartition]:

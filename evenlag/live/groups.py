@@ -1,11 +1,12 @@
 """What a cluster tells of consumer groups, as plain values; nothing here needs Kafka."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TopicPartition = tuple[str, int]
 
 CLASSIC, CONSUMER = "classic", "consumer"  # Kafka's names of the two group protocols; the second is KIP-848's
+FOLLOW = "follow"  # of a group whose consumers follow a plan (docs/follow.md); Kafka knows of no members
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,11 @@ class Description:
     members
         Sorted by id.
     protocol
-        `classic` or `consumer`.
+        `classic`, `consumer` or `follow`.
     assignor
         The assignor that the group has agreed on, as its members or the broker name it.
     epoch, assignment_epoch
-        Of the group, and of the target assignment (KIP-848).
+        Of the group, and of the target assignment (KIP-848); the first of followers is the version of their plan.
     """
 
     state: str
@@ -106,16 +107,32 @@ class Description:
 
 
 @dataclass(frozen=True)
+class Commits:
+    """What a group has committed.
+
+    Attributes
+    ----------
+    offsets
+        Of the partitions that have a commit; a Failure where the broker did not tell it.
+    metadata
+        What was committed beside the offset, of the partitions where that is not empty.
+    """
+
+    offsets: Mapping[TopicPartition, int | Failure] = field(default_factory=dict)
+    metadata: Mapping[TopicPartition, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Group:
-    """A group as described, with its committed offsets (a Failure where the broker did not tell one)."""
+    """A group as described, with what it has committed."""
 
     name: str
     description: Description
-    commits: Mapping[TopicPartition, int | Failure]
+    commits: Commits
 
     def known(self) -> set[TopicPartition]:
         """The partitions that it has committed to, that a member holds, or that a member shall come to hold."""
-        return {*self.commits, *(key for member in self.description.members for key in member.known())}
+        return {*self.commits.offsets, *(key for member in self.description.members for key in member.known())}
 
     def owners(self) -> dict[TopicPartition, Member]:
         """The member that holds each partition; in a group that is rebalancing two may, then the last by id."""

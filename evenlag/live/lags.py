@@ -61,7 +61,7 @@ def read_offsets(
         offsets: dict[TopicPartition, tuple[int, int, int | None]] = {}
         unknown: dict[TopicPartition, str] = {}
         for key, (start, end) in cluster.log_offsets(there).items():
-            commit = commits.get(key)
+            commit = commits.offsets.get(key)
             if isinstance(start, Failure) or isinstance(end, Failure) or isinstance(commit, Failure):
                 unknown[key] = next(explained(each) for each in (start, end, commit) if isinstance(each, Failure))
             elif start > end:  # it was truncated between the two requests

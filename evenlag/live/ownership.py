@@ -61,7 +61,7 @@ class Ownership:
             They are a follower's, in a form that this version of evenlag does not know.
         """
         try:
-            fields = json.loads(metadata or "")
+            fields = json.loads((metadata or "").rstrip("\0"))  # confluent-kafka commits the end of its C string too
         except (ValueError, RecursionError):
             return None
         if not isinstance(fields, dict) or "evenlag" not in fields:

@@ -96,7 +96,7 @@ def offset_rows(
     untold: dict[tuple[str, str], list[int]] = {}
     for topic, partition in partitions:
         start, end = log[topic, partition]
-        commit = group.commits.get((topic, partition))
+        commit = group.commits.offsets.get((topic, partition))
         for answer in (commit, end if isinstance(end, Failure) else start):
             if isinstance(answer, Failure):
                 untold.setdefault((topic, explained(answer)), []).append(partition)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenlag.errors import SourceError
+from evenlag.live.followed import with_followers
 from evenlag.live.groups import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.rows import (
     Layout,
@@ -70,10 +71,10 @@ def snapshot(
     """Take a snapshot of consumer groups, of the classic protocol and of KIP-848's alike.
 
     A group's partitions are those of every topic that a member subscribes to, that it has committed to, or that a
-    member has been given. A group that is rebalancing is looked at again for up to half of the timeout; a warning says
-    where one did not settle. The requests follow one another, so on a busy topic offsets are some milliseconds apart;
-    lag is clamped at 0. A member that was killed stays listed until its session ends. Nothing is written to the
-    cluster.
+    member has been given. In a group that follows a plan (docs/follow.md) the members are those that its commits name.
+    A group that is rebalancing is looked at again for up to half of the timeout; a warning says where one did not
+    settle. The requests follow one another, so on a busy topic offsets are some milliseconds apart; lag is clamped at
+    0. A member that was killed stays listed until its session ends. Nothing is written to the cluster.
 
     Parameters
     ----------
@@ -194,13 +195,15 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
     groups = []
     for name, group in answers.items():
         if isinstance(group, Group):
-            groups.append(group)
+            followed, unread = with_followers(group)
+            groups.append(followed)
+            warnings += unread
             state = group.description.state
             if state not in SETTLED:
                 warnings.append(f"group '{name}' is still rebalancing ({state}): owners may be missing or change soon")
         elif group.name != UNKNOWN_GROUP.name:  # one that was deleted since it was listed is no news
             warnings.append(f"group '{name}' is left out: {explained(group)}")
-    bare = [group.name for group in groups if not group.description.members and not group.commits]
+    bare = [group.name for group in groups if not group.description.members and not group.commits.offsets]
     if bare:
         warnings.append(f"neither members nor committed offsets that this user may see: groups {some(bare)}")
     everything = cluster.topics() if any(_has_regex(group) for group in groups) else []
