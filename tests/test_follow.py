@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from evenlag.errors import EvenlagError, FollowError, InvalidPlanError, InvalidProblemError, SourceError, UserDataError
 from evenlag.live import follow as live_follow
+from evenlag.live import group_commits, holdings, plan_topics
 from evenlag.live.follow import Follow, FollowedPlan, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
 from tests.command import evenlag, refused
@@ -82,7 +83,8 @@ class Group:
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     kafka = Kafka(PARTITIONS, 5)
-    monkeypatch.setattr(live_follow, "monotonic", kafka.clock)
+    for module in (live_follow, holdings, group_commits, plan_topics):
+        monkeypatch.setattr(module, "monotonic", kafka.clock)
     return kafka
 
 

@@ -1,28 +1,25 @@
 """Consumers that have no assignors of one's own follow a published plan by `assign()` (docs/follow.md).
 
 Written for confluent-kafka. There is no coordinator here that says who holds what, so each partition carries it itself:
-the metadata of its committed offset name its owner (`evenlag.live.ownership`). Only the owner commits, and hands the
-partition on by a commit that names the next one. So it has one owner at a time, whatever plans its members have seen.
-Who takes a partition that was not handed to it, because its owner is gone, first commits its own name, waits, and looks
-whether the name is still there: Fischer's algorithm, in L. Lamport, A fast mutual exclusion algorithm, ACM TOCS 5
-(1987).
+the metadata of its committed offset name its owner (`evenlag.live.ownership`). So it has one owner at a time, whatever
+plans its members have seen. How it changes hands is in `evenlag.live.holdings`; here are the messages and the plan.
 """
 
 from __future__ import annotations
 
 import logging
-import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from time import monotonic
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 
-from evenlag.errors import EvenlagError, FollowError, InvalidProblemError, UserDataError
-from evenlag.live.groups import TopicPartition as Partition
-from evenlag.live.ownership import Ownership
+from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.live.group_commits import GroupCommits
+from evenlag.live.groups import TopicPartition
+from evenlag.live.holdings import Holdings
+from evenlag.live.plan_topics import ABSENT, PlanTopics
 from evenlag.live.plans import FollowedPlan, PlanFile, Plans, PlanTopic, publish
 from evenlag.live.rows import some
 from evenlag.search.options import check_seconds
@@ -33,15 +30,10 @@ LEASE = 30.0  # seconds
 LOOKS, COMMITS = 30, 6  # in the time of a lease
 CLAIM_LOOKS = 2  # that a claim has to stand for
 RESETS = ("latest", "earliest")
-ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-SUBSCRIBED = (
-    "the group has members that subscribe to topics: stop them before consumers follow a plan, and let none subscribe "
-    "with this group.id while they do"
-)
 
 log = logging.getLogger(__name__)
 
-Told = Callable[["Follow", list[Partition]], object]
+Told = Callable[["Follow", list[TopicPartition]], object]
 
 
 class Follow:
@@ -72,10 +64,6 @@ class Follow:
 
     Attributes
     ----------
-    plan : FollowedPlan or None
-        The one that is followed.
-    waiting : dict of (topic, partition) to str
-        Partitions of this member that it does not read yet, and why.
     troubles : dict of str to str
         What is not as it should be now, by what it is about. The log has had each as a warning.
 
@@ -104,30 +92,36 @@ class Follow:
             raise InvalidProblemError(
                 f"auto_offset_reset must be one of {', '.join(RESETS)}, not {auto_offset_reset!r}"
             )
-        self.plan: FollowedPlan | None = None
-        self.waiting: dict[Partition, str] = {}
         self.troubles: dict[str, str] = {}
-        self._consumer, self._plans, self._member = consumer, plans, member
-        self._auto_offset_reset, self._lease = auto_offset_reset, lease
+        self._consumer, self._plans, self._member, self._lease = consumer, plans, member, lease
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
-        self._instance = secrets.token_hex(6)
-        self._beat = 0
-        self._held: dict[Partition, int] = {}  # the offset that is not processed yet
-        self._stopped: set[Partition] = set()  # of those held: no longer read, not handed on yet
-        self._claims: dict[Partition, float] = {}  # since when
-        self._seen: dict[Partition, _Seen] = {}
-        self._there: dict[str, Collection[int]] = {}  # the partitions of the plan's topics
+        earliest, patience = auto_offset_reset == "earliest", lease / COMMITS
+        self._topics = PlanTopics(consumer, self._say, every=lease, patience=patience)
+        commits = GroupCommits(consumer, member, self._say, earliest=earliest, patience=patience, silence=lease / 2)
+        self._holdings = Holdings(
+            consumer, member, commits, self._topics, lease=lease, standing=CLAIM_LOOKS * lease / LOOKS,
+            on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost,
+        )  # fmt: skip
         self._closed = False
         self._at_hand: list[Any] = []  # messages that the application has been given and has not processed
-        self._looked = monotonic()
-        self._next_look = self._next_commit = self._next_topics = self._looked
+        self._next_look = self._next_commit = monotonic()
 
     # ---- what an application calls -------------------------------------------------------------------------------
 
     @property
-    def holds(self) -> list[Partition]:
+    def plan(self) -> FollowedPlan | None:
+        """The plan that is followed."""
+        return self._holdings.plan
+
+    @property
+    def holds(self) -> list[TopicPartition]:
         """The partitions that this member holds."""
-        return sorted(self._held)
+        return self._holdings.partitions()
+
+    @property
+    def waiting(self) -> dict[TopicPartition, str]:
+        """The partitions of this member that it does not read yet, and why."""
+        return self._holdings.waiting
 
     def consume(self, timeout: float = 1.0) -> Iterator[Any]:
         """Give the messages of the next seconds, one by one.
@@ -170,7 +164,7 @@ class Follow:
             As in `consume`.
         """
         if monotonic() >= self._next_look:  # not over the commits of somebody else
-            self._look()
+            self._holdings.look()
         self._commit_processed()
 
     def close(self) -> None:
@@ -183,12 +177,7 @@ class Follow:
         """
         self._closed = True
         try:
-            if self._held or self._claims:
-                self._look()
-                self._hand_over(dict.fromkeys(self._held, None))
-                claimed = [key for key in self._claims if self._is_mine(key)]
-                self._commit({key: (self._seen[key].offset, self._given_up(None)) for key in claimed})
-                self._claims.clear()
+            self._holdings.give_up_all()
         finally:
             self._plans.close()
 
@@ -210,7 +199,7 @@ class Follow:
             if self._at_hand:
                 yield list(self._at_hand)
                 for message in self._at_hand:  # those of partitions that were lost meanwhile are no longer among them
-                    self._held[message.topic(), message.partition()] = message.offset() + 1
+                    self._holdings.processed((message.topic(), message.partition()), message.offset() + 1)
                 self._at_hand = []
             if monotonic() >= end:
                 return
@@ -225,10 +214,10 @@ class Follow:
         for message in messages:
             error = message.error()
             if error is None:
-                if (message.topic(), message.partition()) in self._held:
+                if (message.topic(), message.partition()) in self._holdings:
                     found.append(message)
             elif error.code() in ABSENT:
-                self._next_topics = 0.0
+                self._topics.expire()
             elif error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
         return found
@@ -245,16 +234,10 @@ class Follow:
             known = 0 if self.plan is None else self.plan.version
             if each is news[-1] or isinstance(each, EvenlagError) or each.version > known:  # not the history of a topic
                 self._hear(each)
-        if self.plan is not None:
-            if now >= self._next_topics:
-                self._look_at_topics(self.plan)
-            if self._look():
-                self._let_go(self.plan)
-                self._take(self.plan)
-                if now >= self._next_commit:
-                    self._commit_processed()
-        elif "plan" not in self.troubles:
+        if self.plan is None and "plan" not in self.troubles:
             self._say("plan", f"no plan of group {self._plans.group!r} at {self._plans}: nothing is read")
+        if self._holdings.settle() and now >= self._next_commit:
+            self._commit_processed()
         self._next_look = monotonic() + self._lease / LOOKS
 
     def _hear(self, news: FollowedPlan | EvenlagError) -> None:
@@ -271,281 +254,36 @@ class Follow:
         else:
             self._say("plan", None)
             if self.plan is None or news.version > self.plan.version:
-                self.plan, self._next_topics = news, 0.0
+                self._holdings.follow(news)
                 mine = news.assignment.get(self._member)
                 log.info("%s follows plan %s: %s partitions", self._member, news.version, len(mine or ()))
                 known = some(sorted(news.assignment))
                 absent = f"plan {news.version} does not name {self._member!r}, which gets nothing; it names {known}"
                 self._say("member", absent if mine is None else None)
 
-    def _look_at_topics(self, plan: FollowedPlan) -> None:
-        """See which partitions there are, and let go of those that are no more."""
-        topics = {topic for topic, _ in (*plan.owners, *self._held)}
-        unknown: dict[str, object] = {}
-        for topic in sorted(topics):
-            try:
-                found = self._consumer.list_topics(topic, timeout=self._patience()).topics[topic]
-            except KafkaException as error:  # of the other topics the same would be heard
-                unknown[topic] = error.args[0]
-                break
-            if found.error is None or found.error.code() in ABSENT:
-                self._there[topic] = frozenset(found.partitions)
-            else:
-                unknown[topic] = found.error
-        told = "; ".join(f"topic {topic}: its partitions are not known ({why})" for topic, why in unknown.items())
-        self._say("topics", told or None)
-        if not unknown:
-            self._next_topics = monotonic() + self._lease
-        topics &= self._there.keys() - unknown.keys()
-        absent = sorted(key for key in plan.owners if key[0] in topics and not self._exists(key))
-        self._say("absent", f"plan {plan.version} gives out {_named(absent)}, which do not exist" if absent else None)
-        given = plan.owners.keys()
-        left = sorted((topic, each) for topic in topics for each in self._there[topic] if (topic, each) not in given)
-        self._say("left out", f"plan {plan.version} leaves out {_named(left)}: nobody reads them" if left else None)
-        self._lose({key for key in self._held if not self._exists(key)}, "they do not exist any more")
+    def _commit_processed(self) -> None:
+        self._holdings.commit()
+        self._next_commit = monotonic() + self._lease / COMMITS
 
-    def _look(self) -> bool:
-        """Read the commits of the plan's partitions; False where nobody answers.
+    # ---- what the application is told ----------------------------------------------------------------------------
 
-        Raises
-        ------
-        FollowError
-            Somebody else commits in the place of this consumer.
-        KafkaException
-            Nobody has answered for half a lease: others will soon take this one for dead.
-        """
-        owned = () if self.plan is None else self.plan.owners
-        keys = sorted({key for key in owned if self._exists(key)} | self._held.keys() | self._claims.keys())
-        if not keys:
-            return True
-        try:
-            found = self._consumer.committed([TopicPartition(*key) for key in keys], timeout=self._patience())
-            for each in found:
-                if each.error is not None:
-                    raise KafkaException(each.error)
-        except KafkaException as error:
-            if monotonic() - self._looked > self._lease / 2:
-                raise
-            self._say("commits", f"the group's commits cannot be read ({error.args[0]})")
-            return False
-        self._say("commits", None)
-        self._looked = now = monotonic()
-        before, self._seen = self._seen, {}
-        for each in found:
-            key = each.topic, each.partition
-            seen = before.get(key)
-            same = seen is not None and (seen.offset, seen.metadata) == (each.offset, each.metadata)
-            self._seen[key] = seen if seen is not None and same else _Seen(each.offset, each.metadata, now)
-        self._yield_to_others()
-        return True
-
-    def _yield_to_others(self) -> None:
-        """Let go of what is held by somebody else by now."""
-        others = {key for key in self._held if not self._is_mine(key)}
-        foreign: list[Partition] = []
-        twins: list[Partition] = []
-        taken: list[Partition] = []
-        gone: list[Partition] = []
-        for key in sorted(others):
-            told = self._seen[key].told()
-            if told is None:
-                if self._seen[key].offset >= 0:
-                    foreign.append(key)
-                elif key not in self._stopped:
-                    gone.append(key)
-            elif isinstance(told, Ownership) and told.owner == self._member and told.instance is not None:
-                twins.append(key)
-            elif key not in self._stopped:
-                taken.append(key)
-        handed = others & self._stopped  # by a commit whose answer was lost
-        for key in handed:
-            del self._held[key]
-        self._stopped -= handed
-        if foreign or twins:
-            self._lose(set(self._held), "this consumer stops")
-        if foreign:
-            raise FollowError(
-                f"{_named(foreign)}: a commit that is not evenlag's; set enable.auto.commit to false and leave commits "
-                "to Follow. After a reset of the offsets, start this consumer anew"
-            )
-        if twins:
-            raise FollowError(
-                f"{_named(twins)}: taken by another consumer that goes by the name {self._member!r} too; give each its "
-                "own"
-            )
-        if gone:  # as where the topic was deleted
-            self._next_topics = 0.0
-            self._lose(gone, "their commits are gone")
-        self._lose(taken, "others have taken them; what was processed since the last commit will be again")
-
-    def _let_go(self, plan: FollowedPlan) -> None:
-        """Hand over what the plan gives to others, also where it was handed to this member under an older plan."""
-        owners = plan.owners
-        # What was stopped for an older plan, and is this member's again, it hands to itself and so starts anew.
-        leaving = {key for key in self._held if owners.get(key) != self._member} | self._stopped
-        self._hand_over({key: owners.get(key) for key in leaving})
-        passing = {}
-        for key, seen in self._seen.items():
-            told = seen.told()
-            handed = isinstance(told, Ownership) and told.plan < plan.version and told.goes_to(self._member)
-            claimed = key in self._claims and self._is_mine(key)
-            if owners.get(key) != self._member and (handed or claimed):
-                passing[key] = seen.offset, self._given_up(owners.get(key))
-                self._claims.pop(key, None)
-        self._commit(passing)
-
-    def _hand_over(self, to: Mapping[Partition, str | None]) -> None:
-        """Stop reading partitions, and commit what was processed together with whose they are now."""
-        fresh = sorted(to.keys() - self._stopped)
-        if fresh:
-            self._stop_reading(fresh)
-            self._stopped |= set(fresh)
-            if self._on_revoke is not None:
-                self._on_revoke(self, fresh)
-        if to:
-            self._commit(
-                {key: (self._held[key], self._given_up(owner)) for key, owner in to.items() if key in self._held}
-            )
-            log.info("%s has given up %s", self._member, _named(sorted(to)))
-        for key in to:
-            self._held.pop(key, None)
-        self._stopped -= to.keys()
-
-    def _take(self, plan: FollowedPlan) -> None:
-        """Take what was handed to this member, claim what nobody holds, and start to read what was claimed in time."""
-        before, self.waiting = self.waiting, {}
-        marks: dict[Partition, tuple[int, Ownership]] = {}
-        starting: list[Partition] = []
-        for key in plan.assignment.get(self._member, ()):
-            if key in self._held or key not in self._seen:
-                continue
-            if key in self._claims and self._is_mine(key):
-                if monotonic() - self._claims[key] >= CLAIM_LOOKS * self._lease / LOOKS:
-                    starting.append(key)
-                else:
-                    self.waiting[key] = "claimed a moment ago"
-                continue
-            self._claims.pop(key, None)
-            told = self._seen[key].told()
-            if why := self._not_free(plan, told, self._seen[key].since):
-                self.waiting[key] = why
-                continue
-            try:
-                offset = self._first_offset(key)
-            except KafkaException as error:
-                self.waiting[key] = f"where to begin is not known ({error.args[0]})"
-                continue
-            marks[key] = offset, self._mine()
-            if isinstance(told, Ownership) and told.goes_to(self._member):
-                starting.append(key)
-            else:
-                self.waiting[key] = "claimed a moment ago"
-        committed = self._commit(marks)
-        self._claims |= dict.fromkeys(committed - set(starting), monotonic())
-        self._start([key for key in starting if key not in marks or key in committed])
-        for key, why in self.waiting.items():
-            if before.get(key) != why:
-                log.info("%s waits for %s: %s", self._member, _named([key]), why)
-
-    def _not_free(self, plan: FollowedPlan, told: Ownership | UserDataError | None, since: float) -> str | None:
-        """Why a partition may not be taken now."""
-        if isinstance(told, UserDataError):
-            return str(told)
-        if told is None or (told.owner is None and told.plan <= plan.version):
-            return None
-        if told.plan > plan.version:
-            return f"it is held under plan {told.plan}, and this consumer knows no newer one than {plan.version}"
-        if told.owner == self._member or monotonic() - since >= self._lease:
-            return None
-        return f"{told.owner} has not given it up" if told.instance else f"it was handed to {told.owner}"
-
-    def _start(self, keys: list[Partition]) -> None:
-        if not keys:
-            return
-        self._consumer.incremental_assign([TopicPartition(*key, self._seen[key].offset) for key in keys])
-        for key in keys:
-            self._held[key] = self._seen[key].offset
-            self._claims.pop(key, None)
-        log.info("%s has taken %s", self._member, _named(keys))
+    def _assigned(self, keys: list[TopicPartition]) -> None:
         if self._on_assign is not None:
             self._on_assign(self, keys)
 
-    def _lose(self, keys: Collection[Partition], why: str) -> None:
-        lost = sorted(keys)
-        if not lost:
-            return
-        self._stop_reading([key for key in lost if key not in self._stopped])
-        for key in lost:
-            del self._held[key]
-        self._stopped -= set(lost)
-        log.warning("%s has lost %s: %s", self._member, _named(lost), why)
+    def _revoked(self, keys: list[TopicPartition]) -> None:
+        self._forget(keys)
+        if self._on_revoke is not None:
+            self._on_revoke(self, keys)
+
+    def _lost(self, keys: list[TopicPartition]) -> None:
+        self._forget(keys)
         if self._on_lost is not None:
-            self._on_lost(self, lost)
+            self._on_lost(self, keys)
 
-    def _stop_reading(self, keys: list[Partition]) -> None:
-        self._consumer.incremental_unassign([TopicPartition(*key) for key in keys])
+    def _forget(self, keys: list[TopicPartition]) -> None:
+        """Let the messages of partitions that are no longer read not count as processed."""
         self._at_hand[:] = [each for each in self._at_hand if (each.topic(), each.partition()) not in keys]
-
-    # ---- commits -------------------------------------------------------------------------------------------------
-
-    def _commit(self, marks: Mapping[Partition, tuple[int, Ownership]]) -> set[Partition]:
-        """Commit offsets with whose the partitions are; give those that were committed, which still exist."""
-        left = dict(marks)
-        while left:
-            parts = [TopicPartition(*key, offset, told.encode()) for key, (offset, told) in left.items()]
-            try:
-                for each in self._consumer.commit(offsets=parts, asynchronous=False):
-                    if each.error is not None:
-                        raise KafkaException(each.error)
-            except KafkaException as error:
-                code = error.args[0].code()
-                if code == KafkaError.UNKNOWN_MEMBER_ID:
-                    self._lose(set(self._held), "this consumer stops")
-                    raise FollowError(f"{error.args[0].str()}: {SUBSCRIBED}") from error
-                if code not in ABSENT or self.plan is None:
-                    raise
-                self._look_at_topics(self.plan)
-                remaining = {key: mark for key, mark in left.items() if self._exists(key)}
-                if len(remaining) == len(left):
-                    raise
-                left = remaining
-                continue
-            now = monotonic()
-            self._seen |= {key: _Seen(offset, told.encode(), now) for key, (offset, told) in left.items()}
-            break
-        return set(left)
-
-    def _commit_processed(self) -> None:
-        self._commit({key: (offset, self._mine()) for key, offset in self._held.items()})
-        self._next_commit = monotonic() + self._lease / COMMITS
-
-    def _mine(self) -> Ownership:
-        assert self.plan is not None  # or nothing would be held
-        self._beat += 1
-        return Ownership(self.plan.version, self._member, self._instance, self._beat)
-
-    def _given_up(self, owner: str | None) -> Ownership:
-        assert self.plan is not None
-        return Ownership(self.plan.version, owner)
-
-    def _is_mine(self, key: Partition) -> bool:
-        told = self._seen[key].told()
-        return isinstance(told, Ownership) and (told.owner, told.instance) == (self._member, self._instance)
-
-    def _first_offset(self, key: Partition) -> int:
-        if self._seen[key].offset >= 0:
-            return self._seen[key].offset
-        low, high = self._consumer.get_watermark_offsets(TopicPartition(*key), timeout=self._patience(), cached=False)
-        return int(low if self._auto_offset_reset == "earliest" else high)
-
-    # ---- the rest ------------------------------------------------------------------------------------------------
-
-    def _exists(self, key: Partition) -> bool:
-        return key[1] in self._there.get(key[0], ())
-
-    def _patience(self) -> float:
-        """Seconds that an answer may take."""
-        return self._lease / COMMITS
 
     def _say(self, about: str, trouble: str | None) -> None:
         """Log a trouble when it begins or changes."""
@@ -554,23 +292,3 @@ class Follow:
         elif self.troubles.get(about) != trouble:
             self.troubles[about] = trouble
             log.warning("%s: %s", self._member, trouble)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """A commit, and since when it has been as it is (of `monotonic`)."""
-
-    offset: int
-    metadata: str | None
-    since: float
-
-    def told(self) -> Ownership | UserDataError | None:
-        """Whose the partition is; an error where that cannot be read."""
-        try:
-            return Ownership.decode(self.metadata)
-        except UserDataError as error:
-            return error
-
-
-def _named(keys: Collection[Partition]) -> str:
-    return some([f"{topic}-{partition}" for topic, partition in keys])

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evenlag.errors import UserDataError
 from evenlag.live.groups import FOLLOW, Group, Member, Subscription, TopicPartition
 from evenlag.live.ownership import Ownership
-from evenlag.live.rows import some
+from evenlag.live.rows import named
 
 
 def with_followers(group: Group) -> tuple[Group, list[str]]:
@@ -18,17 +18,17 @@ def with_followers(group: Group) -> tuple[Group, list[str]]:
     if group.description.members:
         return group, []
     told: dict[TopicPartition, Ownership] = {}
-    unread: dict[str, list[str]] = {}
-    for (topic, partition), metadata in group.commits.metadata.items():
+    unread: dict[str, list[TopicPartition]] = {}
+    for key, metadata in group.commits.metadata.items():
         try:
             ownership = Ownership.decode(metadata)
         except UserDataError as error:
-            unread.setdefault(str(error), []).append(f"{topic}-{partition}")
+            unread.setdefault(str(error), []).append(key)
             continue
         if ownership is not None:
-            told[topic, partition] = ownership
+            told[key] = ownership
     warnings = [
-        f"group '{group.name}': the owners of {some(partitions)} cannot be read: {why}"
+        f"group '{group.name}': the owners of {named(partitions)} cannot be read: {why}"
         for why, partitions in unread.items()
     ]
     if not told:

@@ -162,6 +162,11 @@ def explained(failure: Failure) -> str:
     return f"{failure.text} ({hint})" if hint else failure.text
 
 
+def named(partitions: Iterable[TopicPartition]) -> str:
+    """The first few of some partitions, as Kafka's tools write them: `orders-0`."""
+    return some([f"{topic}-{partition}" for topic, partition in partitions])
+
+
 def some(names: Sequence[object]) -> str:
     """The first few of them, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""

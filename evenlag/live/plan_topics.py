@@ -1,0 +1,74 @@
+"""Which partitions there are of the topics that a followed plan gives out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from time import monotonic
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from evenlag.live.groups import TopicPartition
+from evenlag.live.plans import FollowedPlan
+from evenlag.live.rows import named
+
+ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
+
+
+class PlanTopics:
+    """The partitions that exist, as far as the brokers have told.
+
+    Parameters
+    ----------
+    consumer : confluent_kafka.Consumer
+    say : callable
+        Called with what it is about, and what is not as it should be there, or None.
+    every : float
+        Seconds after which to look again.
+    patience : float
+        Seconds that an answer may take.
+    """
+
+    def __init__(
+        self, consumer: Any, say: Callable[[str, str | None], object], *, every: float, patience: float
+    ) -> None:
+        self._consumer, self._say, self._every, self._patience = consumer, say, every, patience
+        self._there: dict[str, Collection[int]] = {}
+        self._next_look = monotonic()
+
+    def exists(self, key: TopicPartition) -> bool:
+        """Whether the partition was there at the last look."""
+        return key[1] in self._there.get(key[0], ())
+
+    def due(self) -> bool:
+        """Whether it is time to look again."""
+        return monotonic() >= self._next_look
+
+    def expire(self) -> None:
+        """Let it be time now: what was told is no longer so, or other topics count."""
+        self._next_look = 0.0
+
+    def look(self, plan: FollowedPlan, held: Collection[TopicPartition]) -> None:
+        """Ask for the topics of the plan and of what is held, and say where the plan does not fit them."""
+        topics = {topic for topic, _ in (*plan.owners, *held)}
+        unknown: dict[str, object] = {}
+        for topic in sorted(topics):
+            try:
+                found = self._consumer.list_topics(topic, timeout=self._patience).topics[topic]
+            except KafkaException as error:  # of the other topics the same would be heard
+                unknown[topic] = error.args[0]
+                break
+            if found.error is None or found.error.code() in ABSENT:
+                self._there[topic] = frozenset(found.partitions)
+            else:
+                unknown[topic] = found.error
+        told = "; ".join(f"topic {topic}: its partitions are not known ({why})" for topic, why in unknown.items())
+        self._say("topics", told or None)
+        if not unknown:
+            self._next_look = monotonic() + self._every
+        topics &= self._there.keys() - unknown.keys()
+        absent = sorted(key for key in plan.owners if key[0] in topics and not self.exists(key))
+        self._say("absent", f"plan {plan.version} gives out {named(absent)}, which do not exist" if absent else None)
+        given = plan.owners.keys()
+        left = sorted((topic, each) for topic in topics for each in self._there[topic] if (topic, each) not in given)
+        self._say("left out", f"plan {plan.version} leaves out {named(left)}: nobody reads them" if left else None)
