@@ -12,8 +12,8 @@ from evenlag.search.exact import column_generation
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.end_game import share_out
 from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
-from evenlag.search.exact.packing import Answer, Counts, Packing
-from evenlag.search.exact.windows import Holding, Window, Windows
+from evenlag.search.exact.packing import Counts, Packing
+from evenlag.search.exact.windows import Answer, Holding, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import START
@@ -195,7 +195,7 @@ def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
     items, counts = items_of(values), Counts(3, 0) if counted else None
     packing = Packing(items, members, counts, lambda: False)
     windows = Windows(0, 0, capacity // 2, 2 * capacity)
-    assert packing.narrow(windows) is Answer.FITS
+    assert narrowed(packing, windows) is Answer.FITS
     assert windows.narrowest() == Window(0, capacity)
     rng = Random(0)
     for window in (Window(0, capacity), Window(capacity, capacity)):
@@ -209,13 +209,17 @@ def dived(packing: Packing, window: Window, windows: Windows, rng: Random) -> li
     return packing.dive(window, rng)
 
 
+def narrowed(packing: Packing, windows: Windows) -> Answer:
+    return windows.narrow(lambda window: packing.check(window, windows))
+
+
 def test_all_windows_may_be_excluded() -> None:
     packing = Packing(items_of([7, 7, 7]), 2, None, lambda: False)
     makespans = Windows(0, 0, 11, 14)
-    assert packing.narrow(makespans) is Answer.EXCLUDED
+    assert narrowed(packing, makespans) is Answer.EXCLUDED
     assert makespans.least_width == 14
     spreads = Windows(5, 10, 11, 7)
-    assert packing.narrow(spreads) is Answer.EXCLUDED
+    assert narrowed(packing, spreads) is Answer.EXCLUDED
     assert spreads.least_width == 7
 
 
@@ -223,7 +227,7 @@ def test_what_is_proven_when_it_is_stopped_is_kept() -> None:
     asked = iter(range(10**6))
     packing = Packing(items_of(list(range(100, 160))), 20, None, lambda: next(asked) >= 3)
     windows = Windows(0, 0, 200, 1_000)
-    assert packing.narrow(windows) is Answer.STOPPED
+    assert narrowed(packing, windows) is Answer.STOPPED
     assert 200 <= windows.least_width <= 390  # three of the mean of 129.5 are not too small
 
 

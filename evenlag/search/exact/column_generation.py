@@ -20,10 +20,10 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.knapsack import Items, Pattern, Whole
-from evenlag.search.exact.packing import Answer, Counts, Packing
+from evenlag.search.exact.knapsack import Items, Pattern
+from evenlag.search.exact.packing import Counts, Packing
 from evenlag.search.exact.patterns import exact_cover_is_a_plan
-from evenlag.search.exact.windows import Windows
+from evenlag.search.exact.windows import Answer, Grid, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -50,16 +50,16 @@ class ColumnGeneration:
         ):
             return False
         question = _Question(task, best)
-        return not question.rounded or question.loss + question.unit <= best.value - best.base_bound
+        return not question.rounded or question.grid.loss + question.grid.unit <= best.value - best.base_bound
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Exclude windows as far as the linear program does, then look for plans in those that are left."""
         question, rng = _Question(task, best), Random(task.seed)
-        windows = question.windows()
+        windows = question.grid.windows(task.bounds, best.value)
         stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop(share))
         packing = Packing(question.items, question.members, question.counts, stop)
-        answer = packing.narrow(windows)
-        yield question.bound(windows)
+        answer = windows.narrow(lambda window: packing.check(window, windows))
+        yield question.bound(windows, best)
         wider = vain = 0
         while answer is not Answer.STOPPED and not best.settled and not stop() and vain < MOST_VAIN:
             window = windows.draw(wider, rng)
@@ -67,13 +67,13 @@ class ColumnGeneration:
                 break
             answer = packing.check(window, windows)
             if answer is Answer.EXCLUDED:
-                yield question.bound(windows)
+                yield question.bound(windows, best)
             if answer is not Answer.FITS:
                 continue
             found, before = packing.dive(window, rng), best.value
             if found is not None:
                 yield Candidate(question.plan(found))
-                windows.width = question.width()
+                windows.width = question.grid.width(best.value)
             better = best.value < before
             vain = vain + 1 if question.rounded and not better else 0
             widest = windows.width - windows.least_width - 1
@@ -83,16 +83,11 @@ class ColumnGeneration:
 class _Question:
     """A group as items to be packed: lags in the greatest unit that all are multiples of, or rounded down to a coarser.
 
-    A plan with loads in [a, b] has rounded loads of at least (a - loss) / unit, and of at most b / unit.
-
     Attributes
     ----------
-    unit : int
-        Messages.
+    grid : Grid
     rounded : bool
         Whether lags are no multiples of the unit: tables would be too large.
-    loss : int
-        What rounding takes from a load at most, in messages.
     items : Items
     members : int
     counts : Counts or None
@@ -102,7 +97,7 @@ class _Question:
 
     def __init__(self, task: Task, best: Incumbent) -> None:
         rule, problem = task.rule, task.problem
-        self._task, self._best = task, best
+        self._problem = problem
         self._active = np.flatnonzero(problem.active)
         self._places = np.flatnonzero(problem.assignable)
         self.members = len(self._active)
@@ -111,56 +106,35 @@ class _Question:
         self.counts = Counts(fewest, extra) if most < len(self._places) else None
         lags = problem.lags[self._places].astype(np.int64)
         largest = int(best.value) + (int(task.bounds.min_load_ub) if task.spread_matters else 0)
-        held = int(np.searchsorted(np.cumsum(np.sort(lags)), largest, side="right"))
-        whole = self.unit = gcd(*lags.tolist()) or 1
+        held = min(int(np.searchsorted(np.cumsum(np.sort(lags)), largest, side="right")), most)
+        whole = unit = gcd(*lags.tolist()) or 1
         allowed = max(min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance()), 1.0)
-        self._round(lags, whole, min(held, most))
-        while self.cells > allowed and self.unit <= largest:
-            self.unit = whole * ceil(self.unit / whole * max(self.cells / (ROUNDED * allowed), 1.01))
-            self._round(lags, whole, min(held, most))
-        self.rounded = self.unit > whole
+        while True:
+            self.grid = Grid(unit, held * (unit - whole), task.spread_matters)
+            different, self._kind, demand = np.unique(lags // unit, return_inverse=True, return_counts=True)
+            self.items = Items(different, demand)
+            capacity = self.grid.largest(task.bounds, best.value)
+            self.cells = self.items.cells(capacity, None if self.counts is None else self.counts.most)
+            if self.cells <= allowed or unit > largest:
+                break
+            unit = whole * ceil(unit / whole * max(self.cells / (ROUNDED * allowed), 1.01))
+        self.rounded = unit > whole
 
-    def _round(self, lags: Whole, whole: int, held: int) -> None:
-        different, self._kind, demand = np.unique(lags // self.unit, return_inverse=True, return_counts=True)
-        self.items, self.loss = Items(different, demand), held * (self.unit - whole)
-        last, width = self._lows()[1], self.width()
-        self.cells = self.items.cells(last + width, None if self.counts is None else self.counts.most)
-
-    def width(self) -> int:
-        """Return how wide windows of better plans are not."""
-        loss = self.loss if self._task.spread_matters else 0
-        return (ceil(self._best.value) - 1 + loss) // self.unit + 1
-
-    def windows(self) -> Windows:
-        """Return the windows that better plans can have, as far as the bounds tell."""
-        return Windows(*self._lows(), ceil(self._task.bounds.max_load_lb) // self.unit, self.width())
-
-    def _lows(self) -> tuple[int, int]:
-        """Return the least and the largest low end of such windows."""
-        if not self._task.spread_matters:
-            return 0, 0
-        bounds = self._task.bounds
-        first = ceil((bounds.max_load_lb - self._best.value + 1 - self.loss) / self.unit)
-        last = max(ceil((bounds.min_load_ub - self.loss) / self.unit), 0)
-        return min(max(first, 0), last), last
-
-    def bound(self, windows: Windows) -> Bound:
+    def bound(self, windows: Windows, best: Incumbent) -> Bound:
         """Return what is proven where these windows are left."""
-        least = windows.least_width * self.unit - (self.loss if self._task.spread_matters else 0)
-        value = self._best.value if windows.least_width == windows.width else max(least, 0)
-        return Bound(value, value)
+        least = self.grid.bound(windows, best.value)
+        return Bound(least, least)
 
     def plan(self, packing: list[Pattern]) -> Plan:
         """Hand the partitions out."""
         order = np.argsort(self._kind, kind="stable")
         free = [part.tolist() for part in np.split(self._places[order], np.cumsum(self.items.demand)[:-1])]
-        problem = self._task.problem
-        chosen = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+        chosen = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
         for m, pattern in zip(self._active.tolist(), packing, strict=True):
             for k, times in pattern:
                 for _ in range(times):
                     chosen[free[k].pop()] = m
-        return Plan(problem, chosen)
+        return Plan(self._problem, chosen)
 
 
 def _counts_are_plain(rule: CountRule) -> bool:

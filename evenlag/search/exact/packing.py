@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
 from random import Random
 
 import numpy as np
@@ -23,7 +22,7 @@ from ortools.linear_solver import pywraplp
 
 from evenlag.search.exact.end_game import MOST_LEFT, share_out
 from evenlag.search.exact.knapsack import Items, Knapsack, Pattern, Whole
-from evenlag.search.exact.windows import Holding, Window, Windows
+from evenlag.search.exact.windows import Answer, Holding, Window, Windows
 
 WARM = "use_preprocessing: false"  # so that a linear program begins where the one before ended
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
@@ -31,14 +30,6 @@ NEAR = 1e-7  # how closely floats of the linear program are looked at
 MOST_NEW = 20  # columns that one table adds
 MOST_TRIES = 6  # patterns that a dive may fix in vain, one after another
 FIXED_AT_ONCE = 0.12  # of the members left, whose patterns a dive fixes before the linear program is solved again
-
-
-class Answer(Enum):
-    """What a linear program says of a window."""
-
-    FITS = auto()
-    EXCLUDED = auto()
-    STOPPED = auto()
 
 
 @dataclass(frozen=True)
@@ -113,18 +104,6 @@ class Packing:
         return True
 
     # ---- the linear program ------------------------------------------------------------------------------------------
-
-    def narrow(self, windows: Windows) -> Answer:
-        """Exclude windows until the narrowest that is left may be one, or none is left."""
-        answer = Answer.EXCLUDED
-        for ask in (windows.lowest, windows.highest, windows.narrowest):
-            while (window := ask()) is not None:
-                answer = self.check(window, windows)
-                if answer is Answer.STOPPED:
-                    return answer
-                if answer is Answer.FITS:
-                    break
-        return answer
 
     def check(self, window: Window, windows: Windows) -> Answer:
         """Say whether a window may be one; where it is not, all are excluded that are not for the same reason."""

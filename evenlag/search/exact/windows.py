@@ -6,15 +6,29 @@ window from 0 to w. What is proven is kept for each low end, as the least high e
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
+from math import ceil
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.bounds import LoadBounds
+from evenlag.model.plan import Number
+
 Whole = NDArray[np.int64]
 
 LEAST = -(1 << 61)  # of what all members of a kind hold: two of these are a number still
+
+
+class Answer(Enum):
+    """What a linear program says of a window."""
+
+    FITS = auto()
+    EXCLUDED = auto()
+    STOPPED = auto()
 
 
 @dataclass(frozen=True)
@@ -83,17 +97,17 @@ class Windows:
         The least high end of interest.
     width : int
         Windows are to be less wide than this: the objective of the best plan.
-
-    Attributes
-    ----------
-    largest : int
-        The largest high end of interest.
     """
 
     def __init__(self, low: int, last_low: int, high: int, width: int) -> None:
         self._lows: Whole = np.arange(low, last_low + 1, dtype=np.int64)
         self._highs: Whole = np.maximum(self._lows, high)  # of each low end the least high end
-        self.width, self.largest = width, last_low + width - 1
+        self.width = width
+
+    @property
+    def largest(self) -> int:
+        """The largest high end of interest."""
+        return int(self._lows[-1]) + self.width - 1
 
     @property
     def least_width(self) -> int:
@@ -126,7 +140,66 @@ class Windows:
         lows = self._lows[self._highs - self._lows <= width].tolist()
         return [Window(low, low + width) for low in lows]
 
+    def narrow(self, check: Callable[[Window], Answer]) -> Answer:
+        """Have windows excluded until the narrowest that is left may be one, or none is left."""
+        answer = Answer.EXCLUDED
+        for ask in (self.lowest, self.highest, self.narrowest):
+            while (window := ask()) is not None:
+                answer = check(window)
+                if answer is Answer.STOPPED:
+                    return answer
+                if answer is Answer.FITS:
+                    break
+        return answer
+
     def exclude(self, holding: Holding) -> None:
         """Leave out all windows that it does not allow."""
         first, last = int(self._lows[0]), int(self._lows[-1])
         np.maximum(self._highs, holding.least_highs(first, last, self.largest), out=self._highs)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Loads in whole numbers of a unit: lags rounded down to multiples of it.
+
+    A plan with loads in [a, b] has rounded loads of at least (a - loss) / unit, and of at most b / unit.
+
+    Attributes
+    ----------
+    unit : int
+        Messages.
+    loss : int
+        What rounding takes from a load at most, in messages.
+    spread : bool
+        Whether the spread counts; else the makespan alone, where rounding down loses nothing.
+    """
+
+    unit: int
+    loss: int
+    spread: bool
+
+    def width(self, value: Number) -> int:
+        """Return how wide windows of plans below an objective are not."""
+        return (ceil(value) - 1 + self.loss * self.spread) // self.unit + 1
+
+    def lows(self, bounds: LoadBounds, value: Number) -> tuple[int, int]:
+        """Return the least and the largest low end of windows of such plans."""
+        if not self.spread:
+            return 0, 0
+        first = ceil((bounds.max_load_lb - value + 1 - self.loss) / self.unit)
+        last = max(ceil((bounds.min_load_ub - self.loss) / self.unit), 0)
+        return min(max(first, 0), last), last
+
+    def windows(self, bounds: LoadBounds, value: Number) -> Windows:
+        """Return the windows that plans below an objective can have, as far as the bounds tell."""
+        return Windows(*self.lows(bounds, value), ceil(bounds.max_load_lb) // self.unit, self.width(value))
+
+    def largest(self, bounds: LoadBounds, value: Number) -> int:
+        """Return the largest high end of these windows."""
+        return self.lows(bounds, value)[1] + self.width(value) - 1
+
+    def bound(self, windows: Windows, value: Number) -> Number:
+        """Return what is proven of the objective where these windows are left, of those below `value`."""
+        if windows.least_width == windows.width:
+            return value
+        return max(windows.least_width * self.unit - self.loss * self.spread, 0)
