@@ -14,7 +14,8 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
-from evenlag.search.exact import mip
+from evenlag.search.exact import mip, move_patterns
+from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import SolveOptions
@@ -26,6 +27,8 @@ PATHS = (
     (1.0, 0.5),
     (0.3, 0.5),
 )  # greed and noise of relocations
+
+FOR_BOUNDS = 0.2  # of the time, for the bounds of points that are not proven best
 
 SOLVED, PICKED = 1.25, 1.05  # how steps between budgets grow where each is solved, and where plans are there anyway
 
@@ -124,7 +127,8 @@ def frontier(
         best = min((plan for plan in plans if plan.moves <= budget), key=lambda plan: (plan.spread, plan.moves))
         bound: Number = 0
         if provable:
-            share = 0.3 * time_limit / len(budgets) if deterministic else 0.8 * clock.left() / (len(budgets) - number)
+            left = 0.8 * (clock.left() - FOR_BOUNDS * time_limit) / (len(budgets) - number)
+            share = 0.3 * time_limit / len(budgets) if deterministic else left
             within = replace(options, max_moves=budget).within(max(share, 0.001))
             result = search(problem, within, start=best, cache=cache)
             best, bound = result.plan, result.bound
@@ -133,6 +137,8 @@ def frontier(
     points = _undominated(found)
     if (problem.owner != NOBODY).any():
         points = _bounded(points, MoveBound(rule, bounds, fewest.moves_bound), clock)
+        if provable:
+            points = _bounded_by_patterns(points, rule, bounds, clock)
     return Frontier(problem, balance, points, _knee(points))
 
 
@@ -157,6 +163,36 @@ def _bounded(points: list[FrontierPoint], moves: MoveBound, clock: Clock) -> lis
         if stop():
             break
         bounds[points[i].moves] = max(bounds[points[i].moves], whole(moves.base(points[i].moves, stop)))
+    return _raised(points, bounds)
+
+
+def _bounded_by_patterns(
+    points: list[FrontierPoint], rule: CountRule, bounds: LoadBounds, clock: Clock
+) -> list[FrontierPoint]:
+    """Raise bounds by what each member may hold, of points whose gap is wider than what rounding loses."""
+    value = max((point.spread for point in points if point.bound < point.spread), default=0)
+    if not value or not move_patterns.applies(rule):
+        return points
+    stop = clock.stop()
+    patterns = MovePatterns(rule, bounds, value, spread=True, stop=stop)
+    asked: set[int] = set()
+    while not stop():
+        open_ = [
+            point for point in points if point.moves not in asked and point.spread - point.bound > patterns.resolution
+        ]
+        if not open_:
+            break
+        widest = max(open_, key=lambda point: point.spread - point.bound)
+        asked.add(widest.moves)
+        bound = patterns.bound(widest.moves, widest.spread)
+        points = _raised(
+            points, {point.moves: point.bound for point in points} | {widest.moves: max(bound, widest.bound)}
+        )
+    return points
+
+
+def _raised(points: list[FrontierPoint], bounds: dict[int, Number]) -> list[FrontierPoint]:
+    """Give points their bounds; what is proven for more moves holds for fewer."""
     best: Number = 0
     for point in reversed(points):
         best = bounds[point.moves] = max(best, bounds[point.moves])

@@ -1,0 +1,175 @@
+"""What one member may hold where members differ: the best pattern for every load, by its own values of partitions.
+
+A knapsack as in knapsack.py, of single partitions and of all topics one after another, each with its own numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenlag.model.arrays import Bools
+from evenlag.model.balance import CountRule
+from evenlag.model.problem import NOBODY
+from evenlag.search.exact.knapsack import IMPOSSIBLE, Whole
+from evenlag.search.exact.windows import Window
+
+
+@dataclass(frozen=True, eq=False)
+class Topic:
+    """Partitions of which a member holds a number between two.
+
+    Attributes
+    ----------
+    places : int64 array
+    fewest, most : int
+    counted : bool
+        Whether a table has to tell numbers apart.
+    """
+
+    places: Whole
+    fewest: int
+    most: int
+    counted: bool
+
+    @property
+    def levels(self) -> int:
+        """Rows of a table for each partition."""
+        return self.most + 1 if self.counted else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """What one member may hold.
+
+    Attributes
+    ----------
+    topics : list of Topic
+        One for all together where topics are not balanced.
+    together : bool
+        Whether all topics together have a rule besides their own.
+    fewest, most : int
+        That rule: partitions beyond the fewest of each topic.
+    """
+
+    topics: list[Topic]
+    together: bool = False
+    fewest: int = 0
+    most: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows of a table, whatever the loads."""
+        return sum(len(topic.places) * topic.levels for topic in self.topics) * (self.most + 1)
+
+    @property
+    def partitions(self) -> int:
+        """The most that it holds."""
+        if self.together:
+            return sum(topic.fewest for topic in self.topics) + self.most
+        return sum(topic.most for topic in self.topics)
+
+
+def share_of(rule: CountRule, m: int) -> Share:
+    """Return what a member may hold."""
+    problem = rule.problem
+    mine = problem.allowed[problem.topic_of, m] & ((problem.pins == NOBODY) | (problem.pins == m))
+    places = np.flatnonzero(mine)
+    fewest, most = int(rule.member_bounds.lo[m]), int(rule.member_bounds.hi[m])
+    used = np.unique(problem.topic_of[places]).tolist()
+    if rule.topic_bounds is None or rule.topic_distance or not used:
+        most = min(most, len(places))
+        return Share([Topic(places, fewest, most, fewest > 0 or most < len(places))])
+    owns = [places[problem.topic_of[places] == topic] for topic in used]
+    lows = [int(rule.topic_bounds.lo[topic, m]) for topic in used]
+    highs = [min(int(rule.topic_bounds.hi[topic, m]), len(own)) for topic, own in zip(used, owns, strict=True)]
+    if len(used) == 1:
+        lows, highs = [max(fewest, *lows)], [min(most, *highs)]
+    fewest, most = max(fewest - sum(lows), 0), min(most, sum(highs)) - sum(lows)
+    together = fewest > 0 or most < sum(highs) - sum(lows)
+    counted = [together or low > 0 or high < len(own) for own, low, high in zip(owns, lows, highs, strict=True)]
+    topics = [Topic(*each) for each in zip(owns, lows, highs, counted, strict=True)]
+    return Share(topics, together, fewest, most) if together else Share(topics)
+
+
+class OwnTable:
+    """Patterns of one member of the highest value, by load.
+
+    Parameters
+    ----------
+    share : Share
+    lags, values : int64 array (P,)
+        By place.
+    capacity : int
+        The largest load that will be asked for.
+
+    Attributes
+    ----------
+    best : int64 array (capacity + 1,)
+        The highest value of a pattern with such a load; far below 0 where there is none.
+    """
+
+    def __init__(self, share: Share, lags: Whole, values: Whole, capacity: int) -> None:
+        self._share, self._lags = share, lags
+        self._steps: list[tuple[int, Bools]] = []  # of each partition: where the best pattern so far holds it
+        self._merged: list[tuple[Topic, int, Whole]] = []  # of each topic: its steps, and how many partitions are best
+        before = np.full((share.most + 1, capacity + 1), IMPOSSIBLE, dtype=np.int64)
+        before[0, 0] = 0
+        for topic in share.topics:
+            layer = np.full((topic.levels, *before.shape), IMPOSSIBLE, dtype=np.int64)
+            layer[0] = before
+            steps = sum(self._add(place, layer, topic.counted, lags, values) for place in topic.places.tolist())
+            before, level = self._merge(topic, layer)
+            self._merged.append((topic, steps, level))
+        beyond = before[share.fewest :]
+        self._beyond = share.fewest + beyond.argmax(axis=0)
+        self.best = beyond.max(axis=0)
+
+    def _add(self, place: int, layer: Whole, counted: bool, lags: Whole, values: Whole) -> bool:
+        """Let patterns hold one partition more; say whether any can."""
+        lag, loads = int(lags[place]), layer.shape[-1]
+        if lag >= loads:
+            return False
+        found = (layer[:-1] if counted else layer)[..., : loads - lag] + values[place]
+        here = (layer[1:] if counted else layer)[..., lag:]
+        held = np.zeros(layer.shape, dtype=bool)
+        np.greater(found, here, out=(held[1:] if counted else held)[..., lag:])
+        np.maximum(found, here, out=here)
+        self._steps.append((place, held))
+        return True
+
+    def _merge(self, topic: Topic, layer: Whole) -> tuple[Whole, Whole]:
+        """Return the best patterns whatever they hold of a topic, and how many partitions that is."""
+        fewest = topic.fewest if topic.counted else 0
+        best = np.full(layer.shape[1:], IMPOSSIBLE, dtype=np.int64)
+        level = np.zeros(layer.shape[1:], dtype=np.int64)
+        for count in range(fewest, len(layer)):
+            beyond = count - fewest if self._share.together else 0
+            if beyond >= len(best):
+                break
+            found, here = layer[count, : len(best) - beyond], best[beyond:]
+            better = found > here
+            level[beyond:][better] = count
+            here[better] = found[better]
+        return best, level
+
+    def patterns(self, window: Window, most: int) -> list[tuple[int, int]]:
+        """Return value and load of the best patterns in a window, `most` at most and one for each load."""
+        part = self.best[window.low : window.high + 1]
+        order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
+        return [(int(part[i]), window.low + i) for i in order.tolist() if part[i] > IMPOSSIBLE // 2]
+
+    def pattern(self, load: int) -> tuple[int, ...]:
+        """Return the best pattern with this load, as places."""
+        held, step, beyond = [], len(self._steps), int(self._beyond[load])
+        for topic, steps, levels in reversed(self._merged):
+            level = int(levels[beyond, load])
+            beyond -= level - topic.fewest if self._share.together else 0
+            for place, taken in reversed(self._steps[step - steps : step]):
+                if taken[level, beyond, load]:
+                    held.append(place)
+                    load -= int(self._lags[place])
+                    level -= topic.counted
+            step -= steps
+        return tuple(sorted(held))

@@ -1,0 +1,131 @@
+"""Bounds within a budget of moves by what each member may hold: held against all plans; its tables against all sets."""
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import combinations
+from random import Random
+
+import numpy as np
+import pytest
+
+import evenlag
+from evenlag.errors import InfeasibleError
+from evenlag.model.balance import Balance, CountRule, count_rule
+from evenlag.model.problem import NOBODY
+from evenlag.search.cache import SolveCache
+from evenlag.search.exact import move_patterns
+from evenlag.search.exact.knapsack import IMPOSSIBLE
+from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.own_patterns import OwnTable, share_of
+from evenlag.search.exact.windows import Window
+from tests.exact import Goal, exhaustive
+from tests.problems import alike, random_problem, seeds
+
+
+def owned_problems(count: int) -> list[tuple[int, evenlag.Problem]]:
+    """Small groups of all kinds of which something is owned, members of one weight."""
+    found: list[tuple[int, evenlag.Problem]] = []
+    seed = 0
+    while len(found) < count:
+        problem = random_problem(Random(seed), partitions=8, members=4)
+        if (problem.owner != NOBODY).any() and problem.equal_weights and problem.active.any():
+            with suppress(InfeasibleError):
+                count_rule(problem)
+                found.append((seed, problem))
+        seed += 1
+    return found
+
+
+@pytest.mark.parametrize("cells", [300, 10**6])
+@pytest.mark.parametrize("balance", list(Balance))
+def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 300 cells lags are rounded."""
+    monkeypatch.setattr(move_patterns, "CELLS", cells)
+    met = asked = 0
+    for seed, problem in owned_problems(len(seeds(60))):
+        objective = Random(seed).choice(["spread", "makespan"])
+        rule, cache = count_rule(problem, balance), SolveCache(problem)
+        assert move_patterns.applies(rule)
+        fewest = exhaustive(problem, Goal(balance, 0, objective=objective)).fewest_moves
+        bounds = cache.load_bounds(rule)
+        value: Fraction | None = None
+        for moves in range(fewest, fewest + 4):
+            best = exhaustive(problem, Goal(balance, 0, max_moves=moves, objective=objective)).objective
+            value = value or best + Random(seed).choice([0, 1, 50])
+            patterns = MovePatterns(rule, bounds, value, objective == "spread", lambda: False)
+            bound = patterns.bound(moves, value)
+            assert bound <= best, (seed, moves)
+            met += bound == best
+            asked += 1
+    assert met >= (0.1 if cells == 300 else 0.6) * asked
+
+
+@pytest.mark.parametrize("balance", list(Balance))
+def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
+    for seed, problem in owned_problems(len(seeds(40))):
+        random, rule = Random(seed), count_rule(problem, balance)
+        lags = np.array([random.choice([0, 1, 2, 3, 5, 8]) for _ in problem.lags], dtype=np.int64)
+        values = np.array([random.randint(-20, 20) for _ in problem.lags], dtype=np.int64)
+        for m in np.flatnonzero(problem.active).tolist():
+            share, best = share_of(rule, m), dict[int, int]()
+            for pattern in all_patterns(rule, m):
+                load = int(lags[pattern].sum())
+                best[load] = max(best.get(load, IMPOSSIBLE), int(values[pattern].sum()))
+            table = OwnTable(share, lags, values, 30)
+            for load in range(31):
+                assert (table.best[load] > IMPOSSIBLE // 2) == (load in best), (seed, m, load)
+                if load in best:
+                    found = list(table.pattern(load))
+                    assert table.best[load] == best[load] == values[found].sum()
+                    assert lags[found].sum() == load
+                    assert found in all_patterns(rule, m)
+            offered = table.patterns(Window(2, 9), 3)
+            assert sorted(value for value, _ in offered) == sorted(best[load] for load in best if 2 <= load <= 9)[-3:]
+
+
+def all_patterns(rule: CountRule, m: int) -> list[list[int]]:
+    """Every set of partitions that a member may take, by the boxes of its counts."""
+    problem = rule.problem
+    mine = [
+        p
+        for p in range(len(problem.lags))
+        if problem.allowed[problem.topic_of[p], m] and problem.pins[p] in (NOBODY, m)
+    ]
+    found = []
+    for size in range(len(mine) + 1):
+        for chosen in combinations(mine, size):
+            counts = np.bincount(problem.topic_of[list(chosen)], minlength=len(problem.topics))
+            allowed = rule.member_bounds.lo[m] <= size <= rule.member_bounds.hi[m]
+            if rule.topic_bounds is not None and not rule.topic_distance:
+                used = problem.allowed[:, m]
+                low, high = rule.topic_bounds.lo[:, m], rule.topic_bounds.hi[:, m]
+                allowed &= bool(((counts >= low) & (counts <= high))[used].all())
+            if allowed:
+                found.append(list(chosen))
+    return found
+
+
+def test_a_bound_tells_what_a_budget_costs() -> None:
+    """One member holds the large ones of two: without moves nothing is gained, with two they are shared out."""
+    owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
+    problem = alike([100, 100, 10, 10], 2, owned=owned)
+    rule = count_rule(problem, "group")
+    patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), 500, True, lambda: False)
+    assert [patterns.bound(moves, 500) for moves in (0, 1, 2)] == [180, 180, 0]
+    assert patterns.bound(0, 90) == 90  # as far as it was asked
+
+
+def test_a_bound_that_is_stopped_is_what_was_proven() -> None:
+    random = Random(5)
+    owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}
+    problem = alike([random.randint(1, 1_000) for _ in range(30)], 6, owned=owned)
+    rule = count_rule(problem, "group")
+    bounds = SolveCache(problem).load_bounds(rule)
+    least = evenlag.solve(problem, balance="group", stickiness=0, max_moves=3, time_limit=60)
+    found = []
+    for rounds in (1, 3, 1_000):
+        asked = iter(range(10**6))
+        patterns = MovePatterns(rule, bounds, least.objective, True, lambda: next(asked) >= 20 * rounds)  # noqa: B023
+        found.append(patterns.bound(3, least.objective))
+    assert 0 <= found[0] <= found[1] <= found[2] <= least.objective
+    assert found[2] > 0.9 * least.objective
