@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from itertools import product
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -60,20 +60,33 @@ def drained(load: int, rate: Fraction, reads: Fraction) -> Time:
 
 
 def least_time(problem: evenlag.Problem, rates: Sequence[Fraction], capacity: Fraction, balance: str) -> Time:
-    """The least time to drain of all assignments that keep the balance."""
+    """The least time to drain of all assignments that keep the balance.
+
+    One partition after another goes to each member; what is already as slow as the best there is, is not gone on with,
+    since nobody is done sooner for having more to read.
+    """
     group = Group(problem)
-    weights = [Fraction(weight) for weight in problem.weights]
     allowed = {counts.tobytes() for counts in group.allowed_counts(balance)}
     best: Time = NEVER
-    for plan in product(group.members, repeat=len(group.lags)):
-        if group.counts(dict(enumerate(plan)))[0].tobytes() not in allowed:
-            continue
-        loads = [[p for p, taker in enumerate(plan) if taker == m] for m in group.members]
-        times = [
-            drained(sum(group.lags[p] for p in held), sum((rates[p] for p in held), Fraction(0)), capacity * weights[m])
-            for m, held in enumerate(loads)
-        ]
-        best = min(best, max(times))
+
+    @cache
+    def alone(m: int, held: tuple[int, ...]) -> Time:
+        rate = sum((rates[p] for p in held), Fraction(0))
+        return drained(sum(group.lags[p] for p in held), rate, capacity * Fraction(problem.weights[m]))
+
+    def go_on(plan: tuple[int, ...], held: tuple[tuple[int, ...], ...], slowest: Time) -> None:
+        nonlocal best
+        if slowest >= best:
+            return
+        if len(plan) == len(group.lags):
+            if group.counts(dict(enumerate(plan)))[0].tobytes() in allowed:
+                best = slowest
+            return
+        for m in group.members:
+            more = (*held[m], len(plan))
+            go_on((*plan, m), (*held[:m], more, *held[m + 1 :]), max(slowest, alone(m, more)))
+
+    go_on((), ((),) * len(group.members), Fraction(0))
     return best
 
 
