@@ -5,9 +5,12 @@
 
 import os
 import re
-import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
+from unittest import mock
+
+from tests.command import evenlag
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -25,10 +28,9 @@ def printed(command: str) -> str:
     """Run a command in the root of the repository; spaces at the ends of lines are nobody's business."""
     name, *words = command.split()
     assert name == "evenlag"
-    done = subprocess.run(
-        [sys.executable, "-m", "evenlag", *words],
-        cwd=ROOT, env=os.environ | {"COLUMNS": "110"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    with chdir(ROOT), mock.patch.dict(os.environ, COLUMNS="110"):
+        done = evenlag(*words)
+    assert done.returncode == 0, done
     return "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines()) + "\n"
 
 
