@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -140,16 +140,13 @@ class Group:
 
     def _rows(self, t: int) -> Matrices:
         """Every way to deal the partitions of a topic in numbers."""
-        takers, free = self.takers[t], self.size[t] - int(self.pinned[t].sum())
+        takers = self.takers[t]
         if not self.subscribers[t]:
             return np.zeros((1, len(self.members)), dtype=np.int8)
-        rows = []
-        bars = combinations(range(free + len(takers) - 1), len(takers) - 1) if takers else []
-        for bar in bars:
-            row = self.pinned[t].copy()
-            row[takers] += np.diff([-1, *bar, free + len(takers) - 1]) - 1
-            rows.append(row)
-        return np.array(rows, dtype=np.int8).reshape(-1, len(self.members))
+        dealt = _compositions(self.size[t] - int(self.pinned[t].sum()), len(takers))
+        rows = np.repeat(self.pinned[t][None], len(dealt), axis=0)
+        rows[:, takers] += dealt
+        return rows.astype(np.int8)
 
     def allowed_counts(self, balance: str, slack: int = 0) -> Matrices:
         """Every count matrix that the balance allows."""
@@ -331,6 +328,20 @@ def _assignments(group: Group, alike: list[list[int]]) -> Matrices:
     return plans
 
 
+def _compositions(total: int, parts: int) -> Matrices:
+    """Every way to write a number as a sum of so many, a row each."""
+    if not parts:
+        return np.zeros((0, 0), dtype=np.int64)
+    if math.comb(total + parts - 1, parts - 1) > MOST_MATRICES:
+        raise TooLarge
+    rows, left = np.zeros((1, 0), dtype=np.int64), np.array([total])
+    for _ in range(parts - 1):
+        above = np.repeat(np.arange(len(left)), left + 1)
+        ways = np.arange(len(above)) - np.repeat(np.cumsum(left + 1) - left - 1, left + 1)
+        rows, left = np.column_stack([rows[above], ways]), left[above] - ways
+    return np.column_stack([rows, left])
+
+
 def _are_among(matrices: Matrices, allowed: Matrices, base: int) -> Matrices:
     """Whether each row is one of the count matrices; all counts are below `base`."""
     rows = allowed.reshape(len(allowed), -1)
@@ -412,7 +423,7 @@ def _count_constraints(model: cp_model.CpModel, group: Group, goal: Goal, x: dic
 def _minimum(model: cp_model.CpModel, seconds: float) -> float:
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
-    solver.parameters.num_workers = 2
+    solver.parameters.num_workers = 1  # two take more of the processors together, which other tests use too
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         raise Infeasible
