@@ -34,6 +34,7 @@ from tests.problems import (
 )
 
 LIMIT = 30.0  # seconds; they take some hundredths
+REPEATABLE: dict[str, Any] = {"deterministic": True, "time_limit": 60}  # what comes out on a busy machine too
 
 
 def with_scenarios(random: Random, document: dict[str, Any], count: int) -> dict[str, Any]:
@@ -67,6 +68,15 @@ def small_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Goal, Optimu
                 continue
 
 
+@cache
+def solved(seed: int, by: str) -> evenlag.Result:
+    """Of a small case; tests of one seed share it."""
+    problem, chosen, *_ = small_case(seed)
+    result = evenlag.solve(problem, **chosen, time_limit=LIMIT)
+    assert by == "enumeration" or result.method != "enumeration"
+    return result
+
+
 def assert_is_the_optimum(result: evenlag.Result, case: tuple[evenlag.Problem, dict[str, Any], Goal, Optimum]) -> None:
     problem, _, goal, wanted = case
     figures = assess(problem, result.assignment, goal)
@@ -80,10 +90,7 @@ def assert_is_the_optimum(result: evenlag.Result, case: tuple[evenlag.Problem, d
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(150))
 def test_optimum(seed: int, by: str) -> None:
-    case = small_case(seed)
-    result = evenlag.solve(case[0], **case[1], time_limit=LIMIT)
-    assert by == "enumeration" or result.method != "enumeration"
-    assert_is_the_optimum(result, case)
+    assert_is_the_optimum(solved(seed, by), small_case(seed))
 
 
 @pytest.mark.slow
@@ -94,11 +101,11 @@ def test_every_method_finds_the_optimum(seed: int, method: str) -> None:
     assert_is_the_optimum(evenlag.solve(case[0], **case[1], method=method, time_limit=60.0), case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_never_worse_than_a_baseline_nor_than_today(seed: int, by: str) -> None:
-    problem, chosen, goal, _ = small_case(seed)
-    result = evenlag.solve(problem, **chosen, time_limit=LIMIT)
-    assert by
+    problem, _, goal, _ = small_case(seed)
+    result = solved(seed, by)
     for heuristic in HEURISTICS.values():
         try:
             figures = assess(problem, heuristic(problem).assignment, goal)
@@ -109,6 +116,7 @@ def test_never_worse_than_a_baseline_nor_than_today(seed: int, by: str) -> None:
             assert result.objective <= figures.objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", seeds(60))
 def test_the_order_of_scenarios_does_not_matter(seed: int, by: str) -> None:
     problem, chosen, _, _ = small_case(seed)
@@ -174,6 +182,7 @@ def larger(seed: int, *, owned: bool) -> evenlag.Problem:
     return alike(topics, 4, scenarios=futures, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("across", ["mean", "worst"])
 @pytest.mark.parametrize("objective", ["spread", "makespan"])
 @pytest.mark.parametrize("owned", [False, True])
@@ -181,7 +190,7 @@ def test_larger_groups_keep_the_rules_and_beat_every_plan_for_one_scenario(
     owned: bool, objective: str, across: str
 ) -> None:
     problem = larger(3, owned=owned)
-    result = evenlag.solve(problem, objective=objective, across=across, time_limit=2)
+    result = evenlag.solve(problem, objective=objective, across=across, **REPEATABLE, work=2)
     figures = assess(problem, result.assignment, Goal(objective=objective, across=across))
     assert result.objective == figures.objective >= result.bound
     assert result.gap == pytest.approx(
@@ -192,7 +201,7 @@ def test_larger_groups_keep_the_rules_and_beat_every_plan_for_one_scenario(
     )
     goal = task_of(problem, SolveOptions(objective=objective, across=across)).goal
     for future in problem.futures:
-        alone = evenlag.solve(future, objective=objective, time_limit=0.5)
+        alone = evenlag.solve(future, objective=objective, **REPEATABLE, work=0.5)
         assert result.objective <= goal.value(Plan(problem, alone.plan.member_of))
 
 
@@ -229,7 +238,7 @@ def test_what_the_search_keeps_track_of_is_true(seed: int) -> None:
 
 def test_work_limits_make_it_repeatable() -> None:
     problem = larger(5, owned=True)
-    one, other = (evenlag.solve(problem, deterministic=True, time_limit=60, work=0.5) for _ in range(2))
+    one, other = (evenlag.solve(problem, **REPEATABLE, work=0.5) for _ in range(2))
     assert one.assignment == other.assignment
     assert (one.objective, one.bound, one.stopped_by) == (other.objective, other.bound, other.stopped_by)
 
