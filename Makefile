@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+unexport PYTHONDONTWRITEBYTECODE # tests start Python a hundred times, and all of them compile what none may keep
+
 .PHONY: help demo test check versions lint format types bench docs lock clean
 .DEFAULT_GOAL := help
 

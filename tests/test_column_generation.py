@@ -179,6 +179,7 @@ def shares_out(items: Items, members: int, window: Window, counts: Counts | None
 # ---- the linear program ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize("members", [5, 12, 30])
 @pytest.mark.parametrize("seed", seeds(3))

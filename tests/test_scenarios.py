@@ -129,6 +129,7 @@ def test_the_order_of_scenarios_does_not_matter(seed: int, by: str) -> None:
     assert sorted(one.scenario_spreads) == sorted(other.scenario_spreads)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("seed", seeds(60))
 def test_copies_of_one_scenario_give_its_plan(seed: int, copies: int) -> None:

@@ -147,6 +147,7 @@ def test_size_against_all_plans(seed: int) -> None:
 # ---- what always holds -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=30 * CASES, deadline=None)
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 60), st.booleans())
 def test_what_every_sizing_keeps(lags: list[int], members: int, drain: int, incoming: bool) -> None:
