@@ -7,6 +7,8 @@ from pathlib import Path
 
 from evenlag.pipeline.spark.settings import launch_settings
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # to start; a local session has these by itself
+
 FEW_ROWS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",

@@ -16,11 +16,12 @@ from typing import Any
 import pyspark
 
 from evenlag.pipeline.spark.java import java_home
+from tests.few_rows import QUICK_JAVA
 
 SPARK = Path(pyspark.__file__).parent
-START = 60.0  # seconds
+START = 180.0  # seconds; on a machine that is busy with other tests
 CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
-QUICK = {"SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1", "SPARK_LOCAL_IP": "127.0.0.1"}
+QUICK = {"SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def connect_server(folder: Path, settings: Mapping[str, str]) -> Iterator[str]:
         "spark.ui.enabled": "false",
     }
     command = [str(SPARK / "bin" / "spark-submit"), "--master", "local[2]", "--class", CONNECT]
+    command += ["--driver-java-options", QUICK_JAVA]
     command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     with _running(folder, "connect", [*command, "spark-internal"], PYSPARK_PYTHON=sys.executable) as log:
         yield f"sc://127.0.0.1:{_said(log, r'Spark Connect server started at: .*:([0-9]+)')}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.few_rows import FEW_ROWS
+from tests.few_rows import FEW_ROWS, QUICK_JAVA
 from tests.fleet import fleet, write_tables
 from tests.frames import assert_same_rows
 
@@ -72,7 +72,7 @@ def test_executors_that_are_killed_change_nothing(spark: "SparkSession", tmp_pat
         settings = FEW_ROWS | {
             "spark.master": cluster.master,
             "spark.executor.memory": "512m",
-            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.executor.extraJavaOptions": QUICK_JAVA,
             "spark.driver.host": "127.0.0.1",
         }
         words = [*paths, str(tmp_path / "out"), json.dumps(OPTIONS), json.dumps(settings)]
