@@ -159,7 +159,7 @@ LIMIT = 5.0
 
 @dataclass(frozen=True)
 class Site:
-    """A cluster of one worker, an environment with what executors need but evenlag, and tables."""
+    """A cluster of two workers, an environment with what executors need but evenlag, and tables."""
 
     cluster: "Standalone"
     folder: Path
@@ -275,7 +275,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     subprocess.run(
         [sys.executable, "-m", "zipfile", "-c", str(folder / "evenlag.zip"), "evenlag"], cwd=ROOT, check=True
     )
-    with standalone(folder, PYTHONPATH="") as cluster:
+    with standalone(folder, workers=2, PYTHONPATH="") as cluster:
         yield Site(cluster, folder, folder / "environment/bin/python", tables, len(offsets))
 
 
