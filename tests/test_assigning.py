@@ -1,6 +1,7 @@
 """What the leader decides, without a broker: phases, baselines, the process that solves."""
 
 import os
+import random
 import threading
 import time
 import weakref
@@ -24,7 +25,7 @@ from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.live.subscriptions import OWN, decode_subscription
 from evenlag.live.user_data import decode_own, encode_own
 from evenlag.search.options import SolveOptions
-from tests.members import HANGS, STARTS_FOR_EVER
+from tests.members import HANGS, STARTS_FOR_EVER, wait_until
 
 T = [("t", p) for p in range(4)]
 
@@ -137,6 +138,47 @@ def test_a_process_that_is_still_starting_is_left_to_start(monkeypatch: pytest.M
         assert time.monotonic() < now + 1.5
         now = time.monotonic()
         assert solver.solve(PROBLEM, SolveOptions(), now + 50, now + 60).status == "OPTIMAL"
+    finally:
+        solver.stop()
+
+
+def test_threads_share_the_process_and_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver_process, "SERVE", f"import time; time.sleep(1.5); {solver_process.SERVE}")
+    solver = SolverProcess()
+    solver.start()
+    process, results = solver._running, []
+
+    def solve() -> None:
+        results.append(solver.solve(PROBLEM, SolveOptions(), time.monotonic() + 50, time.monotonic() + 60))
+
+    other = threading.Thread(target=solve)
+    other.start()
+    try:
+        wait_until(solver._solving.locked, "the other thread to solve")
+        now = time.monotonic()
+        with pytest.raises(SolverError, match="busy"):
+            solver.solve(PROBLEM, SolveOptions(), now + 0.2, now + 30)
+        solver.start()
+        solve()
+        other.join()
+        assert [each.status for each in results] == ["OPTIMAL", "OPTIMAL"]
+        assert solver._running is process
+    finally:
+        other.join()
+        solver.stop()
+
+
+def test_a_search_ends_by_itself_where_it_may_take_less_than_there_is_time_for() -> None:
+    rng = random.Random(5)
+    lags = {f"t{n}": [rng.randrange(10**6) for _ in range(60)] for n in range(5)}
+    hard = evenlag.Problem.from_lags(lags, {f"m{n}": list(lags) for n in range(29)})
+    solver = SolverProcess()
+    try:
+        now = time.monotonic()
+        solver.solve(PROBLEM, SolveOptions(), now + 50, now + 60)
+        now = time.monotonic()
+        assert solver.solve(hard, SolveOptions(), now + 50, now + 60, 0.5).status == "FEASIBLE"
+        assert time.monotonic() < now + 20
     finally:
         solver.stop()
 
@@ -301,7 +343,7 @@ def test_a_plan_that_was_asked_for_is_not_for_another_group_nor_for_ever(monkeyp
         assert last(assignor).why == ()
 
 
-def test_a_rebalance_while_another_is_weighed_has_a_solver_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rebalance_while_another_is_weighed_takes_the_solver_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     entered, free = threading.Event(), threading.Event()
 
     def weighs_long(*_: object, **__: object) -> Decision:
@@ -312,15 +354,17 @@ def test_a_rebalance_while_another_is_weighed_has_a_solver_of_its_own(monkeypatc
     monkeypatch.setattr(live_assignor, "better", weighs_long)
     with leading(rejoin_if_better="20%", rejoin_interval=0.01) as (assignor, _, calling, assigned):
         time.sleep(0.01)
-        busy = assignor._solver
+        busy, process = assignor._solver, assignor._solver._running
         look = threading.Thread(target=assignor._look)
         look.start()
         assert entered.wait(30)
         monkeypatch.setattr(live_assignor, "STANDS", 0.0)
         assigned()
-        assert assignor._solver is not busy
         assert last(assignor).solved
-        assert busy._running is not None
+        assert assignor._solver is busy
+        assert busy._running is process
+        assignor.close()
+        assert busy._running is process  # it is for the other thread to end
         free.set()
         look.join()
         assert busy._running is None

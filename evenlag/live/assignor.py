@@ -183,7 +183,10 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         if self._looks is not None:
             self._looks.set()
             self._looks = None
-        self._own_solver().stop()
+        with self._lock:
+            if self._lent is self._solver:  # it is ended by the thread that has it
+                self._solver = SolverProcess()
+        self._solver.stop()
 
     def _joining(self, topics: Iterable[str], coordinator: Coordinator | None) -> ConsumerProtocolSubscription:
         self._solver.start()  # whoever joins may become the leader
@@ -235,7 +238,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
                     why = tuple(reason for reason in before.why if reason != AGAIN)
                     return replace(before, seconds=time.monotonic() - started, why=(AGAIN, *why)), heading.made
             decision = decide(
-                self._group, partitions, told, reader=self._reader, solver=self._own_solver(), options=self._options,
+                self._group, partitions, told, reader=self._reader, solver=self._solver, options=self._options,
                 record=self._record, auto_offset_reset=self._auto_offset_reset, started=started, limit=self._limit,
             )  # fmt: skip
         except Exception as error:
@@ -244,13 +247,6 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             seconds = time.monotonic() - started
             decision = Decision(self._group, dealt(partitions, told), None, False, {}, why, seconds)
         return decision, started
-
-    def _own_solver(self) -> SolverProcess:
-        """The solver, or another one where it is busy weighing a rebalance."""
-        with self._lock:
-            if self._lent is self._solver:
-                self._solver = SolverProcess()
-        return self._solver
 
     def _report(self, decision: Decision) -> None:
         log.log(logging.INFO if decision.solved else logging.WARNING, "%s", decision)

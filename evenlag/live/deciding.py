@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +23,9 @@ from evenlag.search.solver import search
 from evenlag.search.stage import Step
 
 LAGS_BY, SEARCH_UNTIL, ANSWER_BY = 0.4, 0.8, 0.9  # of the time for an assignment; the rest is for a baseline
-SCENARIOS = 0.3  # of it, for a search with scenarios, whose proof takes long and whose plan comes early
+# Of it, for a search with scenarios, whose proof takes long and whose plan comes early, and for one that weighs a
+# rebalance: one that comes meanwhile waits for the solver.
+QUICK = 0.3
 BASELINES = (Step(Baselines(), though_settled=True), Step(Greedy()))
 
 Assignment = dict[str, list[TopicPartition]]
@@ -130,7 +133,9 @@ def decide(
     result = None
     if solvable:
         try:
-            result = solver.solve(aim, options, _until(aim, started, limit), started + ANSWER_BY * limit)
+            longest = QUICK * limit if aim.scenario_weights else math.inf
+            until, answer_by = started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit
+            result = solver.solve(aim, options, until, answer_by, longest)
         except SolverError as error:
             why.append(str(error))
     solved = result is not None
@@ -171,18 +176,13 @@ def better(
     started = time.monotonic()
     aim, planned_for = record.foreseen(problem)
     freely = replace(options, only_if_better=None)
-    result = solver.solve(aim, freely, _until(aim, started, limit), started + ANSWER_BY * limit)
+    until, answer_by = started + SEARCH_UNTIL * limit, started + ANSWER_BY * limit
+    result = solver.solve(aim, freely, until, answer_by, QUICK * limit)
     compared = weighed(replace(result, plan=Plan(problem, result.plan.member_of)), options, record.rates)
     result = replace(result, payoff=compared.payoff)
     why = () if result.payoff is None else (f"asked for: {result.payoff.reason}",)
     seconds = time.monotonic() - started
     return Decision(problem.group, result.assignment, result, True, {}, why, seconds, planned_for)
-
-
-def _until(problem: Problem, started: float, limit: float) -> float:
-    """When a search shall come back."""
-    latest = started + SEARCH_UNTIL * limit
-    return min(latest, time.monotonic() + SCENARIOS * limit) if problem.scenario_weights else latest
 
 
 def problem_of(

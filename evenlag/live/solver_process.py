@@ -7,6 +7,7 @@ sends heartbeats, and leave nobody to end a search that hangs.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pickle
 import signal
@@ -39,9 +40,13 @@ class SolverError(EvenlagError):
 
 
 class SolverProcess:
-    """A Python process of its own that solves one problem after another; it ends with the program that started it."""
+    """A Python process of its own that solves one problem after another; it ends with the program that started it.
+
+    Threads may share it: one that comes while another's problem is solved waits.
+    """
 
     def __init__(self) -> None:
+        self._solving = threading.Lock()
         self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
         self._started, self._ready = 0.0, False
         self._trouble = "the solver was not started"
@@ -49,6 +54,13 @@ class SolverProcess:
 
     def start(self) -> None:
         """Start it unless it runs; returns at once, long before it is ready, and does not fail."""
+        if self._solving.acquire(blocking=False):  # else it runs, and is for another thread to end
+            try:
+                self._start()
+            finally:
+                self._solving.release()
+
+    def _start(self) -> None:
         if self._running is not None and self._running[0].poll() is None:
             return
         self.stop()
@@ -82,7 +94,9 @@ class SolverProcess:
             self._finalizer()
             self._running = None
 
-    def solve(self, problem: Problem, options: SolveOptions, until: float, answer_by: float) -> Result:
+    def solve(
+        self, problem: Problem, options: SolveOptions, until: float, answer_by: float, longest: float = math.inf
+    ) -> Result:
         """Solve a problem within limits that are times of `time.monotonic`.
 
         Parameters
@@ -90,24 +104,34 @@ class SolverProcess:
         problem, options
             As `evenlag.search.solver.search` takes them; the time limit is replaced.
         until
-            When the search shall come back.
+            When the search shall come back, and until when to wait for another thread's.
         answer_by
             When its answer must have come; a process that is late is ended. One that is still starting at `until`
             is left to start, for the next problem.
+        longest
+            Seconds that the search may take, once it begins.
 
         Raises
         ------
         SolverError
             There is no answer, or it is an error.
         """
-        self.start()
+        if not self._solving.acquire(timeout=max(until - time.monotonic(), 0)):
+            raise SolverError("the solver was busy")
+        try:
+            return self._solve(problem, options, until, answer_by, longest)
+        finally:
+            self._solving.release()
+
+    def _solve(self, problem: Problem, options: SolveOptions, until: float, answer_by: float, longest: float) -> Result:
+        self._start()
         if self._running is None:
             raise SolverError(self._trouble)
         connection = self._running[1]
         try:
             if not self._ready:
                 self._ready = _received(connection, len(READY), until) == READY
-            ok, answer = _exchange(connection, (problem, options, until), answer_by)
+            ok, answer = _exchange(connection, (problem, options, until, longest), answer_by)
         except TimeoutError:
             if not self._ready and time.monotonic() < self._started + STARTS_WITHIN:
                 raise SolverError("the solver was still starting") from None
@@ -178,10 +202,10 @@ def serve(fd: int) -> None:
         connection.sendall(READY)
         while True:
             (size,) = LENGTH.unpack(_received(connection, LENGTH.size))
-            problem, options, until = pickle.loads(_received(connection, size))
+            problem, options, until, longest = pickle.loads(_received(connection, size))
             answer: tuple[bool, object]
             try:
-                limited = options.within(max(until - time.monotonic(), LEAST_LIMIT))
+                limited = options.within(max(min(until - time.monotonic(), longest), LEAST_LIMIT))
                 answer = True, weighed(search(problem, limited), limited)
             except Exception as error:
                 answer = False, f"{type(error).__name__}: {error}"
