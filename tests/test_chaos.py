@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from statistics import median
+from typing import Any, cast
 
 import pytest
 
@@ -27,17 +28,20 @@ TOPIC, PARTITIONS = "chaos", 12
 EVENLAG, BESIDE = "evenlag", "cooperative-sticky"
 ASKING = {"rejoin_if_better": "20%", "rejoin_interval": 20, "read_every": 2}
 MOST = 4  # members
+A_FEW_EACH = 100  # messages: so many in a row reach every partition
 
 
 class Chaos:
     """Groups of the same members to which the same happens."""
 
-    def __init__(self, broker: Broker, groups: dict[str, Members], seed: int, all_is_read: Callable[[], None]) -> None:
+    def __init__(
+        self, broker: Broker, groups: dict[str, Members], seed: int, sent: set[int], is_read: Callable[[set[int]], None]
+    ) -> None:
         self._broker, self._groups, self._random = broker, groups, random.Random(seed)
-        self._all_is_read = all_is_read
+        self._sent, self._is_read = sent, is_read
         self._started = 0
         self._since: dict[str, float] = {}
-        self.restarts: list[float] = []
+        self.restarts: list[tuple[float, float]] = []  # when the broker went, and when the group had settled after that
         self.done: Counter[str] = Counter()
         self.took: dict[str, list[tuple[float, str]]] = {name: [] for name in groups}
         for _ in range(3):
@@ -54,7 +58,7 @@ class Chaos:
         self.done[deed.__name__] += 1
         for what in deed(self._random.choice(alive)):
             self._settle(what)
-        self._all_is_read()
+        self._is_read(set(self._sent))
 
     def join(self, _: str) -> Iterator[str]:
         """A member comes."""
@@ -89,11 +93,16 @@ class Chaos:
 
     def restart(self, _: str) -> Iterator[str]:
         """The broker is killed and starts again."""
-        self.restarts.append(time.monotonic())
+        went = time.monotonic()
         self._broker.restart()
         self._each(lambda _: None)
-        self._all_is_read()  # members that have not noticed yet look settled
+        # Members that have not noticed yet look settled, so each partition must get messages, and they must be read.
+        before = len(self._sent)
+        wait_until(lambda: len(self._sent) >= before + A_FEW_EACH, "messages to be taken")
+        self._is_read(set(self._sent))
         yield "restart"
+        seconds, _ = self.took[EVENLAG][-1]
+        self.restarts.append((went, self._since[EVENLAG] + seconds))
 
     def _alive(self) -> list[str]:
         return sorted(name for name, member in self._groups[EVENLAG].items() if member.alive())
@@ -149,7 +158,7 @@ def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
             wait_until(lambda: not missing(), lambda: f"{sorted(missing())[:9]}, … to be read: {several.story()}")
 
         with numbered_messages(broker.bootstrap, TOPIC, PARTITIONS) as sent:
-            chaos = Chaos(broker, groups, ROUNDS, lambda: is_read(set(sent)))
+            chaos = Chaos(broker, groups, ROUNDS, sent, is_read)
             for _ in range(ROUNDS):
                 chaos.round()
                 assert overlaps(several, chaos.restarts) == []
@@ -175,11 +184,12 @@ def slowest(took: list[tuple[float, str]]) -> str:
     )
 
 
-def overlaps(group: Members, restarts: list[float]) -> list[object]:
+def overlaps(group: Members, restarts: list[tuple[float, float]]) -> list[object]:
     """Partitions that somebody was given before another had given them up, or was killed or stopped.
 
-    While its broker is away a member cannot hear that the group has put it out: what it then says it has lost it held
-    until the broker went, whose coordinator takes no commits of it any more.
+    While its broker is away a member cannot hear that the group has put it out, and Kafka promises no more to any
+    client than that such a member's commits are refused. So what it says it has lost, before the group has settled
+    after a restart, it held until the broker went; a loss at any other time counts from when the member says so.
     """
     holdings: dict[tuple[str, int], list[tuple[float, float, str]]] = {}
     for name, member in group.items():
@@ -194,7 +204,7 @@ def overlaps(group: Members, restarts: list[float]) -> list[object]:
                 if key in since:
                     start, end = since.pop(key), event["t"]
                     if event["event"] == "lost":
-                        end = max([t for t in restarts if start < t < end], default=end)
+                        end = min([went for went, heard in restarts if start < went < end <= heard], default=end)
                     holdings.setdefault(key, []).append((start, end, name))
         for key, start in since.items():
             holdings.setdefault(key, []).append((start, math.inf, name))
@@ -204,3 +214,30 @@ def overlaps(group: Members, restarts: list[float]) -> list[object]:
         for before, after in pairwise(sorted(several))
         if after[0] < before[1]
     ]
+
+
+class Said:
+    """What a member has said."""
+
+    def __init__(self, *events: tuple[float, str]) -> None:
+        self.stops = [t for t, kind in events if kind == "stopped"]
+        self._events = [{"t": t, "event": kind, "partitions": [[TOPIC, 0]]} for t, kind in events]
+
+    def of(self, *kinds: str) -> list[dict[str, Any]]:
+        return [event for event in self._events if event["event"] in kinds]
+
+
+@pytest.mark.parametrize("until", ["revoked", "lost", "stopped"])
+def test_only_a_loss_that_the_broker_hid_counts_from_when_it_went(until: str) -> None:
+    def two(given: float) -> list[object]:
+        group = {"a": Said((1.0, "assigned"), (30.0, until)), "b": Said((given, "assigned"))}
+        return overlaps(cast("Members", group), restarts)
+
+    restarts: list[tuple[float, float]] = []
+    assert two(31.0) == []
+    assert len(two(29.0)) == 1
+    restarts = [(20.0, 40.0)]
+    assert len(two(29.0)) == (0 if until == "lost" else 1)
+    assert len(two(19.0)) == 1
+    restarts = [(10.0, 15.0)]
+    assert len(two(29.0)) == 1
