@@ -28,6 +28,7 @@ TOPIC, PARTITIONS = "chaos", 12
 EVENLAG, BESIDE = "evenlag", "cooperative-sticky"
 ASKING = {"rejoin_if_better": "20%", "rejoin_interval": 20, "read_every": 2}
 MOST = 4  # members
+JOINS = "(Re-)joining group"  # how kafka-python's log says that a member asks to
 A_FEW_EACH = 100  # messages: so many in a row reach every partition
 
 
@@ -190,16 +191,22 @@ def overlaps(group: Members, restarts: list[tuple[float, float]]) -> list[object
     While its broker is away a member cannot hear that the group has put it out, and Kafka promises no more to any
     client than that such a member's commits are refused. So what it says it has lost, before the group has settled
     after a restart, it held until the broker went; a loss at any other time counts from when the member says so.
+    Nor does it count what a member that was stopped is given, as it wakes, by the answer to a join from before.
     """
     holdings: dict[tuple[str, int], list[tuple[float, float, str]]] = {}
     for name, member in group.items():
         since: dict[tuple[str, int], float] = {}
-        stops = [{"t": t, "event": "stopped", "partitions": []} for t in member.stops]
-        for event in sorted([*member.of("assigned", "revoked", "lost"), *stops], key=lambda each: each["t"]):
-            keys = [(topic, number) for topic, number in event["partitions"]]
-            if event["event"] == "assigned":
-                since |= dict.fromkeys(keys, event["t"])
+        has_joined = True
+        stops = [{"t": t, "event": "stopped"} for t in member.stops]
+        for event in sorted([*member.of("assigned", "revoked", "lost", "log"), *stops], key=lambda each: each["t"]):
+            if event["event"] == "log":
+                has_joined = has_joined or event["line"].startswith(JOINS)
                 continue
+            keys = [(topic, number) for topic, number in event.get("partitions", [])]
+            if event["event"] == "assigned":
+                since |= dict.fromkeys(keys if has_joined else [], event["t"])
+                continue
+            has_joined = has_joined and event["event"] != "stopped"
             for key in list(since) if event["event"] == "stopped" else keys:
                 if key in since:
                     start, end = since.pop(key), event["t"]
@@ -221,7 +228,12 @@ class Said:
 
     def __init__(self, *events: tuple[float, str]) -> None:
         self.stops = [t for t, kind in events if kind == "stopped"]
-        self._events = [{"t": t, "event": kind, "partitions": [[TOPIC, 0]]} for t, kind in events]
+        self._events = [
+            {"t": t, "event": "log", "line": kind}
+            if kind == JOINS
+            else {"t": t, "event": kind, "partitions": [[TOPIC, 0]]}
+            for t, kind in events
+        ]
 
     def of(self, *kinds: str) -> list[dict[str, Any]]:
         return [event for event in self._events if event["event"] in kinds]
@@ -241,3 +253,13 @@ def test_only_a_loss_that_the_broker_hid_counts_from_when_it_went(until: str) ->
     assert len(two(19.0)) == 1
     restarts = [(10.0, 15.0)]
     assert len(two(29.0)) == 1
+
+
+def test_an_answer_to_a_join_from_before_a_member_was_stopped_gives_it_nothing() -> None:
+    def two(*events: tuple[float, str]) -> list[object]:
+        group = {"a": Said((1.0, JOINS), (2.0, "stopped"), *events), "b": Said((5.0, "assigned"))}
+        return overlaps(cast("Members", group), [])
+
+    assert two((9.0, "assigned"), (9.1, "lost")) == []
+    assert len(two((8.9, JOINS), (9.0, "assigned"), (9.1, "lost"))) == 1
+    assert len(two((9.0, "assigned"), (9.1, "lost"), (9.2, JOINS), (9.3, "assigned"))) == 1
