@@ -371,6 +371,23 @@ def test_a_rebalance_while_another_is_weighed_takes_the_solver_that_is_there(mon
         assert calling.rejoins == 0
 
 
+def test_a_leader_that_has_not_heard_of_a_topic_yet_assigns_what_the_brokers_tell_of_it() -> None:
+    with leading(horizon=0) as (assignor, reader, _, assigned):
+        members = [Joined(name, assignor.metadata({"t", "gone"})) for name in "ab"]
+        reader.ends |= {"p4": 1000}
+        given = assignor.assign(Topics(), members)
+        there = [each.partition for mine in given.values() for each in received(mine).partitions()]
+        assert sorted(there) == [0, 1, 2, 3, 4]
+        assert last(assignor).solved
+        given = assignor.assign(Topics(t=5), members)  # once it has heard of it
+        assert last(assignor).why == (live_assignor.AGAIN,)
+        assigned()
+        assert sorted(p for mine in last(assignor).assignment.values() for _, p in mine) == [0, 1, 2, 3]
+        reader.ends = {}
+        assignor.assign(Topics(), members)
+        assert last(assignor).assignment == {"a": [], "b": []}
+
+
 def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:
     with leading() as (assignor, reader, _, _):
         assignor._look()

@@ -212,7 +212,11 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         if self._cooperative:
             given, waiting = in_phases(decision.assignment, told)
             decision = replace(decision, waiting=waiting)
-        self._heading = _Heading(partitions, told, decision, made)
+        planned: dict[str, list[int]] = {topic: [] for topic in topics}  # more than the consumer knows, perhaps
+        for topic, p in sorted(key for mine in decision.assignment.values() for key in mine):
+            planned[topic].append(p)
+        known = {topic: mine or planned[topic] for topic, mine in partitions.items()}
+        self._heading = _Heading(known, told, decision, made)
         self._rebalanced = time.monotonic()
         self._report(decision)
         self._look_again_and_again()

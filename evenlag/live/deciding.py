@@ -102,7 +102,7 @@ def decide(
     Parameters
     ----------
     partitions
-        Of every topic that somebody subscribes to.
+        Of every topic that somebody subscribes to; none of one that the leader's consumer has not heard of yet.
     members
         What each said when it joined; `owned` is what it still holds.
     record
@@ -123,6 +123,7 @@ def decide(
     except SourceError as error:
         why.append(f"no lags: {error}")
     solvable = not why
+    partitions = _known(partitions, reading)
     problem = aim = problem_of(group, partitions, members, reading, auto_offset_reset)
     if reading is not None and (untold := [key for key in problem.partitions if key not in reading.offsets]):
         because = next((reading.unknown[key] for key in untold if key in reading.unknown), "not told")
@@ -183,6 +184,15 @@ def better(
     why = () if result.payoff is None else (f"asked for: {result.payoff.reason}",)
     seconds = time.monotonic() - started
     return Decision(problem.group, result.assignment, result, True, {}, why, seconds, planned_for)
+
+
+def _known(partitions: Mapping[str, Iterable[int]], reading: Reading | None) -> Mapping[str, Iterable[int]]:
+    """Let a topic that the leader's consumer has not heard of yet have the partitions that the brokers told us of.
+
+    A member that comes while a broker restarts may lead before it has any metadata, and get them half a minute later.
+    """
+    there = () if reading is None else (*reading.offsets, *reading.unknown)
+    return {topic: list(mine) or [p for name, p in there if name == topic] for topic, mine in partitions.items()}
 
 
 def problem_of(
