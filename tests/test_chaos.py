@@ -29,7 +29,7 @@ EVENLAG, BESIDE = "evenlag", "cooperative-sticky"
 ASKING = {"rejoin_if_better": "20%", "rejoin_interval": 20, "read_every": 2}
 MOST = 4  # members
 JOINS = "(Re-)joining group"  # how kafka-python's log says that a member asks to
-A_FEW_EACH = 100  # messages: so many in a row reach every partition
+FINDS = "Discovered coordinator"  # and that it has heard of the broker again
 
 
 class Chaos:
@@ -97,10 +97,10 @@ class Chaos:
         went = time.monotonic()
         self._broker.restart()
         self._each(lambda _: None)
-        # Members that have not noticed yet look settled, so each partition must get messages, and they must be read.
-        before = len(self._sent)
-        wait_until(lambda: len(self._sent) >= before + A_FEW_EACH, "messages to be taken")
-        self._is_read(set(self._sent))
+        for group in self._groups.values():  # members that have not noticed yet look settled
+            wait_until(
+                lambda group=group: have_noticed(group, went), lambda group=group: f"all to be back: {group.story()}"
+            )
         yield "restart"
         seconds, _ = self.took[EVENLAG][-1]
         self.restarts.append((went, self._since[EVENLAG] + seconds))
@@ -176,6 +176,14 @@ def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
         for name, took in chaos.took.items():
             finite = [seconds for seconds, _ in took if seconds < math.inf]
             print(f"{name}: settled {len(finite)} times of {len(took)}, median {median(finite):.1f} s; {slowest(took)}")
+
+
+def have_noticed(group: Members, went: float) -> bool:
+    """Whether all members have found a broker again that went at this time."""
+    alive = [member for member in group.values() if member.alive()]
+    return all(
+        any(event["t"] > went and event["line"].startswith(FINDS) for event in member.of("log")) for member in alive
+    )
 
 
 def slowest(took: list[tuple[float, str]]) -> str:
