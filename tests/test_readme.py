@@ -69,6 +69,7 @@ def test_the_reference_names_all_that_is_public() -> None:
     others = {
         "heuristics.HEURISTICS",
         "heuristics.PROMISED_BALANCE",
+        "live.aio_assignor.AioEvenlagAssignor",
         "live.assignor.EvenlagAssignor",
         "live.deciding.Decision",
         "live.follow.Follow",
