@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -386,6 +387,14 @@ def test_a_leader_that_has_not_heard_of_a_topic_yet_assigns_what_the_brokers_tel
         reader.ends = {}
         assignor.assign(Topics(), members)
         assert last(assignor).assignment == {"a": [], "b": []}
+
+
+def test_no_rebalance_is_asked_for_while_the_coordinator_is_away() -> None:
+    calling = SimpleNamespace(stable=lambda: True, coordinator_id=None)
+    coordinator = live_assignor._Coordinator(cast("Any", calling))
+    assert not coordinator.stable()
+    calling.coordinator_id = "coordinator-1"
+    assert coordinator.stable()
 
 
 def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:

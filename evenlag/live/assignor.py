@@ -417,8 +417,11 @@ class _Coordinator:
         return found
 
     def stable(self) -> bool:
-        """Whether the consumer is a member of a group that is not rebalancing."""
-        return bool(self.calling.stable())
+        """Whether the consumer is a member of a group that is not rebalancing, as far as it can hear.
+
+        One that is to join anew while its coordinator is away would not be told that it has lost its partitions.
+        """
+        return bool(self.calling.stable()) and self.calling.coordinator_id is not None
 
     def request_rejoin(self) -> None:
         """Let the consumer join anew with its next `poll`.
