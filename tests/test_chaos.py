@@ -29,6 +29,7 @@ EVENLAG, BESIDE = "evenlag", "cooperative-sticky"
 ASKING = {"rejoin_if_better": "20%", "rejoin_interval": 20, "read_every": 2}
 MOST = 4  # members
 JOINS = "(Re-)joining group"  # how kafka-python's log says that a member asks to
+PUT_OUT = "failed due to unknown member id", "UnknownMemberIdError; reseting generation"  # and that it is in no group
 FINDS = "Discovered coordinator"  # and that it has heard of the broker again
 
 
@@ -199,17 +200,20 @@ def overlaps(group: Members, restarts: list[tuple[float, float]]) -> list[object
     While its broker is away a member cannot hear that the group has put it out, and Kafka promises no more to any
     client than that such a member's commits are refused. So what it says it has lost, before the group has settled
     after a restart, it held until the broker went; a loss at any other time counts from when the member says so.
-    Nor does it count what a member that was stopped is given, as it wakes, by the answer to a join from before.
+    Where kafka-python hears of that by the answer to a join, it calls it revoked, not lost, whatever the assignor. Nor
+    does it count what a member that was stopped is given, as it wakes, by the answer to a join from before.
     """
     holdings: dict[tuple[str, int], list[tuple[float, float, str]]] = {}
     for name, member in group.items():
         since: dict[tuple[str, int], float] = {}
-        has_joined = True
+        has_joined, put_out = True, False
         stops = [{"t": t, "event": "stopped"} for t in member.stops]
         for event in sorted([*member.of("assigned", "revoked", "lost", "log"), *stops], key=lambda each: each["t"]):
             if event["event"] == "log":
                 has_joined = has_joined or event["line"].startswith(JOINS)
+                put_out = put_out or any(words in event["line"] for words in PUT_OUT)
                 continue
+            lost, put_out = event["event"] == "lost" or (event["event"] == "revoked" and put_out), False
             keys = [(topic, number) for topic, number in event.get("partitions", [])]
             if event["event"] == "assigned":
                 since |= dict.fromkeys(keys if has_joined else [], event["t"])
@@ -218,7 +222,7 @@ def overlaps(group: Members, restarts: list[tuple[float, float]]) -> list[object
             for key in list(since) if event["event"] == "stopped" else keys:
                 if key in since:
                     start, end = since.pop(key), event["t"]
-                    if event["event"] == "lost":
+                    if lost:
                         end = min([went for went, heard in restarts if start < went < end <= heard], default=end)
                     holdings.setdefault(key, []).append((start, end, name))
         for key, start in since.items():
@@ -238,7 +242,7 @@ class Said:
         self.stops = [t for t, kind in events if kind == "stopped"]
         self._events = [
             {"t": t, "event": "log", "line": kind}
-            if kind == JOINS
+            if kind in (JOINS, *PUT_OUT)
             else {"t": t, "event": kind, "partitions": [[TOPIC, 0]]}
             for t, kind in events
         ]
@@ -247,17 +251,18 @@ class Said:
         return [event for event in self._events if event["event"] in kinds]
 
 
-@pytest.mark.parametrize("until", ["revoked", "lost", "stopped"])
+@pytest.mark.parametrize("until", ["revoked", *PUT_OUT, "lost", "stopped"])
 def test_only_a_loss_that_the_broker_hid_counts_from_when_it_went(until: str) -> None:
     def two(given: float) -> list[object]:
-        group = {"a": Said((1.0, "assigned"), (30.0, until)), "b": Said((given, "assigned"))}
+        ends = [(29.9, until), (30.0, "revoked")] if until in PUT_OUT else [(30.0, until)]
+        group = {"a": Said((1.0, "assigned"), *ends), "b": Said((given, "assigned"))}
         return overlaps(cast("Members", group), restarts)
 
     restarts: list[tuple[float, float]] = []
     assert two(31.0) == []
     assert len(two(29.0)) == 1
     restarts = [(20.0, 40.0)]
-    assert len(two(29.0)) == (0 if until == "lost" else 1)
+    assert len(two(29.0)) == (0 if until in ("lost", *PUT_OUT) else 1)
     assert len(two(19.0)) == 1
     restarts = [(10.0, 15.0)]
     assert len(two(29.0)) == 1
