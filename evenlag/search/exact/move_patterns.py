@@ -11,15 +11,14 @@ from collections.abc import Callable
 from math import ceil, gcd
 
 import numpy as np
-from ortools.linear_solver import pywraplp
 
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
+from evenlag.search.exact.column_program import NEAR, ColumnProgram
 from evenlag.search.exact.own_patterns import OwnTable, share_of
-from evenlag.search.exact.packing import NEAR, UNIT, WARM
 from evenlag.search.exact.windows import Answer, Grid, Holding, Window
 
 CELLS = 6_000_000  # of the tables of all members together: some hundredths of a second
@@ -67,89 +66,72 @@ class MovePatterns:
         unit = whole * max(ceil(rows * exact / CELLS), 1)
         self.grid = Grid(unit, held * (unit - whole), spread)
         self._lags = lags // unit
-        self._begun = False
+        self._row = np.cumsum(problem.assignable) - 1  # of each partition, in the linear program
+        self._program: ColumnProgram | None = None
+        self._known: set[tuple[int, tuple[int, ...]]] = set()
+        self._loads: list[int] = []
 
     @property
     def resolution(self) -> int:
         """How wide a gap has to be for the bound to be of use, in messages."""
         return self.grid.loss + self.grid.unit
 
-    def _begin(self) -> None:
-        """Set the linear program up: every partition is held once, every member has one pattern."""
-        self._begun = True
-        self._lp = pywraplp.Solver.CreateSolver("GLOP")
-        self._lp.SetSolverSpecificParametersAsString(WARM)
-        self._lp.Objective().SetMinimization()
-        self._endless = self._lp.infinity()
-        self._cover = {place: self._lp.Constraint(1.0, 1.0, "") for place in self._places.tolist()}
-        self._holds = [self._lp.Constraint(1.0, 1.0, "") for _ in self._members]
-        self._moves = self._lp.Constraint(0.0, 0.0, "")
+    def _begin(self) -> ColumnProgram:
+        """Set the linear program up: every partition is held once, every member has one pattern, moves are few."""
         lags = self._lags[self._places]
-        worth = [*((lags + 1) / (lags.max() + 1)).tolist(), *(1.0 for _ in self._holds)]
-        for row, most in zip((*self._cover.values(), *self._holds), worth, strict=True):
-            for sign in (1.0, -1.0):  # short, over
-                self._off(row, sign, most)
-        self._off(self._moves, -1.0, MOVE_WORTH)
-        self._known: set[tuple[int, tuple[int, ...]]] = set()
-        self._variables: list[pywraplp.Variable] = []
-        self._loads: list[int] = []
-
-    def _off(self, row: pywraplp.Constraint, sign: float, worth: float) -> None:
-        off = self._lp.NumVar(0.0, self._endless, "")
-        self._lp.Objective().SetCoefficient(off, worth)
-        row.SetCoefficient(off, sign)
+        worth = (lags + 1) / (lags.max() + 1)
+        return ColumnProgram([*worth.tolist(), *(1.0 for _ in self._members)], [MOVE_WORTH])
 
     def bound(self, moves: int, value: Number) -> Number:
         """Return a bound of the objective, whose best is at most `value`, of plans with at most so many moves."""
-        if not self._begun:
-            self._begin()
+        self._program = self._program or self._begin()
+        self._program.ask([*(1 for _ in self._places), *(1 for _ in self._members), moves])
         self._windows = self.grid.windows(self._bounds, value)
-        self._moves.SetBounds(-self._endless, float(moves))
-        self._windows.narrow(lambda window: self._check(window, moves))
+        program = self._program
+        self._windows.narrow(lambda window: self._check(program, window, moves))
         return self.grid.bound(self._windows, value)
 
-    def _check(self, window: Window, moves: int) -> Answer:
-        for variable, load in zip(self._variables, self._loads, strict=True):
-            variable.SetUb(self._endless if window.low <= load <= window.high else 0.0)
+    def _check(self, program: ColumnProgram, window: Window, moves: int) -> Answer:
+        loads = np.array(self._loads, dtype=np.int64)
+        program.use((loads >= window.low) & (loads <= window.high))
         while True:
-            if self._lp.Solve() != pywraplp.Solver.OPTIMAL:
+            left_over = program.solve()
+            if left_over is None:
                 return Answer.STOPPED
-            if self._lp.Objective().Value() <= NEAR:
+            if left_over <= NEAR:
                 return Answer.FITS
             if self._stop():
                 return Answer.STOPPED
-            values = np.zeros(len(self._lags), dtype=np.int64)
-            values[self._places] = [round(row.dual_value() * UNIT) for row in self._cover.values()]
-            price = max(round(-self._moves.dual_value() * UNIT), 0)
+            *of_partitions, price = program.prices().tolist()
+            values, worth = np.zeros(len(self._lags), dtype=np.int64), of_partitions[len(self._places) :]
+            values[self._places] = of_partitions[: len(self._places)]
             tables = [
-                OwnTable(share, self._lags, values - price * moved, self._windows.largest)
+                OwnTable(share, self._lags, values + min(price, 0) * moved, self._windows.largest)
                 for share, moved in zip(self._shares, self._moved, strict=True)
             ]
-            holding = Holding([(1, table.best) for table in tables], int(values.sum()) - price * moves)
+            holding = Holding([(1, table.best) for table in tables], int(values.sum()) + min(price, 0) * moves)
             if not holding.allows(window):
                 self._windows.exclude(holding)
                 return Answer.EXCLUDED
-            if not self._generate(tables, window):
+            if not self._generate(program, tables, window, worth):
                 return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
-    def _generate(self, tables: list[OwnTable], window: Window) -> bool:
+    def _generate(self, program: ColumnProgram, tables: list[OwnTable], window: Window, worth: list[int]) -> bool:
         """Add the columns that tables find lacking; say whether there was one."""
-        new, leasts = False, [-round(row.dual_value() * UNIT) for row in self._holds]  # before the program changes
-        for n, (table, least) in enumerate(zip(tables, leasts, strict=True)):
+        new = False
+        for n, table in enumerate(tables):
             for value, load in table.patterns(window, MOST_NEW):
-                if value > least:
-                    new |= self._add(n, table.pattern(load), load)
+                if value > -worth[n]:
+                    new |= self._add(program, n, table.pattern(load), load)
         return new
 
-    def _add(self, n: int, pattern: tuple[int, ...], load: int) -> bool:
+    def _add(self, program: ColumnProgram, n: int, pattern: tuple[int, ...], load: int) -> bool:
         if (n, pattern) in self._known:
             return False
         self._known.add((n, pattern))
-        variable = self._lp.NumVar(0.0, self._endless, "")
-        self._holds[n].SetCoefficient(variable, 1.0)
-        self._moves.SetCoefficient(variable, float(self._moved[n, list(pattern)].sum()))
-        for place in pattern:
-            self._cover[place].SetCoefficient(variable, 1.0)
-        self._variables.append(variable)
+        count = len(self._places)
+        held = [(int(self._row[place]), 1) for place in pattern]
+        moves = int(self._moved[n, list(pattern)].sum())
+        program.add([*held, (count + n, 1), (count + len(self._members), moves)])
         self._loads.append(load)
         return True

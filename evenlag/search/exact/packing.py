@@ -18,15 +18,12 @@ from dataclasses import dataclass
 from random import Random
 
 import numpy as np
-from ortools.linear_solver import pywraplp
 
+from evenlag.search.exact.column_program import NEAR, ColumnProgram
 from evenlag.search.exact.end_game import MOST_LEFT, share_out
 from evenlag.search.exact.knapsack import Items, Knapsack, Pattern, Whole
 from evenlag.search.exact.windows import Answer, Holding, Window, Windows
 
-WARM = "use_preprocessing: false"  # so that a linear program begins where the one before ended
-UNIT = 10**9  # prices are whole multiples of 1 / UNIT
-NEAR = 1e-7  # how closely floats of the linear program are looked at
 MOST_NEW = 20  # columns that one table adds
 MOST_TRIES = 6  # patterns that a dive may fix in vain, one after another
 FIXED_AT_ONCE = 0.12  # of the members left, whose patterns a dive fixes before the linear program is solved again
@@ -65,23 +62,11 @@ class Packing:
     def __init__(self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool]) -> None:
         self.items, self.members, self.counts, self.stop = items, members, counts, stop
         self.most = None if counts is None else counts.most
-        self._lp = pywraplp.Solver.CreateSolver("GLOP")
-        self._lp.SetSolverSpecificParametersAsString(WARM)
-        self._lp.Objective().SetMinimization()
-        self._endless = self._lp.infinity()
-        self._cover = [self._lp.Constraint("") for _ in items.lags]
-        self._holders = self._lp.Constraint("")  # members that hold some pattern
         worth = (items.lags + 1) / (items.lags[-1] + 1)  # prices are at most that: without, twice as many tables
-        for row, most in zip((*self._cover, self._holders), (*worth.tolist(), 1.0), strict=True):
-            for sign in (1.0, -1.0):  # short, over
-                off = self._lp.NumVar(0.0, self._endless, "")
-                self._lp.Objective().SetCoefficient(off, most)
-                row.SetCoefficient(off, sign)
+        self._program = ColumnProgram([*worth.tolist(), 1.0])  # the last row: members that hold some pattern
         self._known: set[Pattern] = set()
         self._patterns: list[Pattern] = []
-        self._variables: list[pywraplp.Variable] = []
         self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # of each lag in each pattern; grows
-        self._usable = np.ones(1024, dtype=bool)  # whether a column may be used now
         if counts is None or not counts.fewest:
             self.add(())  # what a member without any partitions holds
 
@@ -90,15 +75,10 @@ class Packing:
         if pattern in self._known:
             return False
         self._known.add(pattern)
-        variable = self._lp.NumVar(0.0, self._endless, "")
-        self._holders.SetCoefficient(variable, 1.0)
-        for k, times in pattern:
-            self._cover[k].SetCoefficient(variable, float(times))
-        self._variables.append(variable)
+        self._program.add([*pattern, (len(self.items.lags), 1)])
         self._patterns.append(pattern)
         if len(self._patterns) > len(self._times):
             self._times = np.concatenate([self._times, np.zeros_like(self._times)])
-            self._usable = np.concatenate([self._usable, np.ones_like(self._usable)])
         for k, times in pattern:
             self._times[len(self._patterns) - 1, k] = times
         return True
@@ -114,21 +94,22 @@ class Packing:
         self._restrict(left, window)
         capacity = window.high if windows is None else windows.largest
         while True:
-            if self._lp.Solve() != pywraplp.Solver.OPTIMAL:
+            left_over = self._program.solve()
+            if left_over is None:
                 return Answer.STOPPED
-            if self._lp.Objective().Value() <= NEAR:
+            if left_over <= NEAR:
                 return Answer.FITS
             if self.stop():
                 return Answer.STOPPED
-            prices = np.array([row.dual_value() for row in self._cover])
-            values = np.round(prices * UNIT).astype(np.int64)
+            prices = self._program.prices()
+            values = prices[:-1]
             table = Knapsack(left.items, values, capacity, self.most)
             holding = self._holding(table, left, int(values @ left.items.demand))
             if not holding.allows(window):
                 if windows is not None:
                     windows.exclude(holding)
                 return Answer.EXCLUDED
-            if not self._generate(table, window):
+            if not self._generate(table, window, least=-int(prices[-1])):
                 return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
     def _holding(self, table: Knapsack, left: Left, demand: int) -> Holding:
@@ -138,9 +119,8 @@ class Packing:
         levels = [(left.members - left.extra, table.best[self.counts.fewest]), (left.extra, table.best[-1])]
         return Holding([(members, best) for members, best in levels if members], demand)
 
-    def _generate(self, table: Knapsack, window: Window) -> bool:
-        """Add the columns that a table finds lacking; say whether there was one."""
-        least = -round(self._holders.dual_value() * UNIT)
+    def _generate(self, table: Knapsack, window: Window, least: int) -> bool:
+        """Add the columns that a table finds lacking, worth more than `least`; say whether there was one."""
         if self.counts is None:
             found = table.patterns(window, None, least)
         else:
@@ -151,15 +131,11 @@ class Packing:
 
     def _restrict(self, left: Left, window: Window) -> None:
         """Ask for what is left alone, by columns of it within the window."""
-        for row, amount in zip((*self._cover, self._holders), (*left.items.demand.tolist(), left.members), strict=True):
-            row.SetBounds(float(amount), float(amount))
+        self._program.ask([*left.items.demand.tolist(), left.members])
         times = self._times[: len(self._patterns)]
         loads = times @ self.items.lags
         usable = (loads >= window.low) & (loads <= window.high) & (times <= left.items.demand).all(axis=1)
-        was = self._usable[: len(usable)]
-        for place in np.flatnonzero(usable != was).tolist():
-            self._variables[place].SetUb(self._endless if usable[place] else 0.0)
-        was[:] = usable
+        self._program.use(usable)
 
     # ---- diving ------------------------------------------------------------------------------------------------------
 
@@ -200,13 +176,11 @@ class Packing:
         total = left.items.total
         upper = left.members * window.high - total <= total - left.members * window.low
         used = []
-        for place in np.flatnonzero(self._usable[: len(self._patterns)]).tolist():
-            amount = self._variables[place].solution_value()
-            if amount > NEAR:
-                pattern = self._patterns[place]
-                load, drawn = self.items.load(pattern), amount * rng.uniform(0.7, 1.3)
-                waste = window.high - load if upper else load - window.low
-                used.append((amount < 1 - NEAR, waste, -drawn, max(int(amount + NEAR), 1), pattern))
+        for place, amount in self._program.amounts():
+            pattern = self._patterns[place]
+            load, drawn = self.items.load(pattern), amount * rng.uniform(0.7, 1.3)
+            waste = window.high - load if upper else load - window.low
+            used.append((amount < 1 - NEAR, waste, -drawn, max(int(amount + NEAR), 1), pattern))
         return [(times, pattern) for _, _, _, times, pattern in sorted(used)]
 
     def _fix(self, left: Left, wanted: list[tuple[int, Pattern]], most: int) -> tuple[list[Pattern], Left]:

@@ -1,0 +1,85 @@
+"""The linear program of column generation: columns that cover rows, with as little as possible left over or short.
+
+GLOP's, by the interface of OR-Tools that keeps a program from one call to the next, so that each call begins where the
+one before ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.linear_solver import pywraplp
+
+from evenlag.model.arrays import Bools
+
+Whole = NDArray[np.int64]
+
+WARM = "use_preprocessing: false"  # with it each call begins anew
+UNIT = 10**9  # prices are whole multiples of 1 / UNIT
+NEAR = 1e-7  # how closely floats are looked at
+
+
+class ColumnProgram:
+    """Columns found so far, and how much of each is used.
+
+    Parameters
+    ----------
+    worth : sequence of float
+        Of each row the highest price: what is to be paid for one of it left over or short.
+    capped : sequence of float
+        The same of rows that come after these, of which less may be used at no cost.
+    """
+
+    def __init__(self, worth: Sequence[float], capped: Sequence[float] = ()) -> None:
+        self._program = pywraplp.Solver.CreateSolver("GLOP")
+        self._program.SetSolverSpecificParametersAsString(WARM)
+        self._program.Objective().SetMinimization()
+        self._endless = self._program.infinity()
+        self._rows = [self._program.Constraint("") for _ in (*worth, *capped)]
+        self._covered = len(worth)
+        for row, most in zip(self._rows, (*worth, *capped), strict=True):
+            for sign in (1.0, -1.0):  # short, over
+                off = self._program.NumVar(0.0, self._endless, "")
+                self._program.Objective().SetCoefficient(off, most)
+                row.SetCoefficient(off, sign)
+        self._columns: list[pywraplp.Variable] = []
+        self._used = np.ones(1024, dtype=bool)  # whether a column may be used; grows
+
+    def ask(self, amounts: Iterable[float]) -> None:
+        """Say how much of each row is to be covered, or may be used at most."""
+        for n, (row, amount) in enumerate(zip(self._rows, amounts, strict=True)):
+            row.SetBounds(float(amount) if n < self._covered else -self._endless, float(amount))
+
+    def add(self, entries: Iterable[tuple[int, int]]) -> None:
+        """Add a column, by what it has of which row."""
+        column = self._program.NumVar(0.0, self._endless, "")
+        for row, amount in entries:
+            self._rows[row].SetCoefficient(column, float(amount))
+        self._columns.append(column)
+        if len(self._columns) > len(self._used):
+            self._used = np.concatenate([self._used, np.ones_like(self._used)])
+
+    def use(self, usable: Bools) -> None:
+        """Say which columns may be used."""
+        used = self._used[: len(usable)]
+        for place in np.flatnonzero(usable != used).tolist():
+            self._columns[place].SetUb(self._endless if usable[place] else 0.0)
+        used[:] = usable
+
+    def solve(self) -> float | None:
+        """Return what is left over or short, at its worth; None where that is not known."""
+        if self._program.Solve() != pywraplp.Solver.OPTIMAL:
+            return None
+        return float(self._program.Objective().Value())
+
+    def prices(self) -> Whole:
+        """Return what one more of each row is worth, in UNIT; to be asked before columns are added."""
+        return np.array([round(row.dual_value() * UNIT) for row in self._rows], dtype=np.int64)
+
+    def amounts(self) -> list[tuple[int, float]]:
+        """Return the columns that are used, and how much of each."""
+        usable = np.flatnonzero(self._used[: len(self._columns)]).tolist()
+        amounts = [(place, self._columns[place].solution_value()) for place in usable]
+        return [(place, amount) for place, amount in amounts if amount > NEAR]
