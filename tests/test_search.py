@@ -909,7 +909,7 @@ def test_the_curve_after_a_member_left(seed: int) -> None:
     owned = random_owners(random, lags, 7)
     del owned["c006"]
     problem = alike(lags, 6, owned=owned)
-    points = evenlag.compare.frontier(problem, time_limit=2).points
+    points = evenlag.compare.frontier(problem, time_limit=4).points
     moves, spreads, bounds = ([getattr(point, name) for point in points] for name in ("moves", "spread", "bound"))
     assert len(points) > 2
     assert all(later > earlier for earlier, later in pairwise(moves))

@@ -10,7 +10,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from evenlag.errors import UserDataError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live.groups import Description, Group, Member, Subscription
+from evenlag.live.groups import Commits, Description, Group, Member, Subscription
 from evenlag.live.rows import member_rows, subscriptions_of, topics_of
 from evenlag.live.subscriptions import decode_assignment, decode_subscription, matching
 from evenlag.live.user_data import StickyUserData, WeightedUserData, encode_sticky, encode_weighted
@@ -115,7 +115,7 @@ def test_a_member_that_cannot_be_read_keeps_what_it_certainly_reads() -> None:
         member("c", [("t", 2)], None),
         member("d", [], Subscription((), regex="u.*")),
     )
-    group = Group("g", Description("Stable", members), {("old", 0): 1})
+    group = Group("g", Description("Stable", members), Commits({("old", 0): 1}))
     subscribed, warnings = subscriptions_of(group, ["t", "u1", "v"])
     assert subscribed == {"a": ("s", "t"), "b": ("t",), "c": None, "d": ("u1",)}
     assert [warning.split(":")[0] for warning in warnings] == ["group 'g', members a", "group 'g', members b"]

@@ -28,7 +28,7 @@ PATHS = (
     (0.3, 0.5),
 )  # greed and noise of relocations
 
-FOR_BOUNDS = 0.2  # of the time, for the bounds of points that are not proven best
+FOR_BOUNDS = 0.3  # of the time left when all else is found, for the bounds of points that are not proven best
 
 SOLVED, PICKED = 1.25, 1.05  # how steps between budgets grow where each is solved, and where plans are there anyway
 
@@ -121,13 +121,14 @@ def frontier(
     provable = mip.fits(problem)
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
     found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
+    kept = FOR_BOUNDS * clock.left()
     for number, budget in enumerate(budgets):
         if progress is not None:
             progress(number, len(budgets))
         best = min((plan for plan in plans if plan.moves <= budget), key=lambda plan: (plan.spread, plan.moves))
         bound: Number = 0
         if provable:
-            left = 0.8 * (clock.left() - FOR_BOUNDS * time_limit) / (len(budgets) - number)
+            left = 0.8 * (clock.left() - kept) / (len(budgets) - number)
             share = 0.3 * time_limit / len(budgets) if deterministic else left
             within = replace(options, max_moves=budget).within(max(share, 0.001))
             result = search(problem, within, start=best, cache=cache)
