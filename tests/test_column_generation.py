@@ -119,6 +119,16 @@ def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: i
         assert allowed == list(range(int(highs[low - first]), largest + 1))
 
 
+def test_what_many_members_cannot_hold_excludes_windows() -> None:
+    """Only one of up to nine can have a load of 5: what is impossible stays so, however many add it up."""
+    possible, impossible = np.full(6, IMPOSSIBLE), np.full(6, IMPOSSIBLE)
+    possible[[3, 5]] = 1
+    impossible[3] = 1
+    for others in range(1, 9):
+        holding = Holding([(1, possible), *[(1, impossible)] * others], 1 + others)
+        assert holding.least_highs(3, 5, 5).tolist() == [3, 6, 6]
+
+
 def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
     windows = Windows(low=4, last_low=6, high=8, width=5)
     assert (windows.largest, windows.least_width) == (10, 2)

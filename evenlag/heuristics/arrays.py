@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.problem import NOBODY, Problem
-
-Whole = NDArray[np.int64]
 
 
 def stable_order(keys: NDArray[Any]) -> Whole:

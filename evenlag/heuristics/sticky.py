@@ -10,7 +10,6 @@ from operator import itemgetter
 import numpy as np
 
 from evenlag.heuristics.arrays import (
-    Whole,
     even_share,
     fewest_first,
     in_turn,
@@ -20,6 +19,7 @@ from evenlag.heuristics.arrays import (
     stable_order,
 )
 from evenlag.heuristics.java_hash import buckets, hash_codes, map_order, table_size
+from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 

@@ -6,7 +6,8 @@ from math import lcm
 
 import numpy as np
 
-from evenlag.heuristics.arrays import Whole, rank_within
+from evenlag.heuristics.arrays import rank_within
+from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 

@@ -13,6 +13,7 @@ NOBODY = -1
 
 Ints = NDArray[Any]  # int64, or Python integers (dtype object) where sums could pass int64
 Index = NDArray[np.int32]
+Whole = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 

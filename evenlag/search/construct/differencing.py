@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NO_CAP, NOBODY
 
-Whole = NDArray[np.int64]
 Column = NDArray[Any]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
+from evenlag.model.arrays import Whole
+
 Bits = NDArray[np.uint64]  # (W, N): N sets of partitions, W words of 64 each
 
 WORD = 64

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Plan
@@ -14,7 +15,6 @@ from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import max_reduced_load, reduced_lags
 from evenlag.search.exact.patterns import patterns_within
 
-Whole = NDArray[np.int64]
 Words = NDArray[np.uint64]  # a set of up to 64 partitions each, the biggest is the lowest bit
 
 ONE = np.uint64(1)

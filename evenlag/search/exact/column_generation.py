@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, gcd
+from math import ceil
 from random import Random
 
 import numpy as np
@@ -104,15 +104,14 @@ class _Question:
         fewest, most = (int(bound[self._active[0]]) for bound in (rule.total_bounds.lo, rule.total_bounds.hi))
         extra = len(self._places) - self.members * fewest if most > fewest else 0
         self.counts = Counts(fewest, extra) if most < len(self._places) else None
-        lags = problem.lags[self._places].astype(np.int64)
+        lags = np.sort(problem.lags[self._places].astype(np.int64))
         largest = int(best.value) + (int(task.bounds.min_load_ub) if task.spread_matters else 0)
-        held = min(int(np.searchsorted(np.cumsum(np.sort(lags)), largest, side="right")), most)
-        whole = unit = gcd(*lags.tolist()) or 1
+        held = min(int(np.searchsorted(np.cumsum(lags), largest, side="right")), most)
+        whole = unit = int(np.gcd.reduce(lags)) or 1
         allowed = max(min(MOST_CELLS, CELLS_A_SECOND * task.clock.allowance()), 1.0)
         while True:
             self.grid = Grid(unit, held * (unit - whole), task.spread_matters)
-            different, self._kind, demand = np.unique(lags // unit, return_inverse=True, return_counts=True)
-            self.items = Items(different, demand)
+            self.items = Items(*np.unique(lags // unit, return_counts=True))
             capacity = self.grid.largest(task.bounds, best.value)
             self.cells = self.items.cells(capacity, None if self.counts is None else self.counts.most)
             if self.cells <= allowed or unit > largest:
@@ -127,7 +126,7 @@ class _Question:
 
     def plan(self, packing: list[Pattern]) -> Plan:
         """Hand the partitions out."""
-        order = np.argsort(self._kind, kind="stable")
+        order = np.argsort(self._problem.lags[self._places] // self.grid.unit, kind="stable")
         free = [part.tolist() for part in np.split(self._places[order], np.cumsum(self.items.demand)[:-1])]
         chosen = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
         for m, pattern in zip(self._active.tolist(), packing, strict=True):

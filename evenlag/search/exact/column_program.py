@@ -6,15 +6,13 @@ one before ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.linear_solver import pywraplp
 
-from evenlag.model.arrays import Bools
-
-Whole = NDArray[np.int64]
+from evenlag.model.arrays import Bools, Whole
+from evenlag.search.exact.windows import Answer
 
 WARM = "use_preprocessing: false"  # with it each call begins anew
 UNIT = 10**9  # prices are whole multiples of 1 / UNIT
@@ -68,15 +66,28 @@ class ColumnProgram:
             self._columns[place].SetUb(self._endless if usable[place] else 0.0)
         used[:] = usable
 
-    def solve(self) -> float | None:
-        """Return what is left over or short, at its worth; None where that is not known."""
-        if self._program.Solve() != pywraplp.Solver.OPTIMAL:
-            return None
-        return float(self._program.Objective().Value())
+    def generate(self, stop: Callable[[], bool], price: Callable[[Whole], Answer | None]) -> Answer:
+        """Generate columns until nothing is left over or short, or until that is known to be so or not.
 
-    def prices(self) -> Whole:
-        """Return what one more of each row is worth, in UNIT; to be asked before columns are added."""
-        return np.array([round(row.dual_value() * UNIT) for row in self._rows], dtype=np.int64)
+        Parameters
+        ----------
+        stop : callable
+            Asked before columns are looked for.
+        price : callable
+            Given what one more of each row is worth, in UNIT, it adds the columns that are lacking and returns None;
+            or it returns what is known.
+        """
+        while True:
+            if self._program.Solve() != pywraplp.Solver.OPTIMAL:
+                return Answer.STOPPED
+            if self._program.Objective().Value() <= NEAR:
+                return Answer.FITS
+            if stop():
+                return Answer.STOPPED
+            prices = np.array([round(row.dual_value() * UNIT) for row in self._rows], dtype=np.int64)
+            answer = price(prices)
+            if answer is not None:
+                return answer
 
     def amounts(self) -> list[tuple[int, float]]:
         """Return the columns that are used, and how much of each."""

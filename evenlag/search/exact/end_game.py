@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenlag.model.arrays import Bools
-from evenlag.search.exact.knapsack import Items, Pattern, Whole
+from evenlag.model.arrays import Bools, Whole
+from evenlag.search.exact.knapsack import Items, Pattern
 from evenlag.search.exact.windows import Window
 
 if TYPE_CHECKING:

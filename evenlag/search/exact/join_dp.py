@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.heuristics.arrays import undominated
-from evenlag.search.exact.bits import Bits, Whole, bits_of, sizes_of, unpacked
+from evenlag.model.arrays import Whole
+from evenlag.search.exact.bits import Bits, bits_of, sizes_of, unpacked
 from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
 from evenlag.search.exact.proof import TooManyError
 from evenlag.search.exact.target_options import NOTHING, TargetOptions

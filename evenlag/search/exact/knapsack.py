@@ -11,11 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.search.exact.windows import Window
 
-Whole = NDArray[np.int64]
 Pattern = tuple[tuple[int, int], ...]  # (place of the lag, how often), places ascending
 NONE = -1
 IMPOSSIBLE = -(1 << 60)  # the value, or nearly, where no pattern has such a load

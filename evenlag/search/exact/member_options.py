@@ -15,9 +15,10 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.bits import WORD, Bits, Whole, bits_of
+from evenlag.search.exact.bits import WORD, Bits, bits_of
 from evenlag.search.exact.patterns import runs, subsets
 from evenlag.search.exact.proof import TooManyError
 

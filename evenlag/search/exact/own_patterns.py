@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenlag.model.arrays import Bools
+from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.knapsack import IMPOSSIBLE, Whole
+from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.windows import Window
 
 

@@ -19,9 +19,10 @@ from random import Random
 
 import numpy as np
 
+from evenlag.model.arrays import Whole
 from evenlag.search.exact.column_program import NEAR, ColumnProgram
 from evenlag.search.exact.end_game import MOST_LEFT, share_out
-from evenlag.search.exact.knapsack import Items, Knapsack, Pattern, Whole
+from evenlag.search.exact.knapsack import Items, Knapsack, Pattern
 from evenlag.search.exact.windows import Answer, Holding, Window, Windows
 
 MOST_NEW = 20  # columns that one table adds
@@ -93,15 +94,8 @@ class Packing:
         """Generate columns until nothing is left over or short, or until it is proven that something must be."""
         self._restrict(left, window)
         capacity = window.high if windows is None else windows.largest
-        while True:
-            left_over = self._program.solve()
-            if left_over is None:
-                return Answer.STOPPED
-            if left_over <= NEAR:
-                return Answer.FITS
-            if self.stop():
-                return Answer.STOPPED
-            prices = self._program.prices()
+
+        def price(prices: Whole) -> Answer | None:
             values = prices[:-1]
             table = Knapsack(left.items, values, capacity, self.most)
             holding = self._holding(table, left, int(values @ left.items.demand))
@@ -109,8 +103,10 @@ class Packing:
                 if windows is not None:
                     windows.exclude(holding)
                 return Answer.EXCLUDED
-            if not self._generate(table, window, least=-int(prices[-1])):
-                return Answer.FITS  # all columns are there, and no proof: floats are near enough
+            lacking = self._generate(table, window, least=-int(prices[-1]))
+            return None if lacking else Answer.FITS  # all columns are there, and no proof: floats are near enough
+
+        return self._program.generate(self.stop, price)
 
     def _holding(self, table: Knapsack, left: Left, demand: int) -> Holding:
         """Return what members can hold of all value, by their loads: any sharing out holds all of it."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.search.exact.bits import Bits, Whole, sizes_of
+from evenlag.model.arrays import Whole
+from evenlag.search.exact.bits import Bits, sizes_of
 from evenlag.search.exact.patterns import runs
 
 

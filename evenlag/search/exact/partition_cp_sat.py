@@ -6,9 +6,10 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
+from evenlag.model.arrays import Whole
 from evenlag.model.backends.cp_sat import round_up, solver_within, stopped_by
 from evenlag.model.backends.outcome import Limits
-from evenlag.search.exact.candidates import Candidates, Whole
+from evenlag.search.exact.candidates import Candidates
 from evenlag.search.exact.patterns import with_holders
 from evenlag.search.exact.proof import Proof, TooManyError
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.heuristics.arrays import undominated
-from evenlag.search.exact.candidates import ONE, Candidates, Patterns, Whole, Words
+from evenlag.model.arrays import Whole
+from evenlag.search.exact.candidates import ONE, Candidates, Patterns, Words
 from evenlag.search.exact.proof import TooManyError
 
 AT_ONCE = 1 << 19  # pairs of label and pattern compared in one step of the clock: about 2 ms

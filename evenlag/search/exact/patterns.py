@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.proof import TooManyError
 
 Column = NDArray[Any]
-Whole = NDArray[np.int64]
 
 MOST_HALVES = 400_000  # subsets of one half that are listed: some tens of MB, some hundredths of a second
 

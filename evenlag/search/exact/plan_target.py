@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import max_reduced_load
-
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evenlag.search.exact.bits import Bits, Whole, holds
+from evenlag.model.arrays import Whole
+from evenlag.search.exact.bits import Bits, holds
 from evenlag.search.exact.member_options import MemberOptions, Shape
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.proof import TooManyError

@@ -13,14 +13,12 @@ from math import ceil
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 
-Whole = NDArray[np.int64]
-
-LEAST = -(1 << 61)  # of what all members of a kind hold: two of these are a number still
+LEAST = -(1 << 62)  # of what all members hold together: it is a number still
 
 
 class Answer(Enum):
@@ -60,7 +58,9 @@ class Holding:
 
     def least_highs(self, first: int, last: int, largest: int) -> Whole:
         """Return the least high end that is allowed for each low end from `first` to `last`; `largest` + 1: none is."""
-        ranges = [_RangeMaximum(n * np.maximum(best[: largest + 1], LEAST // n)) for n, best in self.by_load]
+        kinds = len(self.by_load)
+        worth = [n * np.maximum(best[: largest + 1], LEAST // (n * kinds)) for n, best in self.by_load]
+        ranges = [_RangeMaximum(each) for each in worth]
         lows = np.arange(first, last + 1, dtype=np.int64)
         below, above = lows - 1, np.full(len(lows), largest + 1, dtype=np.int64)  # not allowed, and allowed or none
         while (open_ := np.flatnonzero(above - below > 1)).size:

@@ -15,8 +15,8 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.improve.state import SearchState, Stagnation
@@ -24,8 +24,6 @@ from evenlag.search.improve.state import SearchState, Stagnation
 MOST_SLOTS = 7  # partitions that a member may hold
 MOST_SPLITS = 600_000  # of one member with all others
 SPLITS_OF_A_STEP = 20_000  # that take as long as one pair does elsewhere
-
-Whole = NDArray[np.int64]
 
 
 def applies(state: SearchState) -> bool:
