@@ -1,17 +1,13 @@
 """Bounds within a budget of moves by what each member may hold: held against all plans; its tables against all sets."""
 
-from contextlib import suppress
 from fractions import Fraction
-from itertools import combinations
 from random import Random
 
 import numpy as np
 import pytest
 
 import evenlag
-from evenlag.errors import InfeasibleError
-from evenlag.model.balance import Balance, CountRule, count_rule
-from evenlag.model.problem import NOBODY
+from evenlag.model.balance import Balance, count_rule
 from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.knapsack import IMPOSSIBLE
@@ -19,21 +15,8 @@ from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.own_patterns import OwnTable, share_of
 from evenlag.search.exact.windows import Window
 from tests.exact import Goal, exhaustive
-from tests.problems import alike, random_problem, seeds
-
-
-def owned_problems(count: int) -> list[tuple[int, evenlag.Problem]]:
-    """Small groups of all kinds of which something is owned, members of one weight."""
-    found: list[tuple[int, evenlag.Problem]] = []
-    seed = 0
-    while len(found) < count:
-        problem = random_problem(Random(seed), partitions=8, members=4)
-        if (problem.owner != NOBODY).any() and problem.equal_weights and problem.active.any():
-            with suppress(InfeasibleError):
-                count_rule(problem)
-                found.append((seed, problem))
-        seed += 1
-    return found
+from tests.owned import all_patterns, owned_problems
+from tests.problems import alike, seeds
 
 
 @pytest.mark.parametrize("cells", [300, 10**6])
@@ -53,7 +36,7 @@ def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch
             best = exhaustive(problem, Goal(balance, 0, max_moves=moves, objective=objective)).objective
             value = value or best + Random(seed).choice([0, 1, 50])
             patterns = MovePatterns(rule, bounds, value, objective == "spread", lambda: False)
-            bound = patterns.bound(moves, value)
+            bound = patterns.bound(value, moves)
             assert bound <= best, (seed, moves)
             met += bound == best
             asked += 1
@@ -83,36 +66,14 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
             assert sorted(value for value, _ in offered) == sorted(best[load] for load in best if 2 <= load <= 9)[-3:]
 
 
-def all_patterns(rule: CountRule, m: int) -> list[list[int]]:
-    """Every set of partitions that a member may take, by the boxes of its counts."""
-    problem = rule.problem
-    mine = [
-        p
-        for p in range(len(problem.lags))
-        if problem.allowed[problem.topic_of[p], m] and problem.pins[p] in (NOBODY, m)
-    ]
-    found = []
-    for size in range(len(mine) + 1):
-        for chosen in combinations(mine, size):
-            counts = np.bincount(problem.topic_of[list(chosen)], minlength=len(problem.topics))
-            allowed = rule.member_bounds.lo[m] <= size <= rule.member_bounds.hi[m]
-            if rule.topic_bounds is not None and not rule.topic_distance:
-                used = problem.allowed[:, m]
-                low, high = rule.topic_bounds.lo[:, m], rule.topic_bounds.hi[:, m]
-                allowed &= bool(((counts >= low) & (counts <= high))[used].all())
-            if allowed:
-                found.append(list(chosen))
-    return found
-
-
 def test_a_bound_tells_what_a_budget_costs() -> None:
     """One member holds the large ones of two: without moves nothing is gained, with two they are shared out."""
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
     problem = alike([100, 100, 10, 10], 2, owned=owned)
     rule = count_rule(problem, "group")
     patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), 500, True, lambda: False)
-    assert [patterns.bound(moves, 500) for moves in (0, 1, 2)] == [180, 180, 0]
-    assert patterns.bound(0, 90) == 90  # as far as it was asked
+    assert [patterns.bound(500, moves) for moves in (0, 1, 2)] == [180, 180, 0]
+    assert patterns.bound(90, 0) == 90  # as far as it was asked
 
 
 def test_a_bound_that_is_stopped_is_what_was_proven() -> None:
@@ -125,7 +86,7 @@ def test_a_bound_that_is_stopped_is_what_was_proven() -> None:
     found = []
     for rounds in (1, 3, 1_000):
         asked = iter(range(10**6))
-        patterns = MovePatterns(rule, bounds, least.objective, True, lambda: next(asked) >= 20 * rounds)  # noqa: B023
-        found.append(patterns.bound(3, least.objective))
+        patterns = MovePatterns(rule, bounds, least.objective, True, lambda: next(asked) > 10 * rounds)  # noqa: B023
+        found.append(patterns.bound(least.objective, 3))
     assert 0 <= found[0] <= found[1] <= found[2] <= least.objective
     assert found[2] > 0.9 * least.objective

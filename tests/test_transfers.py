@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 import evenlag
-from evenlag.errors import InfeasibleError
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
@@ -14,9 +13,8 @@ from evenlag.model.objective import Objective, resolve_objective
 from evenlag.search.exact.move_dp import applies, best_plan_with_moves
 from evenlag.search.exact.proof import Proof
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
-from tests.problems import LAG_KINDS, alike, lags, random_parameters, random_problem, seeds
-
-SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
+from tests.owned import SIZES, case, mostly_owned
+from tests.problems import seeds
 
 
 def ask(rule: CountRule, goal: Objective, bound: int, value: int, size: float = 1.0, steps: int = 10**9) -> Proof:
@@ -34,43 +32,6 @@ def assert_best(proof: Proof, rule: CountRule, goal: Objective, best: int) -> No
     assert violation(proof.plan, rule, goal) is None
     assert goal.value(proof.plan) == proof.bound == best
     assert proof.stopped == "proof"
-
-
-def mostly_owned(random: Random, count: int, members: int, kind: str, **more: Any) -> evenlag.Problem:
-    """One topic, most of it owned."""
-    drawn = lags(random, count, kind)
-    names = [f"c{m}" for m in range(members)]
-    owned: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
-    holders = random.sample(names, random.randint(1, members))  # the others have just joined
-    unowned = random.choice([0, 0.2, 0.5])
-    for p in range(count):
-        if random.random() >= unowned:
-            owned[random.choice(holders)].append(("t", p))
-    return alike(drawn, names, owned=owned, **more)
-
-
-def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
-    """A group to which the search applies, and parameters, with the rule and the objective that they mean."""
-    random = Random(seed)
-    while True:
-        members = random.choice(list(SIZES))
-        count = random.randint(members, SIZES[members])
-        if random.random() < 0.6:
-            caps = {f"c{m}": random.choice([None, count // 2 + 1, count]) for m in range(members)}
-            more = {"max_partitions": caps} if random.random() < 0.2 else {}
-            problem = mostly_owned(random, count, members, random.choice(LAG_KINDS), **more)
-        else:
-            problem = random_problem(random, partitions=8, members=4, topics=2)
-        parameters = random_parameters(random)
-        try:
-            rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
-            goal = resolve_objective(
-                rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves")
-            )
-        except InfeasibleError:
-            continue
-        if applies(rule, goal):
-            return problem, parameters, rule, goal
 
 
 @pytest.mark.slow

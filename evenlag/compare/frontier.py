@@ -185,7 +185,7 @@ def _bounded_by_patterns(
             break
         widest = max(open_, key=lambda point: point.spread - point.bound)
         asked.add(widest.moves)
-        bound = patterns.bound(widest.moves, widest.spread)
+        bound = patterns.bound(widest.spread, widest.moves)
         points = _raised(
             points, {point.moves: point.bound for point in points} | {widest.moves: max(bound, widest.bound)}
         )

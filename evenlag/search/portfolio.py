@@ -17,6 +17,7 @@ from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import Mip
+from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_dp import MoveDP
 from evenlag.search.exact.set_partitioning import SetPartitioning
 from evenlag.search.improve import lns
@@ -129,6 +130,8 @@ AUTO: tuple[Step, ...] = (
     Step(Relocation(), relocation_share, when=worth_relocating),
     Step(Equalize(), 0.1, when=moves_are_free),
     Step(ColumnGeneration(), 0.7),
+    Step(MoveDP(), 0.1),
+    Step(MoveColumns(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),

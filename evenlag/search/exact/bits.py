@@ -36,6 +36,14 @@ def holds(bits: Bits, item: int) -> NDArray[np.bool_]:
     return held
 
 
+def weighed(bits: Bits, weights: Whole) -> Whole:
+    """Return the sum of each set's weights, given by number, shape (N,)."""
+    sums = np.zeros(bits.shape[1], dtype=np.int64)
+    for item in np.flatnonzero(weights).tolist():
+        sums += weights[item] * holds(bits, item).astype(np.int64)
+    return sums
+
+
 def unpacked(words: Bits, count: int) -> NDArray[np.bool_]:
     """Say of each of `count` numbers whether one set, its words in order, holds it, shape (count,)."""
     numbers = np.arange(count, dtype=np.uint64)

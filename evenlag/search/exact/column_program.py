@@ -1,4 +1,4 @@
-"""The linear program of column generation: columns that cover rows, with as little as possible left over or short.
+"""The linear program of column generation: columns that cover rows at the least cost, with little left over or short.
 
 GLOP's, by the interface of OR-Tools that keeps a program from one call to the next, so that each call begins where the
 one before ended.
@@ -26,18 +26,15 @@ class ColumnProgram:
     ----------
     worth : sequence of float
         Of each row the highest price: what is to be paid for one of it left over or short.
-    capped : sequence of float
-        The same of rows that come after these, of which less may be used at no cost.
     """
 
-    def __init__(self, worth: Sequence[float], capped: Sequence[float] = ()) -> None:
+    def __init__(self, worth: Sequence[float]) -> None:
         self._program = pywraplp.Solver.CreateSolver("GLOP")
         self._program.SetSolverSpecificParametersAsString(WARM)
         self._program.Objective().SetMinimization()
         self._endless = self._program.infinity()
-        self._rows = [self._program.Constraint("") for _ in (*worth, *capped)]
-        self._covered = len(worth)
-        for row, most in zip(self._rows, (*worth, *capped), strict=True):
+        self._rows = [self._program.Constraint("") for _ in worth]
+        for row, most in zip(self._rows, worth, strict=True):
             for sign in (1.0, -1.0):  # short, over
                 off = self._program.NumVar(0.0, self._endless, "")
                 self._program.Objective().SetCoefficient(off, most)
@@ -46,13 +43,14 @@ class ColumnProgram:
         self._used = np.ones(1024, dtype=bool)  # whether a column may be used; grows
 
     def ask(self, amounts: Iterable[float]) -> None:
-        """Say how much of each row is to be covered, or may be used at most."""
-        for n, (row, amount) in enumerate(zip(self._rows, amounts, strict=True)):
-            row.SetBounds(float(amount) if n < self._covered else -self._endless, float(amount))
+        """Say how much of each row is to be covered."""
+        for row, amount in zip(self._rows, amounts, strict=True):
+            row.SetBounds(float(amount), float(amount))
 
-    def add(self, entries: Iterable[tuple[int, int]]) -> None:
+    def add(self, entries: Iterable[tuple[int, int]], cost: int = 0) -> None:
         """Add a column, by what it has of which row."""
         column = self._program.NumVar(0.0, self._endless, "")
+        self._program.Objective().SetCoefficient(column, float(cost))
         for row, amount in entries:
             self._rows[row].SetCoefficient(column, float(amount))
         self._columns.append(column)
@@ -66,26 +64,31 @@ class ColumnProgram:
             self._columns[place].SetUb(self._endless if usable[place] else 0.0)
         used[:] = usable
 
-    def generate(self, stop: Callable[[], bool], price: Callable[[Whole], Answer | None]) -> Answer:
-        """Generate columns until nothing is left over or short, or until that is known to be so or not.
+    def generate(
+        self, stop: Callable[[], bool], price: Callable[[Whole, float], Answer | None], enough: float = 0.0
+    ) -> Answer:
+        """Generate columns until all costs are few enough, or until that is known to be so or not.
 
         Parameters
         ----------
         stop : callable
             Asked before columns are looked for.
         price : callable
-            Given what one more of each row is worth, in UNIT, it adds the columns that are lacking and returns None;
-            or it returns what is known.
+            Given what one more of each row is worth, in UNIT, and the costs, it adds the columns that are lacking and
+            returns None; or it returns what is known.
+        enough : float
+            Costs that are few enough: 0 where nothing is to be left over or short.
         """
         while True:
             if self._program.Solve() != pywraplp.Solver.OPTIMAL:
                 return Answer.STOPPED
-            if self._program.Objective().Value() <= NEAR:
+            costs = self._program.Objective().Value()
+            if costs <= enough + NEAR:
                 return Answer.FITS
             if stop():
                 return Answer.STOPPED
             prices = np.array([round(row.dual_value() * UNIT) for row in self._rows], dtype=np.int64)
-            answer = price(prices)
+            answer = price(prices, costs)
             if answer is not None:
                 return answer
 

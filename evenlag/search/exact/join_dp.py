@@ -9,6 +9,8 @@ is open in the other, so equal bits are looked up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +18,68 @@ from numpy.typing import NDArray
 from evenlag.heuristics.arrays import undominated
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.bits import Bits, bits_of, sizes_of, unpacked
+from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
+from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.proof import TooManyError
-from evenlag.search.exact.target_options import NOTHING, TargetOptions
 
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
+NOTHING: Whole = np.zeros(0, dtype=np.int64)
+BEFORE_CUT = 100  # times as many as a beam keeps
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
 
 Found = tuple[int, NDArray[np.int32]]  # an objective, and the member of every partition that can be assigned
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """What one member may do, N ways.
+
+    Attributes
+    ----------
+    bits : uint64 array (W, N)
+        Partitions that it gives or takes.
+    reduced : int64 array (N,)
+        Sums of reduced lags of what it holds then.
+    gives : int64 array (N,)
+        How many it gives.
+    lost : int64 array (N,)
+        What it could hold more by some prices of partitions; 0 without prices.
+    """
+
+    bits: Bits
+    reduced: Whole
+    gives: Whole
+    lost: Whole
+
+
+class Options(Protocol):
+    """What each member may do in plans within a target.
+
+    Attributes
+    ----------
+    members : list of MemberOptions
+    target : PlanTarget
+    gives, takes : list of int
+        What each member must give, and take, at least, as far as is known.
+    unlisted : int or None
+        The one member, by its place in the list, that goes without a list: it does what the others leave to it.
+    slack : int
+        What all members together may lose by prices.
+    """
+
+    members: list[MemberOptions]
+    target: PlanTarget
+    gives: list[int]
+    takes: list[int]
+    unlisted: int | None
+    slack: int
+
+    def narrow(self) -> bool:
+        """Find out what each member must do; False if that is too much."""
+
+    def exchanges(self, i: int) -> Exchanges | None:
+        """Return all that one member may do; None if it is unlisted."""
 
 
 class JoinDP:
@@ -31,16 +87,19 @@ class JoinDP:
 
     Parameters
     ----------
-    options : TargetOptions
+    options : Options
     stop : callable
         Asked before each step.
     size : float
         How many partial plans there may be, as a share of the most there may ever be.
+    beam : int, optional
+        Keep only so many of a set of members, those that lose least (beam search): what is found need not be the best,
+        nor is there none where nothing is found.
     """
 
-    def __init__(self, options: TargetOptions, stop: Callable[[], bool], size: float) -> None:
+    def __init__(self, options: Options, stop: Callable[[], bool], size: float, beam: int | None = None) -> None:
         self.options, self.members, self.target = options, options.members, options.target
-        self.stop, self.size = stop, size
+        self.stop, self.size, self.beam = stop, size, beam
         self.unowned = bits_of(self.members[0].unowned[None, :], self.members[0].words)[:, 0]
 
     def best(self) -> Found | None:
@@ -76,16 +135,22 @@ class JoinDP:
         listed = self.options.exchanges(i)
         if listed is None:
             return None
-        bits, reduced, gives = listed
         inside = self.members[i].inside
-        loads = reduced + self.options.beyond(bits ^ inside[:, None])
+        loads = listed.reduced + self._beyond(listed.bits ^ inside[:, None])
         low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
-        return self._pruned(PartialPlans([i], inside, bits, gives, low, high, reduced))
+        plans = PartialPlans([i], inside, listed.bits, listed.gives, low, high, listed.reduced, listed.lost)
+        return self._pruned(plans)
+
+    def _beyond(self, held: Bits) -> Whole:
+        return self.members[0].beyond_of(held)
 
     def _pruned(self, plans: PartialPlans) -> PartialPlans:
         """Drop what leads to nothing, and what another that leaves the same open dominates."""
         plans = plans.take(self._promising(plans))
-        return plans.take(undominated(plans.low, plans.high, plans.gives, *plans.open))
+        plans = plans.take(undominated(plans.low, plans.high, plans.gives, *plans.open))
+        if self.beam is None or len(plans) <= self.beam:
+            return plans
+        return plans.take(np.lexsort((plans.high - plans.low, plans.lost))[: self.beam])
 
     def _promising(self, plans: PartialPlans) -> NDArray[np.bool_]:
         """Say which could lead to a plan, by counts, moves and what load is left for the others."""
@@ -99,7 +164,7 @@ class JoinDP:
             fits = count >= sum(self.members[i].lo for i in rest)
             fits &= count <= sum(self.members[i].hi for i in rest)
         within = self.target.cost(low, high, moves) <= self.target.objective
-        kept: NDArray[np.bool_] = fits & (moves <= self.target.most_moves) & within
+        kept: NDArray[np.bool_] = fits & (moves <= self.target.most_moves) & within & (plans.lost <= self.options.slack)
         return kept
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
@@ -126,7 +191,7 @@ class JoinDP:
         """Return all partial plans of two sets of members together."""
         if len(one) < len(two):
             one, two = two, one
-        most = self.size * MOST_STATES
+        most = self.size * MOST_STATES if self.beam is None else BEFORE_CUT * self.beam
         found, states = [(NOTHING, NOTHING)], 0
         for mine, bits, theirs, moves in self._batches(one, two):
             if self.stop():
@@ -154,12 +219,16 @@ class JoinDP:
             for more, all_theirs in of_two:
                 if moves + more > self.target.most_moves:
                     break
-                mine = self._affordable(one, all_mine, moves + more)
-                theirs = self._affordable(two, all_theirs, moves + more)
-                bits = one.open[:, mine]
-                step = max(AT_ONCE // max(len(mine), 1), 1)
-                for a in range(0, len(theirs), step):
-                    yield mine, bits, theirs[a : a + step], moves + more
+                mine = _by_loss(one, self._affordable(one, all_mine, moves + more))
+                theirs = _by_loss(two, self._affordable(two, all_theirs, moves + more))
+                bits, lost, a = one.open[:, mine], one.lost[mine], 0
+                while a < len(theirs):
+                    most = int(np.searchsorted(lost, self.options.slack - two.lost[theirs[a]], side="right"))
+                    if not most:
+                        break
+                    step = max(AT_ONCE // most, 1)
+                    yield mine[:most], bits[:, :most], theirs[a : a + step], moves + more
+                    a += step
 
     def _affordable(self, plans: PartialPlans, rows: Whole, moves: int) -> Whole:
         """Return those of these rows that are even enough for so many moves."""
@@ -173,6 +242,7 @@ class JoinDP:
         low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
         low, high = self._with_rest(low, high, self.target.reduced_total - one.load[i] - two.load[j], rest)
         kept = self.target.cost(low, high, moves) <= self.target.objective
+        kept &= one.lost[i] + two.lost[j] <= self.options.slack
         return i[kept], j[kept]
 
     def _together(self, one: PartialPlans, two: PartialPlans, pairs: list[tuple[Whole, Whole]]) -> PartialPlans:
@@ -196,7 +266,7 @@ class JoinDP:
         assert self.options.unlisted is not None
         inside = self.members[self.options.unlisted].inside[:, None]
         left = self.target.reduced_total - plans.load
-        left = left + self.options.beyond(plans.open ^ inside ^ self.unowned[:, None])
+        left = left + self._beyond(plans.open ^ inside ^ self.unowned[:, None])
         moves = plans.gives + sizes_of(plans.open & inside)
         cost = self.target.cost(np.minimum(plans.low, left), np.maximum(plans.high, left), moves)
         return self._best_of(cost, [(plans, np.arange(len(plans)))])
@@ -213,3 +283,8 @@ class JoinDP:
                 held = exchange ^ self.members[i].inside
                 chosen[unpacked(held, len(chosen))] = self.members[i].member
         return int(cost[best]), chosen
+
+
+def _by_loss(plans: PartialPlans, rows: Whole) -> Whole:
+    """Return these rows, those that lose least first."""
+    return rows[np.argsort(plans.lost[rows], kind="stable")]

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.bits import WORD, Bits, bits_of
+from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, weighed
 from evenlag.search.exact.patterns import runs, subsets
 from evenlag.search.exact.proof import TooManyError
 
@@ -98,6 +99,36 @@ class MemberOptions:
                     others = take - unowned
                     if others <= len(self.foreign) and give + others <= most:
                         yield give, unowned, others
+
+    def beyond_of(self, held: Bits) -> Whole:
+        """Return what the loads of sets of partitions are more than the sums of their reduced lags."""
+        return weighed(held, self.beyond)
+
+    @cached_property
+    def _later(self) -> tuple[Whole, Bits]:
+        """Return the next of each partition's kind, or -1, and all later ones."""
+        count = len(self.kinds)
+        after = (self.kinds[:, None] == self.kinds) & (np.arange(count) > np.arange(count)[:, None])
+        bits = np.array([bits_of(np.flatnonzero(row)[None, :], self.words)[:, 0] for row in after])
+        return np.where(after.any(axis=1), after.argmax(axis=1), -1), bits
+
+    def may_hold(self, item: int, bits: Bits) -> Bools:
+        """Say which sets, of partitions after one, it may be held with: of a kind the first leave, none is left out."""
+        following, later = self._later
+        if following[item] < 0:
+            return np.ones(bits.shape[1], dtype=bool)
+        next_too = holds(bits, int(following[item]))
+        own = holds(self.inside[:, None], item)[0]
+        return next_too if own else next_too | ~(bits & later[item][:, None]).any(axis=0)
+
+    def in_vain(self, held: Bits) -> Bools:
+        """Say which sets take a partition of about the same lag as one that they give."""
+        vain = np.zeros(held.shape[1], dtype=bool)
+        if self.any_alike:
+            taken = held & ~self.inside[:, None]
+            for item in self.held.tolist():
+                vain |= ~holds(held, item) & (taken & self.alike[item][:, None]).any(axis=0)
+        return vain
 
     def exchanges(self, shape: Shape, low: int, high: int, stop: Callable[[], bool]) -> tuple[Bits, Whole]:
         """Return all exchanges of this shape after which reduced lags sum up to [low, high], and these sums.

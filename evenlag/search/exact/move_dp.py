@@ -26,9 +26,9 @@ from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.reduced_lags import reduced_lags
-from evenlag.search.exact.join_dp import JoinDP
+from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.plan_target import plan_target
 from evenlag.search.exact.proof import Proof, TooManyError, findings
@@ -101,13 +101,43 @@ def best_plan_with_moves(
     reduced = reduced_lags(rule, loads[0])[problem.assignable]
     price = int(goal.stickiness)
     members = [MemberOptions(rule, m, reduced, price, size) for m in np.flatnonzero(problem.active).tolist()]
-    first, excess, growth = bound, (value - 1 - bound) * FIRST, GROWTH
+
+    def look(asked: int) -> Found | None:
+        target = plan_target(rule, goal, loads, asked, least, reduced)
+        if target.most_moves < 0:
+            return None
+        return JoinDP(TargetOptions(members, target, stop, size), stop, size).best()
+
+    return deepened(problem, bound, value, look, stop)
+
+
+def deepened(
+    problem: Problem,
+    bound: int,
+    value: int,
+    look: Callable[[int], Found | None],
+    stop: Callable[[], bool],
+    start: float = FIRST,
+) -> Proof:
+    """Ask for plans with an objective of at most a rising number, until there is one or none is below `value`.
+
+    Parameters
+    ----------
+    problem : Problem
+    bound, value : int
+        What is proven of the objective, and the best one known.
+    look : callable
+        Returns the best plan up to an objective, or None; raises TooManyError.
+    stop : callable
+        Asked where there was too much to list.
+    start : float
+        Where to begin, as a share of the way from the bound to the best one known.
+    """
+    first, excess, growth = bound, (value - 1 - bound) * start, GROWTH
     while bound < value:
         asked = max(bound, min(first + int(excess), value - 1))
-        target = plan_target(rule, goal, loads, asked, least, reduced)
         try:
-            options = TargetOptions(members, target, stop, size)
-            found = JoinDP(options, stop, size).best() if target.most_moves >= 0 else None
+            found = look(asked)
         except TooManyError:
             excess, growth = excess / growth, growth**0.5
             if stop() or growth < LEAST_GROWTH or asked == bound:
@@ -115,13 +145,17 @@ def best_plan_with_moves(
             excess *= growth
             continue
         if found is not None:
-            objective, member_of = found
-            chosen = np.full(len(problem.lags), NOBODY, dtype=np.int32)
-            chosen[problem.assignable] = member_of
-            return Proof(Plan(problem, chosen), objective, "proof")
+            return Proof(plan_of(problem, found), found[0], "proof")
         bound = asked + 1
         excess *= growth
     return Proof(None, bound, "proof")
+
+
+def plan_of(problem: Problem, found: Found) -> Plan:
+    """Return what has been found as a plan."""
+    chosen = np.full(len(problem.lags), NOBODY, dtype=np.int32)
+    chosen[problem.assignable] = found[1]
+    return Plan(problem, chosen)
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,42 @@
-"""A bound of the spread (or makespan) within a budget of moves, by a linear program over what each member may hold.
+"""How many moves a window of loads takes at least, by a linear program over what each member may hold.
 
 Column generation as in packing.py, where members differ: each has patterns of its own, priced by a table of its own. A
-pattern makes a move for each partition that somebody else holds now, and one line of the linear program holds all moves
-to the budget. Its prices exclude windows of loads for every budget up to that one.
+pattern costs a move for each partition that somebody else holds now, and the linear program asks for the fewest. What
+its prices prove of one window they prove of all others too, some more and some less: so a table of all windows keeps
+the most that has been proven of each, and any budget or price of moves is bounded by the cheapest window in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, floor
 
 import numpy as np
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_program import ColumnProgram
+from evenlag.search.exact.column_program import UNIT, ColumnProgram
 from evenlag.search.exact.own_patterns import OwnTable, share_of
-from evenlag.search.exact.windows import Answer, Grid, Holding, Window, Windows
+from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 
-CELLS = 6_000_000  # of the tables of all members together: some hundredths of a second
-STEPS = 20  # of the clock, that a round of tables takes
+CELLS = 3_000_000  # of the tables of all members together: a hundredth of a second or two
+MOST_LOADS = 4_000  # that tables tell apart
+FINER = 4  # times as many, on the next finer grid
+TAKEN_OVER = 12  # prices that are tried again on a finer grid
+STEPS = 10  # of the clock, that a round of tables takes
 MOST_NEW = 6  # columns that one table adds
-MOVE_WORTH = 0.2  # the highest price of a move, where the largest lag's is 1
+NEAR = 0.05  # how near the fewest moves are to what is proven of them when columns are no longer looked for
+IMPOSSIBLE = 2**31  # moves
+LARGEST = 2**62  # objectives, in messages
+
+# The most that a partition can be worth in moves: this and so much more by its share of the largest lag; of members.
+WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
 
 
 def applies(rule: CountRule) -> bool:
@@ -36,8 +46,28 @@ def applies(rule: CountRule) -> bool:
     return bool(plain and problem.active.any() and (problem.owner != NOBODY).any())
 
 
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What partitions are worth to whoever holds them: 1 / UNIT of a move each.
+
+    Attributes
+    ----------
+    values : int64 array (P,)
+    best : list of int64 array
+        Of each member, the most that it can hold by load, less its moves.
+    """
+
+    values: Whole
+    best: list[Whole]
+
+    def slack(self, window: Window, moves: int) -> int:
+        """Return what members can hold more in a window than all is worth less so many moves; below 0: none has."""
+        held = sum(max(int(best[window.low : window.high + 1].max()), LEAST // len(self.best)) for best in self.best)
+        return held - int(self.values.sum()) + moves * UNIT
+
+
 class MovePatterns:
-    """Patterns found so far, and the linear program over them.
+    """What is known of windows, the patterns found so far, and the linear program over them.
 
     Parameters
     ----------
@@ -50,27 +80,69 @@ class MovePatterns:
         Whether the spread counts; else the makespan alone.
     stop : callable
         Asked before each round of tables.
+    coarser : MovePatterns, optional
+        The same on a coarser grid: its patterns and prices are taken over, and tables are FINER times as large.
+
+    Attributes
+    ----------
+    grid : Grid
+        Of loads; all windows here are on it.
+    lags : int64 array (P,)
+        In its unit.
+    rounded : bool
+        Whether that loses anything.
+    fineness : int
+        Times as many loads as on the first grid.
+    places : int64 array
+        Of partitions that can be assigned.
+    shares : list of Share
+    moved : list of bool array (P,)
+        Of each member, which partitions move if it holds them.
+    prices : list of Prices
+        All that have proven something.
     """
 
     def __init__(
-        self, rule: CountRule, bounds: LoadBounds, value: Number, spread: bool, stop: Callable[[], bool]
+        self,
+        rule: CountRule,
+        bounds: LoadBounds,
+        value: Number,
+        spread: bool,
+        stop: Callable[[], bool],
+        coarser: MovePatterns | None = None,
     ) -> None:
         problem = rule.problem
-        self._stop, self._bounds = in_steps_of(STEPS, stop), bounds
+        self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
+        self._stop = in_steps_of(STEPS * self.fineness, stop)
         members = np.flatnonzero(problem.active).tolist()
-        self._shares = [share_of(rule, m) for m in members]
-        self._places = np.flatnonzero(problem.assignable)
-        self._moved = np.array([(problem.owner != NOBODY) & (problem.owner != m) for m in members])
+        self.shares = [share_of(rule, m) for m in members]
+        self.places = np.flatnonzero(problem.assignable)
+        self.moved: list[Bools] = [(problem.owner != NOBODY) & (problem.owner != m) for m in members]
         lags = problem.lags.astype(np.int64)
-        held, rows = max(share.partitions for share in self._shares), sum(share.rows for share in self._shares)
-        whole = int(np.gcd.reduce(lags[self._places])) or 1
+        held, rows = max(share.partitions for share in self.shares), sum(share.rows for share in self.shares)
+        whole = int(np.gcd.reduce(lags[self.places])) or 1
         exact = Grid(whole, 0, spread).largest(bounds, value)
-        unit = whole * max(ceil(rows * exact / CELLS), 1)
-        self.grid = Grid(unit, held * (unit - whole), spread)
-        self._lags = lags // unit
-        self._row = np.cumsum(problem.assignable) - 1  # of each partition, in the linear program
+        loads = max(min(self.fineness * CELLS // max(rows, 1), MOST_LOADS), 1)
+        unit = whole * max(ceil(exact / loads), 1)
+        self.grid, self.rounded = Grid(unit, held * (unit - whole), spread), unit > whole
+        self.lags = lags // unit
         self._known: set[tuple[int, tuple[int, ...]]] = set()
         self._loads: list[int] = []
+        first, last = self.grid.lows(bounds, value)
+        self._least = (
+            max(ceil(bounds.max_load_lb) - floor(bounds.min_load_ub), 0) if spread else ceil(bounds.max_load_lb)
+        )
+        self._first, widths = first, self.grid.width(value)
+        highs = np.arange(first, last + 1)[:, None] + np.arange(widths)
+        self._moves: Whole = np.where(highs < ceil(bounds.max_load_lb) // unit, IMPOSSIBLE, 0)
+        self.prices: list[Prices] = []
+        if coarser is not None:
+            for n, pattern in coarser._known:
+                self._add(n, pattern)
+            for prices in coarser.prices[-TAKEN_OVER:]:
+                if stop():
+                    break
+                self._learn(Prices(prices.values, [table.best for table in self._tables(prices.values)]))
 
     @property
     def resolution(self) -> int:
@@ -79,39 +151,100 @@ class MovePatterns:
 
     @cached_property
     def _program(self) -> ColumnProgram:
-        """Every partition is held once, every member has one pattern, moves are few."""
-        lags = self._lags[self._places]
-        worth = (lags + 1) / (lags.max() + 1)
-        return ColumnProgram([*worth.tolist(), *(1.0 for _ in self._shares)], [MOVE_WORTH])
+        """Every partition is held once, every member has one pattern."""
+        lags = self.lags[self.places]
+        worth = WORTH + WORTH_BY_LAG * (lags + 1) / (lags.max() + 1)
+        program = ColumnProgram([*worth.tolist(), *(WORTH_OF_MEMBER for _ in self.shares)])
+        program.ask([1] * (len(self.places) + len(self.shares)))
+        return program
 
-    def bound(self, moves: int, value: Number) -> Number:
-        """Return a bound of the objective, whose best is at most `value`, of plans with at most so many moves."""
-        self._program.ask([*(1 for _ in self._places), *(1 for _ in self._shares), moves])
-        windows = self.grid.windows(self._bounds, value)
-        windows.narrow(lambda window: self._check(window, windows, moves))
-        return self.grid.bound(windows, value)
+    def bound(self, value: Number, most: int | None, price: int = 0) -> Number:
+        """Return a bound of the objective of plans with at most so many moves, up to `value`.
 
-    def _check(self, window: Window, windows: Windows, moves: int) -> Answer:
-        """Say whether a window may be one; where it is not, all are excluded that are not for the same reason."""
+        Parameters
+        ----------
+        value : number
+            Of some plan: no more is asked.
+        most : int or None
+        price : int
+            Of a move, in messages; at most `value`.
+        """
+        known: set[Window] = set()
+        while self._moves.size:
+            costs = self._costs(most, price)
+            place = np.unravel_index(int(costs.argmin()), costs.shape)
+            least = int(costs[place])
+            low, moves = self._first + int(place[0]), int(self._moves[place])
+            window = Window(low, low + int(place[1]))
+            if least >= value or window in known:
+                return min(least, value)
+            answer = self.solve(window, moves if price or most is None else most)
+            if answer is Answer.STOPPED:
+                return least
+            if answer is Answer.FITS:
+                known.add(window)
+        return value
+
+    def open_lows(self, width: int, moves: int) -> Whole:
+        """Return the low ends of windows so wide that may take no more than so many moves."""
+        width = min(width, self._moves.shape[1] - 1)
+        return self._first + np.flatnonzero(self._moves[:, width] <= moves)
+
+    def _costs(self, most: int | None, price: int) -> Whole:
+        """Return a bound of the objective in each window."""
+        widths = np.maximum(
+            np.arange(self._moves.shape[1]) * self.grid.unit - self.grid.loss * self.grid.spread, self._least
+        )
+        costs: Whole = widths + np.where(self._moves < IMPOSSIBLE, self._moves, 0) * price
+        endless = self._moves > (IMPOSSIBLE - 1 if most is None else most)
+        return np.where(endless, LARGEST, costs)
+
+    def solve(self, window: Window, known: int | None = None) -> Answer:
+        """Ask for the fewest moves of a window, or whether they are more than is known; what is proven is kept."""
         loads = np.array(self._loads, dtype=np.int64)
         self._program.use((loads >= window.low) & (loads <= window.high))
+        found: list[Prices] = []
+        slacks: list[int] = []
 
-        def price(prices: Whole) -> Answer | None:
-            of_partitions, of_members, of_move = np.split(prices, [len(self._places), -1])
-            values, each_move = np.zeros(len(self._lags), dtype=np.int64), min(int(of_move[0]), 0)
-            values[self._places] = of_partitions
-            tables = [
-                OwnTable(share, self._lags, values + each_move * moved, windows.largest)
-                for share, moved in zip(self._shares, self._moved, strict=True)
-            ]
-            holding = Holding([(1, table.best) for table in tables], int(values.sum()) + each_move * moves)
-            if not holding.allows(window):
-                windows.exclude(holding)
+        def price(prices: Whole, costs: float) -> Answer | None:
+            of_partitions, of_members = np.split(prices, [len(self.places)])
+            values = np.zeros(len(self.lags), dtype=np.int64)
+            values[self.places] = of_partitions
+            tables = self._tables(values)
+            found.append(Prices(values, [table.best for table in tables]))
+            slacks.append(found[-1].slack(window, 0))
+            proven = -min(slacks) / UNIT
+            if known is not None and -min(slacks) > known * UNIT:
                 return Answer.EXCLUDED
+            if costs - proven < NEAR:
+                return Answer.FITS
             lacking = self._generate(tables, window, (-of_members).tolist())
             return None if lacking else Answer.FITS  # all columns are there, and no proof: floats are near enough
 
-        return self._program.generate(self._stop, price)
+        answer = self._program.generate(self._stop, price, -1.0 if known is None else known)
+        if found:
+            self._learn(found[slacks.index(min(slacks))])
+        return answer
+
+    def _tables(self, values: Whole) -> list[OwnTable]:
+        """Return the table of each member by these values."""
+        largest = self._first + sum(self._moves.shape) - 2
+        return [
+            OwnTable(share, self.lags, values - UNIT * moved, largest)
+            for share, moved in zip(self.shares, self.moved, strict=True)
+        ]
+
+    def _learn(self, prices: Prices) -> None:
+        """Keep what prices prove of all windows."""
+        lows, widths = self._moves.shape
+        held = np.zeros((lows, widths), dtype=np.int64)
+        for best in prices.best:
+            worth = np.maximum(best, LEAST // len(prices.best))
+            by_low = np.lib.stride_tricks.sliding_window_view(worth[self._first :], widths)
+            held += np.maximum.accumulate(by_low, axis=1)
+        proven = -((held - int(prices.values.sum())) // UNIT)  # rounded up: moves are whole
+        np.maximum(self._moves, np.where(proven > len(self.places), IMPOSSIBLE, proven), out=self._moves)
+        self.prices.append(prices)
 
     def _generate(self, tables: list[OwnTable], window: Window, leasts: list[int]) -> bool:
         """Add the columns that tables find lacking, worth more than each member's least; say whether there was one."""
@@ -119,16 +252,24 @@ class MovePatterns:
         for n, (table, least) in enumerate(zip(tables, leasts, strict=True)):
             for value, load in table.patterns(window, MOST_NEW):
                 if value > least:
-                    new |= self._add(n, table.pattern(load), load)
+                    new |= self._add(n, table.pattern(load))
         return new
 
-    def _add(self, n: int, pattern: tuple[int, ...], load: int) -> bool:
+    def _add(self, n: int, pattern: tuple[int, ...]) -> bool:
         if (n, pattern) in self._known:
             return False
         self._known.add((n, pattern))
-        count = len(self._places)
-        held = [(int(self._row[place]), 1) for place in pattern]
-        moves = int(self._moved[n, list(pattern)].sum())
-        self._program.add([*held, (count + n, 1), (count + len(self._shares), moves)])
-        self._loads.append(load)
+        row = self.row
+        self._program.add(
+            [*((int(row[place]), 1) for place in pattern), (len(self.places) + n, 1)],
+            cost=int(self.moved[n][list(pattern)].sum()),
+        )
+        self._loads.append(int(self.lags[list(pattern)].sum()))
         return True
+
+    @cached_property
+    def row(self) -> Whole:
+        """The number of each place among `places`; -1 of others."""
+        row = np.full(len(self.lags), -1, dtype=np.int64)
+        row[self.places] = np.arange(len(self.places))
+        return row

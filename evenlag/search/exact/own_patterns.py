@@ -1,10 +1,13 @@
 """What one member may hold where members differ: the best pattern for every load, by its own values of partitions.
 
-A knapsack as in knapsack.py, of single partitions and of all topics one after another, each with its own numbers.
+A knapsack as in knapsack.py, of single partitions and of all topics one after another, each with its own numbers. A
+table that is kept whole also lists all patterns that are worth at least so much: from the last partition to the first,
+nothing is followed that the partitions before it cannot bring to that worth, so the work grows with what is listed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +15,12 @@ import numpy as np
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
+from evenlag.search.exact.bits import WORD, Bits
 from evenlag.search.exact.knapsack import IMPOSSIBLE
+from evenlag.search.exact.proof import TooManyError
 from evenlag.search.exact.windows import Window
+
+MayHold = Callable[[int, Bits], Bools]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +110,8 @@ class OwnTable:
         By place.
     capacity : int
         The largest load that will be asked for.
+    whole : bool
+        Keep what `all_worth` needs, which takes eight times the memory.
 
     Attributes
     ----------
@@ -110,8 +119,9 @@ class OwnTable:
         The highest value of a pattern with such a load; far below 0 where there is none.
     """
 
-    def __init__(self, share: Share, lags: Whole, values: Whole, capacity: int) -> None:
-        self._share, self._lags = share, lags
+    def __init__(self, share: Share, lags: Whole, values: Whole, capacity: int, *, whole: bool = False) -> None:
+        self._share, self._lags, self._values = share, lags, values
+        self._layers: list[Whole] | None = [] if whole else None  # what was best before each step, and after a topic
         self._steps: list[tuple[int, Bools]] = []  # of each partition: where the best pattern so far holds it
         self._merged: list[tuple[Topic, int, Whole]] = []  # of each topic: its steps, and how many partitions are best
         before = np.full((share.most + 1, capacity + 1), IMPOSSIBLE, dtype=np.int64)
@@ -120,8 +130,11 @@ class OwnTable:
             layer = np.full((topic.levels, *before.shape), IMPOSSIBLE, dtype=np.int64)
             layer[0] = before
             steps = sum(self._add(place, layer, topic.counted, lags, values) for place in topic.places.tolist())
+            if self._layers is not None:
+                self._layers.append(layer)
             before, level = self._merge(topic, layer)
             self._merged.append((topic, steps, level))
+        self._last = before
         beyond = before[share.fewest :]
         self._beyond = share.fewest + beyond.argmax(axis=0)
         self.best = beyond.max(axis=0)
@@ -131,6 +144,8 @@ class OwnTable:
         lag, loads = int(lags[place]), layer.shape[-1]
         if lag >= loads:
             return False
+        if self._layers is not None:
+            self._layers.append(layer.copy())
         found = (layer[:-1] if counted else layer)[..., : loads - lag] + values[place]
         here = (layer[1:] if counted else layer)[..., lag:]
         held = np.zeros(layer.shape, dtype=bool)
@@ -173,3 +188,63 @@ class OwnTable:
                     level -= topic.counted
             step -= steps
         return tuple(sorted(held))
+
+    def all_worth(self, least: int, window: Window, numbers: Whole, may_hold: MayHold, most: int) -> Bits:
+        """List all patterns in a window that are worth at least so much, as bits; the table has been kept whole.
+
+        Parameters
+        ----------
+        least : int
+        window : Window
+        numbers : int64 array (P,)
+            The bit of each place.
+        may_hold : callable
+            Given a bit and what patterns hold of the places after it, says which of them may hold it too.
+        most : int
+
+        Raises
+        ------
+        TooManyError
+            More than `most` are found on the way.
+        """
+        layers = list(self._layers or ())
+        beyond, load = np.nonzero(self._last[:, window.low : window.high + 1] >= least)
+        kept = beyond >= self._share.fewest
+        beyond, load = beyond[kept], load[kept] + window.low
+        need = np.full(len(load), least, dtype=np.int64)
+        bits: Bits = np.zeros((int(numbers.max()) // WORD + 1, len(load)), dtype=np.uint64)
+        step = len(self._steps)
+        for topic, steps, _ in reversed(self._merged):
+            rows, level = self._levels(topic, layers.pop(), beyond, load, need)
+            bits, load, need = bits[:, rows], load[rows], need[rows]
+            beyond = beyond[rows] - (level - topic.fewest if self._share.together else 0)
+            for place, _ in reversed(self._steps[step - steps : step]):
+                layer, lag, value = layers.pop(), int(self._lags[place]), int(self._values[place])
+                kept = layer[level, beyond, load] >= need
+                number = int(numbers[place])
+                taken = np.flatnonzero((load >= lag) & (level >= topic.counted) & may_hold(number, bits))
+                there = layer[level[taken] - topic.counted, beyond[taken], load[taken] - lag]
+                taken = taken[there >= need[taken] - value]
+                held = bits[:, taken]
+                held[number // WORD] |= np.uint64(1) << np.uint64(number % WORD)
+                bits = np.concatenate([bits[:, kept], held], axis=1)
+                level = np.concatenate([level[kept], level[taken] - topic.counted])
+                beyond = np.concatenate([beyond[kept], beyond[taken]])
+                load = np.concatenate([load[kept], load[taken] - lag])
+                need = np.concatenate([need[kept], need[taken] - value])
+                if len(load) > most:
+                    raise TooManyError
+            step -= steps
+        return bits
+
+    def _levels(self, topic: Topic, layer: Whole, beyond: Whole, load: Whole, need: Whole) -> tuple[Whole, Whole]:
+        """Return all ways to hold some of a topic: which rows, and how many partitions."""
+        fewest = topic.fewest if topic.counted else 0
+        found = []
+        for level in range(fewest, len(layer)):
+            less = level - topic.fewest if self._share.together else 0
+            rows = np.flatnonzero(beyond >= less)
+            rows = rows[layer[level, beyond[rows] - less, load[rows]] >= need[rows]]
+            found.append((rows, np.full(len(rows), level, dtype=np.int64)))
+        rows, levels = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return rows, levels

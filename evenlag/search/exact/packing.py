@@ -95,7 +95,7 @@ class Packing:
         self._restrict(left, window)
         capacity = window.high if windows is None else windows.largest
 
-        def price(prices: Whole) -> Answer | None:
+        def price(prices: Whole, _costs: float) -> Answer | None:
             values = prices[:-1]
             table = Knapsack(left.items, values, capacity, self.most)
             holding = self._holding(table, left, int(values @ left.items.demand))

@@ -41,6 +41,8 @@ class PartialPlans:
         The smallest load, or `min_load_ub` if that is less; the largest, or `max_load_lb` if that is more.
     load : int64 array (N,)
         The sum of reduced lags.
+    lost : int64 array (N,)
+        What the members could hold more by some prices of partitions; 0 without prices.
     origin : Origin or None
         None for a single member.
     """
@@ -52,6 +54,7 @@ class PartialPlans:
     low: Whole
     high: Whole
     load: Whole
+    lost: Whole
     origin: Origin | None = None
 
     def __len__(self) -> int:
@@ -61,8 +64,10 @@ class PartialPlans:
         """Return only these, in this order."""
         of = self.origin
         origin = None if of is None else Origin(of.one, of.i[kept], of.two, of.j[kept])
-        gives, low, high, load = (column[kept] for column in (self.gives, self.low, self.high, self.load))
-        return PartialPlans(self.members, self.inside, self.open[:, kept], gives, low, high, load, origin)
+        gives, low, high, load, lost = (
+            column[kept] for column in (self.gives, self.low, self.high, self.load, self.lost)
+        )
+        return PartialPlans(self.members, self.inside, self.open[:, kept], gives, low, high, load, lost, origin)
 
     def by_moves(self, elsewhere: Bits) -> list[tuple[int, Whole]]:
         """Return which have how many moves, made or called for of partitions held `elsewhere`, fewest first."""
@@ -83,9 +88,9 @@ class PartialPlans:
 def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialPlans:
     """Return the partial plans that such pairs make."""
     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
-    opened, gives, load = one.open[:, i] ^ two.open[:, j], one.gives[i] + two.gives[j], one.load[i] + two.load[j]
-    members, inside = one.members + two.members, one.inside | two.inside
-    return PartialPlans(members, inside, opened, gives, low, high, load, Origin(one, i, two, j))
+    gives, load, lost = one.gives[i] + two.gives[j], one.load[i] + two.load[j], one.lost[i] + two.lost[j]
+    members, inside, opened = one.members + two.members, one.inside | two.inside, one.open[:, i] ^ two.open[:, j]
+    return PartialPlans(members, inside, opened, gives, low, high, load, lost, Origin(one, i, two, j))
 
 
 def compatible(mine: Bits, inside: Bits, theirs: Bits, their_inside: Bits) -> tuple[Whole, Whole]:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from evenlag.model.arrays import Whole
-from evenlag.search.exact.bits import Bits, holds
+from evenlag.search.exact.bits import Bits
+from evenlag.search.exact.join_dp import NOTHING, Exchanges
 from evenlag.search.exact.member_options import MemberOptions, Shape
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.proof import TooManyError
 
-NOTHING = np.zeros(0, dtype=np.int64)
 MOST_LISTED = 500_000  # exchanges of one member at size 1: as many as joining can take in
 
 
@@ -44,6 +44,7 @@ class TargetOptions:
         self.gives = [max(0, len(me.held) - me.hi) for me in members]
         self.takes = [max(0, me.lo - len(me.held)) for me in members]
         self.unlisted: int | None = None
+        self.slack = 0
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
 
     def narrow(self) -> bool:
@@ -71,8 +72,8 @@ class TargetOptions:
                     self._leave_out(i)
         return True
 
-    def exchanges(self, i: int) -> tuple[Bits, Whole, Whole] | None:
-        """Return all that one member may do, the sums of reduced lags and how many it gives; None if it is unlisted."""
+    def exchanges(self, i: int) -> Exchanges | None:
+        """Return all that one member may do; None if it is unlisted."""
         if i == self.unlisted:
             return None
         try:
@@ -85,15 +86,7 @@ class TargetOptions:
         bits = np.concatenate([self.members[i].none, *(bits for _, bits, _ in found)], axis=1)
         loads = np.concatenate([NOTHING, *(loads for _, _, loads in found)])
         gives = np.concatenate([NOTHING, *(np.full(len(loads), give) for give, _, loads in found)])
-        return bits, loads, gives
-
-    def beyond(self, held: Bits) -> Whole:
-        """Return what the loads of sets of partitions are more than the sums of their reduced lags."""
-        cost = np.zeros(held.shape[1], dtype=np.int64)
-        beyond = self.members[0].beyond
-        for item in np.flatnonzero(beyond).tolist():
-            cost += beyond[item] * holds(held, item).astype(np.int64)
-        return cost
+        return Exchanges(bits, loads, gives, np.zeros_like(loads))
 
     def _need(self, i: int, of: Callable[[Shape], int]) -> int | None:
         """Return the least that the member gives, or takes, in any exchange."""
@@ -120,7 +113,7 @@ class TargetOptions:
         if (i, shape) not in self._blocks:
             self._blocks[i, shape] = self.members[i].exchanges(shape, low, most, self.stop)
         bits, reduced = self._blocks[i, shape]
-        loads = reduced + self.beyond(bits ^ self.members[i].inside[:, None])
+        loads = reduced + self.members[i].beyond_of(bits ^ self.members[i].inside[:, None])
         kept = (reduced >= low) & (reduced <= most) & (loads <= self.target.loads(moves)[1])
         if not kept.all():
             self._blocks[i, shape] = bits[:, kept], reduced[kept]

@@ -1,0 +1,134 @@
+"""What every member may do in a plan within a target, by the prices of move_patterns.py.
+
+All that members hold in a plan is worth all there is. So where they can hold little more than that in a window of
+loads, no member may lose more than this by what it holds: the reduced costs of a linear program, which leave few
+columns where its bound is good (as in the route enumeration of Baldacci, Christofides and Mingozzi 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evenlag.search.exact.bits import sizes_of, weighed
+from evenlag.search.exact.column_program import UNIT
+from evenlag.search.exact.join_dp import Exchanges
+from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.move_patterns import MovePatterns, Prices
+from evenlag.search.exact.own_patterns import OwnTable
+from evenlag.search.exact.plan_target import PlanTarget
+from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.windows import Window
+
+MOST_LISTED = 300_000  # patterns of one member at size 1
+MOST_CHOSEN = 20_000  # of those that lose least, where a few will do
+MOST_PRICES = 6  # sets of them that a list is held against
+WORTHLESS = 4  # moves: prices that let members lose more exclude next to nothing
+
+
+class PricedOptions:
+    """The patterns of each member that a plan could use with all loads in a window, as exchanges.
+
+    Parameters
+    ----------
+    members : list of MemberOptions
+        By lags as they are.
+    patterns : MovePatterns
+    target : PlanTarget
+    window : Window
+    stop : callable
+        Asked before each list.
+    size : float
+        How much may be listed, as a share of the most there may ever be.
+    whole : bool
+        List all; else of each member those that lose least, where that is too much.
+
+    Attributes
+    ----------
+    gives, takes, unlisted, slack
+        As in `Options`.
+    """
+
+    def __init__(
+        self,
+        members: list[MemberOptions],
+        patterns: MovePatterns,
+        target: PlanTarget,
+        window: Window,
+        stop: Callable[[], bool],
+        size: float,
+        *,
+        whole: bool = True,
+    ) -> None:
+        self.members, self.target, self._whole = members, target, whole
+        self.unlisted: int | None = None
+        self._patterns, self._window, self._stop, self._size = patterns, window, stop, size
+        prices = [(found.slack(window, target.most_moves), n) for n, found in enumerate(patterns.prices)]
+        self._prices = [(slack, patterns.prices[n]) for slack, n in sorted(prices)[:MOST_PRICES]]
+        self.slack = self._prices[0][0]
+        self.gives = [max(0, len(me.held) - me.hi) for me in members]
+        self.takes = [max(0, me.lo - len(me.held)) for me in members]
+        self._listed: list[Exchanges | None] = []
+
+    def narrow(self) -> bool:
+        """List what each member may hold; False if one may hold nothing.
+
+        Raises
+        ------
+        TooManyError
+            There is too much to list for more than one member, or `stop` ended it.
+        """
+        if self.slack < 0:
+            return False
+        for i, me in enumerate(self.members):
+            if self._stop():
+                raise TooManyError
+            listed = self._list(i)
+            self._listed.append(listed)
+            if listed is None:
+                continue
+            if not len(listed.lost):
+                return False
+            self.gives[i] = int(listed.gives.min())
+            self.takes[i] = int(sizes_of(listed.bits & ~me.inside[:, None]).min())
+        return True
+
+    def exchanges(self, i: int) -> Exchanges | None:
+        """Return all that one member may do; None if it is unlisted."""
+        return self._listed[i]
+
+    def _list(self, i: int) -> Exchanges | None:
+        """List what a member may hold; None for the first for whom that is too much."""
+        me, patterns = self.members[i], self._patterns
+        share, moved, window = patterns.shares[i], patterns.moved[i], self._window
+        slack, prices = self._prices[0]
+        table = OwnTable(share, patterns.lags, prices.values - UNIT * moved, window.high, whole=True)
+        values = (prices.values - UNIT * moved)[patterns.places]
+        most = _most(prices, i, window)
+        allowed, limit = slack, int(self._size * MOST_LISTED) if self._whole else MOST_CHOSEN
+        while True:
+            try:
+                held = table.all_worth(most - allowed, window, patterns.row, me.may_hold, limit)
+                break
+            except TooManyError:
+                if self._whole or not allowed:
+                    if self.unlisted is not None:
+                        raise
+                    self.unlisted = i
+                    return None
+                allowed //= 2
+        loads, lost = weighed(held, me.lags), most - weighed(held, values)
+        low, high = self.target.loads(0)
+        kept = (loads >= low) & (loads <= high) & ~me.in_vain(held)
+        for other_slack, other in self._prices[1:]:
+            if other_slack > WORTHLESS * UNIT or not kept.any():
+                break
+            least = _most(other, i, window) - other_slack
+            kept &= weighed(held, (other.values - UNIT * moved)[patterns.places]) >= least
+        held, loads, lost = held[:, kept], loads[kept], lost[kept]
+        gives = sizes_of(me.inside[:, None] & ~held)
+        return Exchanges(held ^ me.inside[:, None], loads, gives, lost)
+
+
+def _most(prices: Prices, i: int, window: Window) -> int:
+    """Return the most that a member can hold."""
+    return int(prices.best[i][window.low : window.high + 1].max())
