@@ -31,6 +31,7 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
+LEAST_SECONDS = 0.5  # with less there is no bound at the end
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
 FINEST = 4  # times as many loads as on the first grid
 DIVES = 0.4  # of the time for all, at most
@@ -54,14 +55,21 @@ class MoveColumns:
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Prove how good a plan can be, and look for it where what members may hold can be listed."""
-        stop, goal = task.clock.stop(share), task.goal
-        patterns: MovePatterns | None = None
-        while patterns is None or (patterns.rounded and patterns.fineness < FINEST and not best.settled and not stop()):
+        seconds, goal = share * task.clock.allowance(), task.goal
+        if seconds < LEAST_SECONDS:
+            return
+        stop = task.clock.stop(share)
+        price = min(floor(goal.stickiness), ceil(best.value))
+        patterns = MovePatterns(task.rule, task.bounds, best.value, task.spread_matters, stop)
+        if best.value - best.bound <= patterns.resolution / FINEST:
+            return
+        yield Bound(patterns.bound(best.value, goal.max_moves, price))
+        while patterns.rounded and patterns.fineness < FINEST and not best.settled and not stop():
             patterns = MovePatterns(task.rule, task.bounds, best.value, task.spread_matters, stop, patterns)
-            yield Bound(patterns.bound(best.value, goal.max_moves, min(floor(goal.stickiness), ceil(best.value))))
+            yield Bound(patterns.bound(best.value, goal.max_moves, price))
         if stop() or best.settled or not move_dp.loads_and_moves_alone(task.rule, goal):
             return
-        size = min(share * task.clock.allowance() / FULL_SECONDS, 1.0)
+        size = min(seconds / FULL_SECONDS, 1.0)
         search = _Search(task, patterns, ceil(best.base_bound), stop, size)
         yield from self._dives(search, best, task.clock.stop(DIVES * share), Random(task.seed))
         if not best.settled:

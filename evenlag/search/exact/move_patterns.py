@@ -147,7 +147,7 @@ class MovePatterns:
     @property
     def resolution(self) -> int:
         """How wide a gap has to be for the bound to be of use, in messages."""
-        return self.grid.loss + self.grid.unit
+        return self.grid.loss + self.grid.unit if self.rounded else 0
 
     @cached_property
     def _program(self) -> ColumnProgram:
