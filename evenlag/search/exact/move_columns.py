@@ -34,6 +34,7 @@ FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first
 LEAST_SECONDS = 0.5  # with less there is no bound at the end
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
 FINEST = 4  # times as many loads as on the first grid
+NARROW = 0.25  # of what rounding loses on the first grid: a gap no wider is left as it is
 DIVES = 0.4  # of the time for all, at most
 BEAM = 3_000  # partial plans that dives go on with
 MOST_VAIN = 4  # dives one after another that bring no better plan
@@ -61,7 +62,7 @@ class MoveColumns:
         stop = task.clock.stop(share)
         price = min(floor(goal.stickiness), ceil(best.value))
         patterns = MovePatterns(task.rule, task.bounds, best.value, task.spread_matters, stop)
-        if best.value - best.bound <= patterns.resolution / FINEST:
+        if best.value - best.bound <= patterns.resolution * NARROW:
             return
         yield Bound(patterns.bound(best.value, goal.max_moves, price))
         while patterns.rounded and patterns.fineness < FINEST and not best.settled and not stop():
