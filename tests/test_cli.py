@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import highspy
 import pytest
 
+from evenlag.compare import audit
 from evenlag.heuristics import HEURISTICS
 from tests.command import evenlag, evenlag_alone, refused
 
@@ -162,6 +164,22 @@ def test_frontier_and_audit_of_one_group(kip_169: Path) -> None:
     assert excess["range", "topic"] == 100_000
     assert excess["lag-aware", "topic"] == 0
     assert excess["optimal", "both"] == 0
+
+
+def test_the_time_of_an_audit_is_shared_by_its_groups(kip_169: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evenlag("audit", kip_169, "--json")  # imports the command, whose function has its module's name
+    command = sys.modules["evenlag.cli.commands.audit"]
+    given: list[float] = []
+
+    def audited(*problems: Any, time_limit: float, **parameters: Any) -> Any:
+        given.append(time_limit)
+        return audit(*problems, time_limit=time_limit, **parameters)
+
+    monkeypatch.setattr(command, "audit_group", audited)
+    evenlag("audit", kip_169, kip_169, "--json", "--time-limit", 100, "--group-time-limit", 600)
+    assert 40 < given[0] <= 50 < given[1] <= 100  # the second has what the first has left
+    evenlag("audit", kip_169, "--json", "--time-limit", 60, "--group-time-limit", 0.5)
+    assert given[2] == 0.5
 
 
 BAD_PROBLEMS = {

@@ -13,8 +13,10 @@ from evenlag.cli.terminal import err, print_json, show, show_notes, working
 from evenlag.compare import audit as audit_group
 from evenlag.compare.report import audit_report
 from evenlag.pipeline.spark.progress import progress_bar
+from evenlag.search.clock import LONGEST, Clock
 
 FLEET_GAP = options.FLEET_GAP
+LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it gets a plan and a bound all the same
 
 
 @click.command()
@@ -77,16 +79,18 @@ def _audit_fleet(
 
 def _audit_groups(
     inputs: tuple[Path, ...], *, members: Path | None, auto_offset_reset: str, horizon: str, group_time_limit: float,
-    gap: float | None, seed: int, deterministic: bool, threads: int | None, as_json: bool, **_of_fleets: Any,
+    time_limit: float | None, gap: float | None, seed: int, deterministic: bool, threads: int | None, as_json: bool,
+    **_of_fleets: Any,
 ) -> None:  # fmt: skip
+    clock = Clock(LONGEST if time_limit is None else time_limit)
     documents = []
-    for path in inputs:
+    for number, path in enumerate(inputs):
         problem, notes = read_group(path, members, None, auto_offset_reset, horizon)
+        seconds = max(min(group_time_limit, clock.left() / (len(inputs) - number)), LEAST_SECONDS)
         with working(f"auditing {problem.group}"):
             audited = audit_group(
-                problem, time_limit=group_time_limit, gap=gap or 0.0, seed=seed, deterministic=deterministic,
-                threads=threads,
-            )  # fmt: skip
+                problem, time_limit=seconds, gap=gap or 0.0, seed=seed, deterministic=deterministic, threads=threads
+            )
         rows = [vars(row) for row in audited.rows]
         documents.append({"group": problem.group, "rows": rows, "warnings": [*notes, *problem.warnings]})
         if not as_json:
