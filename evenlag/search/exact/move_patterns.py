@@ -31,6 +31,7 @@ FINER = 4  # times as many, on the next finer grid
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round of tables takes
 MOST_NEW = 6  # columns that one table adds
+SMOOTHED = 0.7  # how much of the best prices so far is in those that are tried (Wentges 1997)
 NEAR = 0.05  # how near the fewest moves are to what is proven of them when columns are no longer looked for
 IMPOSSIBLE = 2**31  # moves
 LARGEST = 2**62  # objectives, in messages
@@ -203,27 +204,31 @@ class MovePatterns:
         """Ask for the fewest moves of a window, or whether they are more than is known; what is proven is kept."""
         loads = np.array(self._loads, dtype=np.int64)
         self._program.use((loads >= window.low) & (loads <= window.high))
-        found: list[Prices] = []
-        slacks: list[int] = []
+        best: list[Prices] = []  # the one that proves most, last
+        least_slack = [0]
 
         def price(prices: Whole, costs: float) -> Answer | None:
-            of_partitions, of_members = np.split(prices, [len(self.places)])
             values = np.zeros(len(self.lags), dtype=np.int64)
-            values[self.places] = of_partitions
-            tables = self._tables(values)
-            found.append(Prices(values, [table.best for table in tables]))
-            slacks.append(found[-1].slack(window, 0))
-            proven = -min(slacks) / UNIT
-            if known is not None and -min(slacks) > known * UNIT:
-                return Answer.EXCLUDED
-            if costs - proven < NEAR:
-                return Answer.FITS
-            lacking = self._generate(tables, window, (-of_members).tolist())
-            return None if lacking else Answer.FITS  # all columns are there, and no proof: floats are near enough
+            values[self.places], of_members = np.split(prices, [len(self.places)])
+            for smooth in (SMOOTHED, 0.0) if best else (0.0,):
+                asked = values if not smooth else (smooth * best[-1].values + (1 - smooth) * values).astype(np.int64)
+                tables = self._tables(asked)
+                found = Prices(asked, [table.best for table in tables])
+                slack = found.slack(window, 0)
+                if not best or slack < least_slack[-1]:
+                    best.append(found)
+                    least_slack.append(slack)
+                if known is not None and -least_slack[-1] > known * UNIT:
+                    return Answer.EXCLUDED
+                if costs + least_slack[-1] / UNIT < NEAR:
+                    return Answer.FITS
+                if self._generate(tables, window, values, of_members):
+                    return None
+            return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
         answer = self._program.generate(self._stop, price, -1.0 if known is None else known)
-        if found:
-            self._learn(found[slacks.index(min(slacks))])
+        if best:
+            self._learn(best[-1])
         return answer
 
     def _tables(self, values: Whole) -> list[OwnTable]:
@@ -246,13 +251,15 @@ class MovePatterns:
         np.maximum(self._moves, np.where(proven > len(self.places), IMPOSSIBLE, proven), out=self._moves)
         self.prices.append(prices)
 
-    def _generate(self, tables: list[OwnTable], window: Window, leasts: list[int]) -> bool:
-        """Add the columns that tables find lacking, worth more than each member's least; say whether there was one."""
+    def _generate(self, tables: list[OwnTable], window: Window, values: Whole, of_members: Whole) -> bool:
+        """Add the columns of tables that are worth more than they cost; say whether there was one."""
         new = False
-        for n, (table, least) in enumerate(zip(tables, leasts, strict=True)):
-            for value, load in table.patterns(window, MOST_NEW):
-                if value > least:
-                    new |= self._add(n, table.pattern(load))
+        for n, (table, paid) in enumerate(zip(tables, of_members.tolist(), strict=True)):
+            worth = values - UNIT * self.moved[n]
+            for _, load in table.patterns(window, MOST_NEW):
+                pattern = table.pattern(load)
+                if worth[list(pattern)].sum() + paid > 0:
+                    new |= self._add(n, pattern)
         return new
 
     def _add(self, n: int, pattern: tuple[int, ...]) -> bool:
