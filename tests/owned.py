@@ -55,6 +55,25 @@ def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objecti
             return problem, parameters, rule, goal
 
 
+def any_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
+    """A group with owners of any kind, members of one weight, of which moves count, and what is asked of it."""
+    random = Random(seed)
+    while True:
+        problem = random_problem(random, partitions=9, members=4)
+        parameters = random_parameters(random)
+        if not (problem.owner != NOBODY).any() or not problem.equal_weights or not problem.active.any():
+            continue
+        try:
+            rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
+            goal = resolve_objective(
+                rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves")
+            )
+        except InfeasibleError:
+            continue
+        if goal.stickiness or goal.max_moves is not None:
+            return problem, parameters, rule, goal
+
+
 def owned_problems(count: int) -> list[tuple[int, evenlag.Problem]]:
     """Small groups of all kinds of which something is owned, members of one weight."""
     found: list[tuple[int, evenlag.Problem]] = []

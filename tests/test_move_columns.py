@@ -26,7 +26,7 @@ from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 from tests.exact import Goal, exhaustive
-from tests.owned import all_patterns, case, owned_problems
+from tests.owned import all_patterns, any_case, case, owned_problems
 from tests.problems import alike, seeds
 
 
@@ -63,6 +63,24 @@ def test_the_best_plan_is_the_optimum(seed: int, cells: int, monkeypatch: pytest
     found = found_by_columns(rule, goal)
     assert violation(found.plan, rule, goal) is None
     assert found.value == found.bound == best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [400, 10**6])
+def test_so_it_is_of_balanced_topics_subscriptions_pins_and_caps(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that no member keeps alone, and prices that are no whole messages, only have a bound."""
+    monkeypatch.setattr(move_patterns, "CELLS", cells)
+    proven = 0
+    for seed in seeds(300):
+        problem, parameters, rule, goal = any_case(seed)
+        best = exhaustive(problem, Goal(**parameters)).objective
+        found = found_by_columns(rule, goal)
+        assert violation(found.plan, rule, goal) is None, seed
+        assert found.bound <= best <= found.value, seed
+        if move_columns.members_decide(rule, goal):
+            assert found.value == found.bound == best, seed
+            proven += 1
+    assert proven > 200
 
 
 @pytest.mark.parametrize("seed", seeds(40))

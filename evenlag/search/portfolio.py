@@ -98,6 +98,11 @@ def relocation_share(task: Task, _best: Incumbent) -> float:
     return 0.3 / 3 if task.moves_matter and mip.fits(task.problem) else 0.3
 
 
+def move_columns_share(task: Task, _best: Incumbent) -> float:
+    """Most of the time where members are alike; else a MIP is as good."""
+    return 0.7 if move_dp.loads_and_moves_alone(task.rule, task.goal) else 0.25
+
+
 def equalize_share(task: Task, best: Incumbent) -> float:
     """Half where something else may settle the task."""
     others = task.has_owners or SetPartitioning().applies(task, best) or boolean_count(task.problem) <= SMALL_MIP
@@ -131,7 +136,7 @@ AUTO: tuple[Step, ...] = (
     Step(Equalize(), 0.1, when=moves_are_free),
     Step(ColumnGeneration(), 0.7),
     Step(MoveDP(), 0.1),
-    Step(MoveColumns(), 0.7),
+    Step(MoveColumns(), move_columns_share),
     Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),

@@ -77,8 +77,11 @@ class MemberOptions:
         self.lags, self.beyond = reduced, lags - reduced
         different, numbers = np.unique(lags, return_inverse=True)
         self.twins = len(different) < len(items)
-        self.kinds: Whole = (owner.astype(np.int64) + 1) * len(items) + numbers
+        kinds = np.stack([owner, numbers, *_places_of(rule, items)])
+        self.kinds: Whole = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
         near = 2 * np.abs(lags[:, None] - lags[None, :]) <= price
+        for where in _places_of(rule, items):
+            near &= where[:, None] == where
         self.any_alike = bool(near.sum() > len(items))
         self.held, self.unowned = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
         self.foreign = np.flatnonzero((owner != member) & (owner != NOBODY))
@@ -203,3 +206,10 @@ def _canonical(alike: Whole, chosen: Whole, *, from_first: bool) -> NDArray[np.b
     for a, b in combinations(range(chosen.shape[1]), 2):
         kept &= ~(begun[:, b] & (alike[chosen[:, a]] == alike[chosen[:, b]]))
     return kept
+
+
+def _places_of(rule: CountRule, items: Whole) -> list[Whole]:
+    """Return what else partitions must have in common for one to take its place: topic and pin, if they differ."""
+    if rule.interchangeable and not (rule.problem.pins != NOBODY).any():
+        return []
+    return [rule.problem.topic_of[items].astype(np.int64), rule.problem.pins[items].astype(np.int64)]

@@ -18,7 +18,10 @@ from random import Random
 import numpy as np
 
 from evenlag.model.arrays import Whole
+from evenlag.model.balance import CountRule
+from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY
 from evenlag.search.exact import mip, move_dp, move_patterns
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
@@ -68,7 +71,7 @@ class MoveColumns:
         while patterns.rounded and patterns.fineness < FINEST and not best.settled and not stop():
             patterns = MovePatterns(task.rule, task.bounds, best.value, task.spread_matters, stop, patterns)
             yield Bound(patterns.bound(best.value, goal.max_moves, price))
-        if stop() or best.settled or not move_dp.loads_and_moves_alone(task.rule, goal):
+        if stop() or best.settled or not members_decide(task.rule, goal):
             return
         size = min(seconds / FULL_SECONDS, 1.0)
         search = _Search(task, patterns, ceil(best.base_bound), stop, size)
@@ -91,6 +94,14 @@ class MoveColumns:
             vain = 0 if best.value < before else vain + 1
 
 
+def members_decide(rule: CountRule, goal: Objective) -> bool:
+    """Whether patterns that each member may hold are a plan, all owners are among them, and objectives are whole."""
+    problem = rule.problem
+    owners = problem.owner[problem.assignable & (problem.owner != NOBODY)]
+    alone = rule.ranks is None and not rule.topic_distance and isinstance(goal.stickiness, int)
+    return alone and bool(problem.active[owners].all())
+
+
 class _Search:
     """Looks for the best plan up to an objective."""
 
@@ -98,6 +109,7 @@ class _Search:
         self._task, self._patterns, self._least, self._stop, self._size = task, patterns, least, stop, size
         self._lags = task.problem.lags[task.problem.assignable].astype(np.int64)
         self._loads = floor(task.bounds.min_load_ub) if task.spread_matters else 0, ceil(task.bounds.max_load_lb)
+        self._alike = move_dp.loads_and_moves_alone(task.rule, task.goal)
         active, price = np.flatnonzero(task.problem.active).tolist(), int(task.goal.stickiness)
         self._members = [MemberOptions(task.rule, m, self._lags, price, size) for m in active]
 
@@ -131,7 +143,7 @@ class _Search:
         if self._patterns.solve(window) is Answer.STOPPED:
             return None
         target = replace(target, most_moves=chosen)
-        options = PricedOptions(self._members, self._patterns, target, window, self._stop, self._size, whole=False)
+        options = self._options(target, window, whole=False)
         with suppress(TooManyError):
             found = JoinDP(options, self._stop, self._size, BEAM).best()
             return None if found is None else move_dp.plan_of(self._task.problem, found)
@@ -148,12 +160,17 @@ class _Search:
         width = self._patterns.grid.width(target.objective + 1 - target.price * moves) - 1
         return width, self._patterns.open_lows(width, moves)
 
+    def _options(self, target: PlanTarget, window: Window, *, whole: bool) -> PricedOptions:
+        return PricedOptions(
+            self._members, self._patterns, target, window, self._stop, self._size, alike=self._alike, whole=whole
+        )
+
     def _within(self, first: int, last: int, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with its loads in one of the windows that begin at these low ends."""
         window = Window(first, last + width)
         if self._patterns.solve(window) is Answer.STOPPED:
             raise TooManyError
-        options = PricedOptions(self._members, self._patterns, target, window, self._stop, self._size)
+        options = self._options(target, window, whole=True)
         try:
             return JoinDP(options, self._stop, self._size).best()
         except TooManyError:

@@ -39,6 +39,8 @@ class PricedOptions:
         Asked before each list.
     size : float
         How much may be listed, as a share of the most there may ever be.
+    alike : bool
+        Whether a member can do what others leave to it as long as counts are kept: one may go unlisted then.
     whole : bool
         List all; else of each member those that lose least, where that is too much.
 
@@ -57,10 +59,12 @@ class PricedOptions:
         stop: Callable[[], bool],
         size: float,
         *,
+        alike: bool,
         whole: bool = True,
     ) -> None:
         self.members, self.target, self._whole = members, target, whole
         self.unlisted: int | None = None
+        self._all_alike = alike
         self._patterns, self._window, self._stop, self._size = patterns, window, stop, size
         prices = [(found.slack(window, target.most_moves), n) for n, found in enumerate(patterns.prices)]
         self._prices = [(slack, patterns.prices[n]) for slack, n in sorted(prices)[:MOST_PRICES]]
@@ -111,7 +115,7 @@ class PricedOptions:
                 break
             except TooManyError:
                 if self._whole or not allowed:
-                    if self.unlisted is not None:
+                    if self.unlisted is not None or not self._all_alike:
                         raise
                     self.unlisted = i
                     return None
