@@ -15,7 +15,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import mip, move_patterns
-from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.move_patterns import FINEST, MovePatterns
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import SolveOptions
@@ -175,20 +175,24 @@ def _bounded_by_patterns(
     if not value or not move_patterns.applies(rule):
         return points
     stop = clock.stop()
-    patterns = MovePatterns(rule, bounds, value, spread=True, stop=stop)
-    asked: set[int] = set()
-    while not stop():
-        open_ = [
-            point for point in points if point.moves not in asked and point.spread - point.bound > patterns.resolution
-        ]
-        if not open_:
-            break
-        widest = max(open_, key=lambda point: point.spread - point.bound)
-        asked.add(widest.moves)
-        bound = patterns.bound(widest.spread, widest.moves)
-        points = _raised(
-            points, {point.moves: point.bound for point in points} | {widest.moves: max(bound, widest.bound)}
-        )
+    patterns: MovePatterns | None = None
+    while not stop() and (patterns is None or (patterns.rounded and patterns.fineness < FINEST)):
+        patterns = MovePatterns(rule, bounds, value, spread=True, stop=stop, coarser=patterns)
+        asked: set[int] = set()
+        while not stop():
+            open_ = [
+                point
+                for point in points
+                if point.moves not in asked and point.spread - point.bound > patterns.resolution
+            ]
+            if not open_:
+                break
+            widest = max(open_, key=lambda point: point.spread - point.bound)
+            asked.add(widest.moves)
+            bound = patterns.bound(widest.spread, widest.moves)
+            points = _raised(
+                points, {point.moves: point.bound for point in points} | {widest.moves: max(bound, widest.bound)}
+            )
     return points
 
 

@@ -36,7 +36,6 @@ from evenlag.search.task import Task
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
 LEAST_SECONDS = 0.5  # with less there is no bound at the end
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
-FINEST = 4  # times as many loads as on the first grid
 NARROW = 0.25  # of what rounding loses on the first grid: a gap no wider is left as it is
 DIVES = 0.4  # of the time for all, at most
 BEAM = 3_000  # partial plans that dives go on with
@@ -68,7 +67,7 @@ class MoveColumns:
         if best.value - best.bound <= patterns.resolution * NARROW:
             return
         yield Bound(patterns.bound(best.value, goal.max_moves, price))
-        while patterns.rounded and patterns.fineness < FINEST and not best.settled and not stop():
+        while patterns.rounded and patterns.fineness < move_patterns.FINEST and not best.settled and not stop():
             patterns = MovePatterns(task.rule, task.bounds, best.value, task.spread_matters, stop, patterns)
             yield Bound(patterns.bound(best.value, goal.max_moves, price))
         if stop() or best.settled or not members_decide(task.rule, goal):

@@ -28,6 +28,7 @@ from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 CELLS = 3_000_000  # of the tables of all members together: a hundredth of a second or two
 MOST_LOADS = 4_000  # that tables tell apart
 FINER = 4  # times as many, on the next finer grid
+FINEST = 4  # times as many loads as on the first grid
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round of tables takes
 MOST_NEW = 6  # columns that one table adds
