@@ -31,6 +31,13 @@ def mostly_owned(random: Random, count: int, members: int, kind: str, **more: An
     return alike(drawn, names, owned=owned, **more)
 
 
+def meant(problem: evenlag.Problem, parameters: dict[str, Any]) -> tuple[CountRule, Objective]:
+    """The rule and the objective that parameters of `solve` mean."""
+    rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
+    goal = resolve_objective(rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves"))
+    return rule, goal
+
+
 def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
     """A group to which the search applies, and parameters, with the rule and the objective that they mean."""
     random = Random(seed)
@@ -45,10 +52,7 @@ def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objecti
             problem = random_problem(random, partitions=8, members=4, topics=2)
         parameters = random_parameters(random)
         try:
-            rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
-            goal = resolve_objective(
-                rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves")
-            )
+            rule, goal = meant(problem, parameters)
         except InfeasibleError:
             continue
         if applies(rule, goal):
@@ -64,10 +68,7 @@ def any_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Obj
         if not (problem.owner != NOBODY).any() or not problem.equal_weights or not problem.active.any():
             continue
         try:
-            rule = count_rule(problem, parameters["balance"], parameters.get("slack", 0))
-            goal = resolve_objective(
-                rule, parameters["objective"], parameters["stickiness"], parameters.get("max_moves")
-            )
+            rule, goal = meant(problem, parameters)
         except InfeasibleError:
             continue
         if goal.stickiness or goal.max_moves is not None:

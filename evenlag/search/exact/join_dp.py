@@ -136,13 +136,10 @@ class JoinDP:
         if listed is None:
             return None
         inside = self.members[i].inside
-        loads = listed.reduced + self._beyond(listed.bits ^ inside[:, None])
+        loads = listed.reduced + self.members[0].beyond_of(listed.bits ^ inside[:, None])
         low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
         plans = PartialPlans([i], inside, listed.bits, listed.gives, low, high, listed.reduced, listed.lost)
         return self._pruned(plans)
-
-    def _beyond(self, held: Bits) -> Whole:
-        return self.members[0].beyond_of(held)
 
     def _pruned(self, plans: PartialPlans) -> PartialPlans:
         """Drop what leads to nothing, and what another that leaves the same open dominates."""
@@ -266,7 +263,7 @@ class JoinDP:
         assert self.options.unlisted is not None
         inside = self.members[self.options.unlisted].inside[:, None]
         left = self.target.reduced_total - plans.load
-        left = left + self._beyond(plans.open ^ inside ^ self.unowned[:, None])
+        left = left + self.members[0].beyond_of(plans.open ^ inside ^ self.unowned[:, None])
         moves = plans.gives + sizes_of(plans.open & inside)
         cost = self.target.cost(np.minimum(plans.low, left), np.maximum(plans.high, left), moves)
         return self._best_of(cost, [(plans, np.arange(len(plans)))])
