@@ -9,6 +9,7 @@ import numpy as np
 
 import evenlag
 from evenlag.errors import InfeasibleError
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.objective import Objective, resolve_objective
 from evenlag.model.problem import NOBODY
@@ -109,3 +110,10 @@ def all_patterns(rule: CountRule, m: int) -> list[list[int]]:
             if allowed:
                 found.append(list(chosen))
     return found
+
+
+def values_of(problem: evenlag.Problem, random: Random) -> list[Whole]:
+    """What partitions are worth to each active member: less by some to those that do not own them, now and then."""
+    values = np.array([random.randint(-20, 20) for _ in problem.lags], dtype=np.int64)
+    less = random.choice([0, 5])
+    return [values - less * (problem.owner != m) for m in np.flatnonzero(problem.active).tolist()]

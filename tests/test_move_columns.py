@@ -18,7 +18,7 @@ from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_patterns import OwnTable, share_of
+from evenlag.search.exact.own_patterns import OwnTable, share_of, tables_of
 from evenlag.search.exact.proof import TooManyError
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
@@ -26,7 +26,7 @@ from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 from tests.exact import Goal, exhaustive
-from tests.owned import all_patterns, any_case, case, owned_problems
+from tests.owned import all_patterns, any_case, case, owned_problems, values_of
 from tests.problems import alike, seeds
 
 
@@ -137,10 +137,11 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
     for seed, problem in owned_problems(len(seeds(40))):
         random, rule = Random(seed), count_rule(problem, balance)
         lags = np.array([random.choice([0, 1, 2, 3, 5, 8]) for _ in problem.lags], dtype=np.int64)
-        values = np.array([random.randint(-20, 20) for _ in problem.lags], dtype=np.int64)
         numbers = np.array(random.sample(range(100), len(lags)))
-        for m in np.flatnonzero(problem.active).tolist():
-            table = OwnTable(share_of(rule, m), lags, values, 30, whole=True)
+        active = np.flatnonzero(problem.active).tolist()
+        worth_of = values_of(problem, random)
+        for n, table in tables_of([share_of(rule, m) for m in active], lags, worth_of, 30, whole=True):
+            m, values = active[n], worth_of[n]
             window, least = Window(random.randint(0, 5), random.randint(5, 15)), random.randint(-15, 15)
             worth = [
                 sorted(numbers[pattern].tolist())
@@ -148,7 +149,7 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
                 if window.low <= lags[pattern].sum() <= window.high and values[pattern].sum() >= least
             ]
             bits = table.all_worth(least, window, numbers, lambda _, held: np.ones(held.shape[1], dtype=bool), 10**6)
-            found = [np.flatnonzero(unpacked(bits[:, n], 64 * len(bits))).tolist() for n in range(bits.shape[1])]
+            found = [np.flatnonzero(unpacked(bits[:, k], 64 * len(bits))).tolist() for k in range(bits.shape[1])]
             assert sorted(found) == sorted(worth), (seed, m)
             listed += len(worth)
             if len(worth) > 1:

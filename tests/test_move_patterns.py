@@ -12,10 +12,10 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_patterns import OwnTable, share_of
+from evenlag.search.exact.own_patterns import share_of, tables_of
 from evenlag.search.exact.windows import Window
 from tests.exact import Goal, exhaustive
-from tests.owned import all_patterns, owned_problems
+from tests.owned import all_patterns, owned_problems, values_of
 from tests.problems import alike, seeds
 
 
@@ -48,13 +48,15 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
     for seed, problem in owned_problems(len(seeds(40))):
         random, rule = Random(seed), count_rule(problem, balance)
         lags = np.array([random.choice([0, 1, 2, 3, 5, 8]) for _ in problem.lags], dtype=np.int64)
-        values = np.array([random.randint(-20, 20) for _ in problem.lags], dtype=np.int64)
-        for m in np.flatnonzero(problem.active).tolist():
-            share, best = share_of(rule, m), dict[int, int]()
+        active = np.flatnonzero(problem.active).tolist()
+        worth = values_of(problem, random)
+        tables = dict(tables_of([share_of(rule, m) for m in active], lags, worth, 30))
+        assert sorted(tables) == list(range(len(active)))
+        for n, m in enumerate(active):
+            table, values, best = tables[n], worth[n], dict[int, int]()
             for pattern in all_patterns(rule, m):
                 load = int(lags[pattern].sum())
                 best[load] = max(best.get(load, IMPOSSIBLE), int(values[pattern].sum()))
-            table = OwnTable(share, lags, values, 30)
             for load in range(31):
                 assert (table.best[load] > IMPOSSIBLE // 2) == (load in best), (seed, m, load)
                 if load in best:

@@ -22,7 +22,7 @@ from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.column_program import UNIT, ColumnProgram
-from evenlag.search.exact.own_patterns import OwnTable, share_of
+from evenlag.search.exact.own_patterns import OwnTable, share_of, tables_of
 from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 
 CELLS = 3_000_000  # of the tables of all members together: a hundredth of a second or two
@@ -235,10 +235,9 @@ class MovePatterns:
     def _tables(self, values: Whole) -> list[OwnTable]:
         """Return the table of each member by these values."""
         largest = self._first + sum(self._moves.shape) - 2
-        return [
-            OwnTable(share, self.lags, values - UNIT * moved, largest)
-            for share, moved in zip(self.shares, self.moved, strict=True)
-        ]
+        worth = [values - UNIT * moved for moved in self.moved]
+        tables = dict(tables_of(self.shares, self.lags, worth, largest))
+        return [tables[n] for n in range(len(self.shares))]
 
     def _learn(self, prices: Prices) -> None:
         """Keep what prices prove of all windows."""

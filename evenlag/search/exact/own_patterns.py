@@ -3,11 +3,15 @@
 A knapsack as in knapsack.py, of single partitions and of all topics one after another, each with its own numbers. A
 table that is kept whole also lists all patterns that are worth at least so much: from the last partition to the first,
 nothing is followed that the partitions before it cannot bring to that worth, so the work grows with what is listed.
+
+Members under the same rules differ by what they own alone. Their tables are built together: half of the members have
+what nobody of them owns in common, half of those have more in common, and so on. That takes the logarithm of their
+number for each partition, not their number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +104,49 @@ def share_of(rule: CountRule, m: int) -> Share:
     return Share(topics, together, fewest, most) if together else Share(topics)
 
 
+@dataclass(eq=False)
+class Begun:
+    """A table of one topic that some members have in common so far.
+
+    Attributes
+    ----------
+    layer : int64 array (levels, 1, capacity + 1)
+        The highest values of patterns of the partitions added.
+    steps : list of (int, bool array)
+        Of each partition added: where the best pattern so far holds it.
+    before : list of int64 array
+        The layer as it was before each step, if the table is kept whole.
+    left : list of int
+        Places of partitions that are not yet added.
+    """
+
+    layer: Whole
+    steps: list[tuple[int, Bools]]
+    before: list[Whole]
+    left: list[int]
+
+    def copy(self) -> Begun:
+        """Return one that goes on for itself."""
+        return Begun(self.layer.copy(), self.steps[:], self.before[:], self.left[:])
+
+    def add(self, places: list[int], topic: Topic, lags: Whole, values: Whole, *, whole: bool) -> None:
+        """Let patterns hold these partitions too."""
+        layer = self.layer
+        without, with_one = (layer[:-1], layer[1:]) if topic.counted else (layer, layer)
+        for place in places:
+            lag = int(lags[place])
+            if whole:
+                self.before.append(layer.copy())
+            found = without[..., : layer.shape[-1] - lag] + values[place]
+            here = with_one[..., lag:]
+            held = np.zeros(layer.shape, dtype=bool)
+            np.greater(found, here, out=(held[1:] if topic.counted else held)[..., lag:])
+            np.maximum(found, here, out=here)
+            self.steps.append((place, held))
+        added = set(places)
+        self.left = [place for place in self.left if place not in added]
+
+
 class OwnTable:
     """Patterns of one member of the highest value, by load.
 
@@ -112,6 +159,8 @@ class OwnTable:
         The largest load that will be asked for.
     whole : bool
         Keep what `all_worth` needs, which takes eight times the memory.
+    begun : Begun, optional
+        Partitions that are added already, where the share has one topic.
 
     Attributes
     ----------
@@ -119,40 +168,32 @@ class OwnTable:
         The highest value of a pattern with such a load; far below 0 where there is none.
     """
 
-    def __init__(self, share: Share, lags: Whole, values: Whole, capacity: int, *, whole: bool = False) -> None:
+    def __init__(
+        self,
+        share: Share,
+        lags: Whole,
+        values: Whole,
+        capacity: int,
+        *,
+        whole: bool = False,
+        begun: Begun | None = None,
+    ) -> None:
         self._share, self._lags, self._values = share, lags, values
-        self._layers: list[Whole] | None = [] if whole else None  # what was best before each step, and after a topic
-        self._steps: list[tuple[int, Bools]] = []  # of each partition: where the best pattern so far holds it
+        self._layers: list[Whole] = []  # what was best before each step, and after a topic
+        self._steps: list[tuple[int, Bools]] = []  # as in `Begun`
         self._merged: list[tuple[Topic, int, Whole]] = []  # of each topic: its steps, and how many partitions are best
-        before = np.full((share.most + 1, capacity + 1), IMPOSSIBLE, dtype=np.int64)
-        before[0, 0] = 0
+        before = _nothing_held(share, capacity)
         for topic in share.topics:
-            layer = np.full((topic.levels, *before.shape), IMPOSSIBLE, dtype=np.int64)
-            layer[0] = before
-            steps = sum(self._add(place, layer, topic.counted, lags, values) for place in topic.places.tolist())
-            if self._layers is not None:
-                self._layers.append(layer)
-            before, level = self._merge(topic, layer)
-            self._merged.append((topic, steps, level))
+            so_far = begun or _begin(topic, lags, before)
+            so_far.add(so_far.left, topic, lags, values, whole=whole)
+            before, level = self._merge(topic, so_far.layer)
+            self._layers += [*so_far.before, so_far.layer]
+            self._steps += so_far.steps
+            self._merged.append((topic, len(so_far.steps), level))
         self._last = before
         beyond = before[share.fewest :]
         self._beyond = share.fewest + beyond.argmax(axis=0)
         self.best = beyond.max(axis=0)
-
-    def _add(self, place: int, layer: Whole, counted: bool, lags: Whole, values: Whole) -> bool:
-        """Let patterns hold one partition more; say whether any can."""
-        lag, loads = int(lags[place]), layer.shape[-1]
-        if lag >= loads:
-            return False
-        if self._layers is not None:
-            self._layers.append(layer.copy())
-        found = (layer[:-1] if counted else layer)[..., : loads - lag] + values[place]
-        here = (layer[1:] if counted else layer)[..., lag:]
-        held = np.zeros(layer.shape, dtype=bool)
-        np.greater(found, here, out=(held[1:] if counted else held)[..., lag:])
-        np.maximum(found, here, out=here)
-        self._steps.append((place, held))
-        return True
 
     def _merge(self, topic: Topic, layer: Whole) -> tuple[Whole, Whole]:
         """Return the best patterns whatever they hold of a topic, and how many partitions that is."""
@@ -207,7 +248,7 @@ class OwnTable:
         TooManyError
             More than `most` are found on the way.
         """
-        layers = list(self._layers or ())
+        layers = list(self._layers)
         beyond, load = np.nonzero(self._last[:, window.low : window.high + 1] >= least)
         kept = beyond >= self._share.fewest
         beyond, load = beyond[kept], load[kept] + window.low
@@ -248,3 +289,61 @@ class OwnTable:
             found.append((rows, np.full(len(rows), level, dtype=np.int64)))
         rows, levels = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return rows, levels
+
+
+def tables_of(
+    shares: list[Share], lags: Whole, values: list[Whole], capacity: int, *, whole: bool = False
+) -> Iterator[tuple[int, OwnTable]]:
+    """Yield which member it is of, and its table; those with the same share of one topic are built together.
+
+    Parameters
+    ----------
+    shares : list of Share
+    lags : int64 array (P,)
+    values : list of int64 array (P,)
+        Of each member.
+    capacity : int
+    whole : bool
+        As in `OwnTable`.
+    """
+    for members in _alike(shares):
+        share, topic = shares[members[0]], shares[members[0]].topics[0]
+        if len(members) == 1:
+            yield members[0], OwnTable(share, lags, values[members[0]], capacity, whole=whole)
+            continue
+        common = np.minimum.reduce([values[n] for n in members])
+        own = {n: values[n] != common for n in members}
+        parts = [(members, _begin(topic, lags, _nothing_held(share, capacity)))]
+        while parts:
+            some, begun = parts.pop()
+            apart = np.logical_or.reduce([own[n] for n in some])
+            begun.add([place for place in begun.left if not apart[place]], topic, lags, common, whole=whole)
+            if len(some) == 1:
+                yield some[0], OwnTable(share, lags, values[some[0]], capacity, whole=whole, begun=begun)
+            else:
+                middle = len(some) // 2
+                parts += [(some[middle:], begun), (some[:middle], begun.copy())]
+
+
+def _alike(shares: list[Share]) -> list[list[int]]:
+    """Return which members have the same share, those of several topics each for itself."""
+    found: dict[object, list[int]] = {}
+    for n, share in enumerate(shares):
+        first = share.topics[0]
+        same = (share.together, share.fewest, share.most, first.fewest, first.most, first.places.tobytes())
+        found.setdefault(same if len(share.topics) == 1 else n, []).append(n)
+    return list(found.values())
+
+
+def _nothing_held(share: Share, capacity: int) -> Whole:
+    """Return the highest values before there is any partition."""
+    values = np.full((share.most + 1, capacity + 1), IMPOSSIBLE, dtype=np.int64)
+    values[0, 0] = 0
+    return values
+
+
+def _begin(topic: Topic, lags: Whole, before: Whole) -> Begun:
+    """Return what there is before any partition of a topic; those that are too large are left out."""
+    layer = np.full((topic.levels, *before.shape), IMPOSSIBLE, dtype=np.int64)
+    layer[0] = before
+    return Begun(layer, [], [], topic.places[lags[topic.places] < before.shape[-1]].tolist())

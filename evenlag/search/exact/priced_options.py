@@ -14,7 +14,7 @@ from evenlag.search.exact.column_program import UNIT
 from evenlag.search.exact.join_dp import Exchanges
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import MovePatterns, Prices
-from evenlag.search.exact.own_patterns import OwnTable
+from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.proof import TooManyError
 from evenlag.search.exact.windows import Window
@@ -71,7 +71,7 @@ class PricedOptions:
         self.slack = self._prices[0][0]
         self.gives = [max(0, len(me.held) - me.hi) for me in members]
         self.takes = [max(0, me.lo - len(me.held)) for me in members]
-        self._listed: list[Exchanges | None] = []
+        self._listed: list[Exchanges | None] = [None] * len(members)
 
     def narrow(self) -> bool:
         """List what each member may hold; False if one may hold nothing.
@@ -83,11 +83,13 @@ class PricedOptions:
         """
         if self.slack < 0:
             return False
-        for i, me in enumerate(self.members):
+        patterns, prices = self._patterns, self._prices[0][1]
+        worth = [prices.values - UNIT * moved for moved in patterns.moved]
+        for i, table in tables_of(patterns.shares, patterns.lags, worth, self._window.high, whole=True):
             if self._stop():
                 raise TooManyError
-            listed = self._list(i)
-            self._listed.append(listed)
+            me = self.members[i]
+            listed = self._listed[i] = self._list(i, table)
             if listed is None:
                 continue
             if not len(listed.lost):
@@ -100,12 +102,11 @@ class PricedOptions:
         """Return all that one member may do; None if it is unlisted."""
         return self._listed[i]
 
-    def _list(self, i: int) -> Exchanges | None:
+    def _list(self, i: int, table: OwnTable) -> Exchanges | None:
         """List what a member may hold; None for the first for whom that is too much."""
         me, patterns = self.members[i], self._patterns
-        share, moved, window = patterns.shares[i], patterns.moved[i], self._window
+        moved, window = patterns.moved[i], self._window
         slack, prices = self._prices[0]
-        table = OwnTable(share, patterns.lags, prices.values - UNIT * moved, window.high, whole=True)
         values = (prices.values - UNIT * moved)[patterns.places]
         most = _most(prices, i, window)
         allowed, limit = slack, int(self._size * MOST_LISTED) if self._whole else MOST_CHOSEN
