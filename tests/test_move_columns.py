@@ -48,7 +48,6 @@ def found_by_columns(rule: CountRule, goal: Objective, seconds: float = 60.0) ->
 @pytest.fixture(autouse=True)
 def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
-    monkeypatch.setattr(move_columns, "NARROW", -1)
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
 
 

@@ -15,7 +15,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import mip, move_patterns
-from evenlag.search.exact.move_patterns import FINEST, MovePatterns
+from evenlag.search.exact.move_patterns import on_finer_grids
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import SolveOptions
@@ -174,10 +174,8 @@ def _bounded_by_patterns(
     value = max((point.spread for point in points if point.bound < point.spread), default=0)
     if not value or not move_patterns.applies(rule):
         return points
-    stop = clock.stop()
-    patterns: MovePatterns | None = None
-    while not stop() and (patterns is None or (patterns.rounded and patterns.fineness < FINEST)):
-        patterns = MovePatterns(rule, bounds, value, spread=True, stop=stop, coarser=patterns)
+    stop, gap = clock.stop(), max(point.spread - point.bound for point in points)
+    for patterns in on_finer_grids(rule, bounds, value, gap, spread=True, stop=stop):
         asked: set[int] = set()
         while not stop():
             open_ = [

@@ -25,7 +25,7 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.exact import mip, move_dp, move_patterns
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.move_patterns import MovePatterns, on_finer_grids
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.priced_options import PricedOptions
 from evenlag.search.exact.proof import TooManyError, findings
@@ -36,7 +36,6 @@ from evenlag.search.task import Task
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
 LEAST_SECONDS = 0.5  # with less there is no bound at the end
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
-NARROW = 0.25  # of what rounding loses on the first grid: a gap no wider is left as it is
 DIVES = 0.4  # of the time for all, at most
 BEAM = 3_000  # partial plans that dives go on with
 MOST_VAIN = 4  # dives one after another that bring no better plan
@@ -63,14 +62,13 @@ class MoveColumns:
             return
         stop = task.clock.stop(share)
         price = min(floor(goal.stickiness), ceil(best.value))
-        patterns = MovePatterns(task.rule, task.bounds, best.value, task.spread_matters, stop)
-        if best.value - best.bound <= patterns.resolution * NARROW:
-            return
-        yield Bound(patterns.bound(best.value, goal.max_moves, price))
-        while patterns.rounded and patterns.fineness < move_patterns.FINEST and not best.settled and not stop():
-            patterns = MovePatterns(task.rule, task.bounds, best.value, task.spread_matters, stop, patterns)
-            yield Bound(patterns.bound(best.value, goal.max_moves, price))
-        if stop() or best.settled or not members_decide(task.rule, goal):
+        gap, patterns = best.value - best.bound, None
+        for patterns in on_finer_grids(task.rule, task.bounds, best.value, gap, task.spread_matters, stop):
+            if best.value - best.bound > patterns.resolution:
+                yield Bound(patterns.bound(best.value, goal.max_moves, price))
+            if best.settled:
+                return
+        if patterns is None or stop() or not members_decide(task.rule, goal):
             return
         size = min(seconds / FULL_SECONDS, 1.0)
         search = _Search(task, patterns, ceil(best.base_bound), stop, size)

@@ -8,7 +8,7 @@ the most that has been proven of each, and any budget or price of moves is bound
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor
@@ -28,10 +28,12 @@ from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 CELLS = 3_000_000  # of the tables of all members together: a hundredth of a second or two
 MOST_LOADS = 4_000  # that tables tell apart
 FINER = 4  # times as many, on the next finer grid
-FINEST = 4  # times as many loads as on the first grid
+FINEST = 16  # times as many loads as on the first grid
+COARSEST = 2.0  # of a gap: grids on which rounding loses more are passed over
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round of tables takes
 MOST_NEW = 6  # columns that one table adds
+FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # how many subgradient steps; the first in moves; each by the last
 SMOOTHED = 0.7  # how much of the best prices so far is in those that are tried (Wentges 1997)
 NEAR = 0.05  # how near the fewest moves are to what is proven of them when columns are no longer looked for
 IMPOSSIBLE = 2**31  # moves
@@ -46,6 +48,17 @@ def applies(rule: CountRule) -> bool:
     problem = rule.problem
     plain = problem.equal_weights and problem.lags.dtype != object
     return bool(plain and problem.active.any() and (problem.owner != NOBODY).any())
+
+
+def on_finer_grids(
+    rule: CountRule, bounds: LoadBounds, value: Number, gap: Number, spread: bool, stop: Callable[[], bool]
+) -> Iterator[MovePatterns]:
+    """Yield `MovePatterns` on finer and finer grids, from the first on which rounding loses little beside a gap."""
+    patterns: MovePatterns | None = None
+    while not stop() and (patterns is None or not patterns.finest):
+        patterns = MovePatterns(rule, bounds, value, spread, stop, patterns)
+        if patterns.finest or patterns.grid.loss <= COARSEST * gap:
+            yield patterns
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +160,11 @@ class MovePatterns:
                 self._learn(Prices(prices.values, [table.best for table in self._tables(prices.values)]))
 
     @property
+    def finest(self) -> bool:
+        """Whether a finer grid would bring nothing, or is none of those that are tried."""
+        return not self.rounded or self.fineness >= FINEST
+
+    @property
     def resolution(self) -> int:
         """How wide a gap has to be for the bound to be of use, in messages."""
         return self.grid.loss + self.grid.unit if self.rounded else 0
@@ -163,6 +181,8 @@ class MovePatterns:
     def bound(self, value: Number, most: int | None, price: int = 0) -> Number:
         """Return a bound of the objective of plans with at most so many moves, up to `value`.
 
+        What is asked next lies half way between what is proven and what is possible: wide windows prove more.
+
         Parameters
         ----------
         value : number
@@ -171,20 +191,24 @@ class MovePatterns:
         price : int
             Of a move, in messages; at most `value`.
         """
-        known: set[Window] = set()
+        fits = value  # a window that costs this may hold a plan
+        mean = self.lags[self.places].sum() / len(self.shares)
         while self._moves.size:
             costs = self._costs(most, price)
-            place = np.unravel_index(int(costs.argmin()), costs.shape)
-            least = int(costs[place])
-            low, moves = self._first + int(place[0]), int(self._moves[place])
-            window = Window(low, low + int(place[1]))
-            if least >= value or window in known:
-                return min(least, value)
-            answer = self.solve(window, moves if price or most is None else most)
+            least = int(costs.min())
+            if least >= fits:
+                return least if fits < value else value
+            cheap = costs <= least + (fits - least) // 2
+            rows = np.flatnonzero(cheap.any(axis=1))
+            widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
+            chosen = int(np.abs(self._first + rows + widths / 2 - mean).argmin())
+            row, width = int(rows[chosen]), int(widths[chosen])
+            moves, low = int(self._moves[row, width]), self._first + row
+            answer = self.solve(Window(low, low + width), moves if price or most is None else most)
             if answer is Answer.STOPPED:
                 return least
             if answer is Answer.FITS:
-                known.add(window)
+                fits = int(costs[row, width])
         return value
 
     def open_lows(self, width: int, moves: int) -> Whole:
@@ -203,10 +227,10 @@ class MovePatterns:
 
     def solve(self, window: Window, known: int | None = None) -> Answer:
         """Ask for the fewest moves of a window, or whether they are more than is known; what is proven is kept."""
+        best = [] if self._loads else self._head_in(window)  # the one that proves most, last
         loads = np.array(self._loads, dtype=np.int64)
         self._program.use((loads >= window.low) & (loads <= window.high))
-        best: list[Prices] = []  # the one that proves most, last
-        least_slack = [0]
+        least_slack = [found.slack(window, 0) for found in best] or [0]
 
         def price(prices: Whole, costs: float) -> Answer | None:
             values = np.zeros(len(self.lags), dtype=np.int64)
@@ -231,6 +255,33 @@ class MovePatterns:
         if best:
             self._learn(best[-1])
         return answer
+
+    def _head_in(self, window: Window) -> list[Prices]:
+        """Find the first columns, and prices that prove something; none where `stop` says so.
+
+        Subgradient steps (Held, Wolfe and Crowder 1974): what several members would hold is worth less from then on,
+        what none would hold is worth more. A linear program takes longer for each round, and as long as it has few
+        columns its prices are far from right.
+        """
+        values = np.zeros(len(self.lags), dtype=np.int64)
+        values[self.places] = UNIT
+        best: list[Prices] = []
+        step = FIRST_STEP * UNIT
+        for _ in range(FIRST_STEPS):
+            if self._stop():
+                break
+            tables = self._tables(values)
+            found = Prices(values, [table.best for table in tables])
+            if not best or found.slack(window, 0) < best[0].slack(window, 0):
+                best = [found]
+            self._generate(tables, window, values, np.full(len(tables), LARGEST))
+            lacking = (self.row >= 0).astype(np.int64)
+            for table in tables:
+                for _, load in table.patterns(window, 1):
+                    lacking[list(table.pattern(load))] -= 1
+            values = values + np.rint(step * lacking).astype(np.int64)
+            step *= SHORTER
+        return best
 
     def _tables(self, values: Whole) -> list[OwnTable]:
         """Return the table of each member by these values."""
