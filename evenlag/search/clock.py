@@ -30,10 +30,10 @@ class Clock:
             self.budget = float(min(self.budget, LONGEST))
 
     def part(self, share: float) -> Clock:
-        """Return the clock of a side question that may take this share of the limit."""
+        """Return the clock of a side question that may take this share of the time left."""
         if self.deterministic:  # work limits must not depend on the time left
             return Clock(self.left(), True, share * self._budget)
-        return Clock(min(self.left(), share * self.limit))
+        return Clock(share * self.left())
 
     @property
     def _budget(self) -> float:

@@ -29,7 +29,7 @@ CELLS = 3_000_000  # of the tables of all members together: a hundredth of a sec
 MOST_LOADS = 4_000  # that tables tell apart
 FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
-COARSEST = 2.0  # of a gap: grids on which rounding loses more are passed over
+COARSEST = 2.0  # times a gap: what rounding may lose where a finer grid follows
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round of tables takes
 MOST_NEW = 6  # columns that one table adds
@@ -53,11 +53,11 @@ def applies(rule: CountRule) -> bool:
 def on_finer_grids(
     rule: CountRule, bounds: LoadBounds, value: Number, gap: Number, spread: bool, stop: Callable[[], bool]
 ) -> Iterator[MovePatterns]:
-    """Yield `MovePatterns` on finer and finer grids, from the first on which rounding loses little beside a gap."""
+    """Yield `MovePatterns` on finer and finer grids, those on which rounding does not lose too much beside a gap."""
     patterns: MovePatterns | None = None
     while not stop() and (patterns is None or not patterns.finest):
         patterns = MovePatterns(rule, bounds, value, spread, stop, patterns)
-        if patterns.finest or patterns.grid.loss <= COARSEST * gap:
+        if patterns.resolution < (1 if patterns.finest else COARSEST) * gap:
             yield patterns
 
 
