@@ -100,7 +100,7 @@ def relocation_share(task: Task, _best: Incumbent) -> float:
 
 def move_columns_share(task: Task, _best: Incumbent) -> float:
     """Most of the time where members are alike; else a MIP is as good."""
-    return 0.7 if move_dp.loads_and_moves_alone(task.rule, task.goal) else 0.25
+    return 0.85 if move_dp.loads_and_moves_alone(task.rule, task.goal) else 0.25
 
 
 def equalize_share(task: Task, best: Incumbent) -> float:

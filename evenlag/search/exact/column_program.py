@@ -15,7 +15,7 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.windows import Answer
 
 WARM = "use_preprocessing: false"  # with it each call begins anew
-UNIT = 10**9  # prices are whole multiples of 1 / UNIT
+UNIT = 10**9
 NEAR = 1e-7  # how closely floats are looked at
 
 
@@ -26,9 +26,12 @@ class ColumnProgram:
     ----------
     worth : sequence of float
         Of each row the highest price: what is to be paid for one of it left over or short.
+    unit : int
+        Prices are whole multiples of 1 / unit.
     """
 
-    def __init__(self, worth: Sequence[float]) -> None:
+    def __init__(self, worth: Sequence[float], unit: int = UNIT) -> None:
+        self._unit = unit
         self._program = pywraplp.Solver.CreateSolver("GLOP")
         self._program.SetSolverSpecificParametersAsString(WARM)
         self._program.Objective().SetMinimization()
@@ -74,7 +77,7 @@ class ColumnProgram:
         stop : callable
             Asked before columns are looked for.
         price : callable
-            Given what one more of each row is worth, in UNIT, and the costs, it adds the columns that are lacking and
+            Given what one more of each row is worth, in units, and the costs, it adds the columns that are lacking and
             returns None; or it returns what is known.
         enough : float
             Costs that are few enough: 0 where nothing is to be left over or short.
@@ -87,7 +90,7 @@ class ColumnProgram:
                 return Answer.FITS
             if stop():
                 return Answer.STOPPED
-            prices = np.array([round(row.dual_value() * UNIT) for row in self._rows], dtype=np.int64)
+            prices = np.array([round(row.dual_value() * self._unit) for row in self._rows], dtype=np.int64)
             answer = price(prices, costs)
             if answer is not None:
                 return answer

@@ -21,15 +21,18 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_program import UNIT, ColumnProgram
+from evenlag.search.exact.column_program import ColumnProgram
 from evenlag.search.exact.own_patterns import OwnTable, share_of, tables_of
 from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 
+UNIT = (
+    10**6
+)  # prices are whole multiples of 1 / UNIT of a move: small enough that most tables need no more than 32 bits
 CELLS = 3_000_000  # of the tables of all members together: a hundredth of a second or two
 MOST_LOADS = 4_000  # that tables tell apart
 FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
-COARSEST = 2.0  # times a gap: what rounding may lose where a finer grid follows
+COARSE, FINE = 2.0, 1.0  # times a gap: what rounding may lose where a finer grid follows, and on the finest
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round of tables takes
 MOST_NEW = 6  # columns that one table adds
@@ -57,7 +60,7 @@ def on_finer_grids(
     patterns: MovePatterns | None = None
     while not stop() and (patterns is None or not patterns.finest):
         patterns = MovePatterns(rule, bounds, value, spread, stop, patterns)
-        if patterns.resolution < (1 if patterns.finest else COARSEST) * gap:
+        if patterns.resolution < (FINE if patterns.finest else COARSE) * gap:
             yield patterns
 
 
@@ -174,7 +177,7 @@ class MovePatterns:
         """Every partition is held once, every member has one pattern."""
         lags = self.lags[self.places]
         worth = WORTH + WORTH_BY_LAG * (lags + 1) / (lags.max() + 1)
-        program = ColumnProgram([*worth.tolist(), *(WORTH_OF_MEMBER for _ in self.shares)])
+        program = ColumnProgram([*worth.tolist(), *(WORTH_OF_MEMBER for _ in self.shares)], UNIT)
         program.ask([1] * (len(self.places) + len(self.shares)))
         return program
 

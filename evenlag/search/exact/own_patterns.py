@@ -13,17 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
+from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import WORD, Bits
-from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.proof import TooManyError
 from evenlag.search.exact.windows import Window
 
+SMALL = 2**29  # what values of patterns are below where 32 bits do
+IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): knapsack.IMPOSSIBLE}
+
+Values = NDArray[np.signedinteger[Any]]  # int32 or int64
 MayHold = Callable[[int, Bits], Bools]
 
 
@@ -110,19 +116,19 @@ class Begun:
 
     Attributes
     ----------
-    layer : int64 array (levels, 1, capacity + 1)
+    layer : int32 or int64 array (levels, 1, capacity + 1)
         The highest values of patterns of the partitions added.
     steps : list of (int, bool array)
         Of each partition added: where the best pattern so far holds it.
-    before : list of int64 array
+    before : list of array
         The layer as it was before each step, if the table is kept whole.
     left : list of int
         Places of partitions that are not yet added.
     """
 
-    layer: Whole
+    layer: Values
     steps: list[tuple[int, Bools]]
-    before: list[Whole]
+    before: list[Values]
     left: list[int]
 
     def copy(self) -> Begun:
@@ -137,7 +143,7 @@ class Begun:
             lag = int(lags[place])
             if whole:
                 self.before.append(layer.copy())
-            found = without[..., : layer.shape[-1] - lag] + values[place]
+            found = without[..., : layer.shape[-1] - lag] + int(values[place])
             here = with_one[..., lag:]
             held = np.zeros(layer.shape, dtype=bool)
             np.greater(found, here, out=(held[1:] if topic.counted else held)[..., lag:])
@@ -179,10 +185,10 @@ class OwnTable:
         begun: Begun | None = None,
     ) -> None:
         self._share, self._lags, self._values = share, lags, values
-        self._layers: list[Whole] = []  # what was best before each step, and after a topic
+        self._layers: list[Values] = []  # what was best before each step, and after a topic
         self._steps: list[tuple[int, Bools]] = []  # as in `Begun`
         self._merged: list[tuple[Topic, int, Whole]] = []  # of each topic: its steps, and how many partitions are best
-        before = _nothing_held(share, capacity)
+        before = _nothing_held(share, capacity, [values])
         for topic in share.topics:
             so_far = begun or _begin(topic, lags, before)
             so_far.add(so_far.left, topic, lags, values, whole=whole)
@@ -193,12 +199,14 @@ class OwnTable:
         self._last = before
         beyond = before[share.fewest :]
         self._beyond = share.fewest + beyond.argmax(axis=0)
-        self.best = beyond.max(axis=0)
+        best = beyond.max(axis=0)
+        possible = best > IMPOSSIBLE[best.dtype] // 2
+        self.best = np.where(possible, best.astype(np.int64), knapsack.IMPOSSIBLE)
 
-    def _merge(self, topic: Topic, layer: Whole) -> tuple[Whole, Whole]:
+    def _merge(self, topic: Topic, layer: Values) -> tuple[Values, Whole]:
         """Return the best patterns whatever they hold of a topic, and how many partitions that is."""
         fewest = topic.fewest if topic.counted else 0
-        best = np.full(layer.shape[1:], IMPOSSIBLE, dtype=np.int64)
+        best = np.full(layer.shape[1:], IMPOSSIBLE[layer.dtype], dtype=layer.dtype)
         level = np.zeros(layer.shape[1:], dtype=np.int64)
         for count in range(fewest, len(layer)):
             beyond = count - fewest if self._share.together else 0
@@ -214,7 +222,7 @@ class OwnTable:
         """Return value and load of the best patterns in a window, `most` at most and one for each load."""
         part = self.best[window.low : window.high + 1]
         order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
-        return [(int(part[i]), window.low + i) for i in order.tolist() if part[i] > IMPOSSIBLE // 2]
+        return [(int(part[i]), window.low + i) for i in order.tolist() if part[i] > knapsack.IMPOSSIBLE]
 
     def pattern(self, load: int) -> tuple[int, ...]:
         """Return the best pattern with this load, as places."""
@@ -278,7 +286,7 @@ class OwnTable:
             step -= steps
         return bits
 
-    def _levels(self, topic: Topic, layer: Whole, beyond: Whole, load: Whole, need: Whole) -> tuple[Whole, Whole]:
+    def _levels(self, topic: Topic, layer: Values, beyond: Whole, load: Whole, need: Whole) -> tuple[Whole, Whole]:
         """Return all ways to hold some of a topic: which rows, and how many partitions."""
         fewest = topic.fewest if topic.counted else 0
         found = []
@@ -313,7 +321,7 @@ def tables_of(
             continue
         common = np.minimum.reduce([values[n] for n in members])
         own = {n: values[n] != common for n in members}
-        parts = [(members, _begin(topic, lags, _nothing_held(share, capacity)))]
+        parts = [(members, _begin(topic, lags, _nothing_held(share, capacity, [values[n] for n in members])))]
         while parts:
             some, begun = parts.pop()
             apart = np.logical_or.reduce([own[n] for n in some])
@@ -335,15 +343,18 @@ def _alike(shares: list[Share]) -> list[list[int]]:
     return list(found.values())
 
 
-def _nothing_held(share: Share, capacity: int) -> Whole:
-    """Return the highest values before there is any partition."""
-    values = np.full((share.most + 1, capacity + 1), IMPOSSIBLE, dtype=np.int64)
-    values[0, 0] = 0
-    return values
+def _nothing_held(share: Share, capacity: int, values: list[Whole]) -> Values:
+    """Return the highest values before there is any partition, in numbers that these values fit."""
+    held = share.partitions + 1
+    small = all(held * int(np.abs(each).max(initial=0)) < SMALL for each in values)
+    kind = np.dtype(np.int32 if small else np.int64)
+    before: Values = np.full((share.most + 1, capacity + 1), IMPOSSIBLE[kind], dtype=kind)
+    before[0, 0] = 0
+    return before
 
 
-def _begin(topic: Topic, lags: Whole, before: Whole) -> Begun:
+def _begin(topic: Topic, lags: Whole, before: Values) -> Begun:
     """Return what there is before any partition of a topic; those that are too large are left out."""
-    layer = np.full((topic.levels, *before.shape), IMPOSSIBLE, dtype=np.int64)
+    layer = np.full((topic.levels, *before.shape), IMPOSSIBLE[before.dtype], dtype=before.dtype)
     layer[0] = before
     return Begun(layer, [], [], topic.places[lags[topic.places] < before.shape[-1]].tolist())

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evenlag.search.exact.bits import sizes_of, weighed
-from evenlag.search.exact.column_program import UNIT
 from evenlag.search.exact.join_dp import Exchanges
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.move_patterns import MovePatterns, Prices
+from evenlag.search.exact.move_patterns import UNIT, MovePatterns, Prices
 from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.proof import TooManyError
