@@ -22,13 +22,11 @@ from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.column_program import ColumnProgram
-from evenlag.search.exact.own_patterns import OwnTable, share_of, tables_of
+from evenlag.search.exact.own_patterns import OwnTable, rows_of, share_of, tables_of
 from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 
-UNIT = (
-    10**6
-)  # prices are whole multiples of 1 / UNIT of a move: small enough that most tables need no more than 32 bits
-CELLS = 3_000_000  # of the tables of all members together: a hundredth of a second or two
+UNIT = 10**6  # prices are whole multiples of 1 / UNIT of a move, so that most tables need 32 bits only
+CELLS = 1_500_000  # of the tables of all members together: a hundredth of a second or two
 MOST_LOADS = 4_000  # that tables tell apart
 FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
@@ -137,7 +135,7 @@ class MovePatterns:
         self.places = np.flatnonzero(problem.assignable)
         self.moved: list[Bools] = [(problem.owner != NOBODY) & (problem.owner != m) for m in members]
         lags = problem.lags.astype(np.int64)
-        held, rows = max(share.partitions for share in self.shares), sum(share.rows for share in self.shares)
+        held, rows = max(share.partitions for share in self.shares), rows_of(self.shares)
         whole = int(np.gcd.reduce(lags[self.places])) or 1
         exact = Grid(whole, 0, spread).largest(bounds, value)
         loads = max(min(self.fineness * CELLS // max(rows, 1), MOST_LOADS), 1)
@@ -184,7 +182,9 @@ class MovePatterns:
     def bound(self, value: Number, most: int | None, price: int = 0) -> Number:
         """Return a bound of the objective of plans with at most so many moves, up to `value`.
 
-        What is asked next lies half way between what is proven and what is possible: wide windows prove more.
+        What is asked next lies between what is proven and what is possible: nearer to the latter, because windows that
+        fit are soon known to, and one that does not says the same of all within it; half way where moves have a price
+        and each number of them has windows of its own.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class MovePatterns:
             least = int(costs.min())
             if least >= fits:
                 return least if fits < value else value
-            cheap = costs <= least + (fits - least) // 2
+            cheap = costs <= least + (fits - least) * (4 if price else 7) // 8
             rows = np.flatnonzero(cheap.any(axis=1))
             widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
             chosen = int(np.abs(self._first + rows + widths / 2 - mean).argmin())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -331,6 +332,11 @@ def tables_of(
             else:
                 middle = len(some) // 2
                 parts += [(some[middle:], begun), (some[:middle], begun.copy())]
+
+
+def rows_of(shares: list[Share]) -> int:
+    """Return how many rows the tables of all members have that are built apart, whatever the loads."""
+    return sum(ceil(shares[some[0]].rows * (log2(len(some)) + 1)) for some in _alike(shares))
 
 
 def _alike(shares: list[Share]) -> list[list[int]]:
