@@ -12,7 +12,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_patterns import share_of, tables_of
+from evenlag.search.exact.own_patterns import Begun, share_of, tables_of
 from evenlag.search.exact.windows import Window
 from tests.exact import Goal, exhaustive
 from tests.owned import all_patterns, owned_problems, values_of
@@ -66,6 +66,38 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
                     assert found in all_patterns(rule, m)
             offered = table.patterns(Window(2, 9), 3)
             assert sorted(value for value, _ in offered) == sorted(best[load] for load in best if 2 <= load <= 9)[-3:]
+
+
+def test_members_alike_have_most_of_their_tables_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight members of 24 partitions: each partition is added at four places, not at eight."""
+    owned = {f"c{m:03}": [("t", p) for p in range(3 * m, 3 * m + 3)] for m in range(8)}
+    problem = alike(list(range(1, 25)), 8, owned=owned)
+    rule = count_rule(problem, "group")
+    shares, values = (
+        [share_of(rule, m) for m in range(8)],
+        [np.array(problem.owner == m, dtype=np.int64) for m in range(8)],
+    )
+    added: list[int] = []
+    add = Begun.add
+    monkeypatch.setattr(
+        Begun, "add", lambda begun, places, *args, **kwargs: (added.extend(places), add(begun, places, *args, **kwargs))
+    )
+    tables = dict(tables_of(shares, problem.lags, values, 100))
+    assert len(added) == 24 * 4
+    for m, table in tables.items():
+        assert table.pattern(int(problem.lags[problem.owner == m].sum())) == tuple(range(3 * m, 3 * m + 3))
+
+
+@pytest.mark.parametrize("largest", [10**6, 10**12])
+def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
+    """What is worth more than 32 bits hold is not cut off."""
+    problem = alike([1, 2, 3, 4], 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
+    rule = count_rule(problem, "group")
+    values = [np.array([largest, -largest, largest, 1], dtype=np.int64)] * 2
+    (_, table), _ = tables_of([share_of(rule, m) for m in range(2)], problem.lags, values, 10)
+    assert {load: int(table.best[load]) for load in range(11) if table.best[load] > IMPOSSIBLE} == {
+        3: 0, 4: 2 * largest, 5: largest + 1, 6: 1 - largest, 7: largest + 1
+    }  # fmt: skip
 
 
 def test_a_bound_tells_what_a_budget_costs() -> None:

@@ -165,6 +165,14 @@ def fits_at_home(offsets: Offsets, where: dict[tuple[str, int], set[int]], tasks
     )
 
 
+def test_ranges_longer_than_a_lag_may_be_are_packed_too() -> None:
+    """Three of 2^62 + 1 records in two tasks: the solver takes none of them, so one is cut where it fits nowhere."""
+    offsets = {("t", p): (0, 2**62 + 1) for p in range(3)}
+    packing = pack_offset_ranges(offsets, 2, tolerance=0)
+    check(packing, offsets, 2, 0)
+    assert packing.cuts == 1
+
+
 @pytest.mark.slow
 @given(st.data(), OFFSETS, st.integers(1, 6), st.integers(1, 6), TOLERANCES)
 @settings(max_examples=300)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
+from evenlag.model.values import MAX_LAG
 from evenlag.solve import solve
 
 Partition = tuple[str, int]
@@ -32,6 +33,8 @@ def least_cuts(sizes: Sizes, cap: int) -> int:
 
 def pack(sizes: Sizes, tasks: int, cap: int, least: int) -> Shares | None:
     """Cut only what must be cut for `cap`, and let the solver pack the rest; None if it finds no way.
+
+    More than 2**62 records of one partition are more than the solver takes.
 
     Parameters
     ----------
@@ -53,7 +56,7 @@ def pack(sizes: Sizes, tasks: int, cap: int, least: int) -> Shares | None:
             records, filled = records - taken, filled + 1
         rest[partition] = records
     open_tasks = tasks - filled
-    if open_tasks < 1 or max(rest.values()) > cap or sum(rest.values()) > open_tasks * cap:
+    if open_tasks < 1 or max(rest.values()) > min(cap, MAX_LAG) or sum(rest.values()) > open_tasks * cap:
         return None
     plan = _solved(list(rest.values()), open_tasks, cap)
     if plan.makespan > cap:

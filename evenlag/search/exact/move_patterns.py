@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor
+from math import ceil, floor, isqrt
 
 import numpy as np
 
@@ -32,7 +32,7 @@ FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
 COARSE, FINE = 2.0, 1.0  # times a gap: what rounding may lose where a finer grid follows, and on the finest
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
-STEPS = 10  # of the clock, that a round of tables takes
+STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
 MOST_NEW = 6  # columns that one table adds
 FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # how many subgradient steps; the first in moves; each by the last
 SMOOTHED = 0.7  # how much of the best prices so far is in those that are tried (Wentges 1997)
@@ -109,6 +109,8 @@ class MovePatterns:
         Whether that loses anything.
     fineness : int
         Times as many loads as on the first grid.
+    finest : bool
+        Whether no finer grid is tried.
     places : int64 array
         Of partitions that can be assigned.
     shares : list of Share
@@ -129,7 +131,7 @@ class MovePatterns:
     ) -> None:
         problem = rule.problem
         self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
-        self._stop = in_steps_of(STEPS * self.fineness, stop)
+        self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
         members = np.flatnonzero(problem.active).tolist()
         self.shares = [share_of(rule, m) for m in members]
         self.places = np.flatnonzero(problem.assignable)
@@ -138,9 +140,11 @@ class MovePatterns:
         held, rows = max(share.partitions for share in self.shares), rows_of(self.shares)
         whole = int(np.gcd.reduce(lags[self.places])) or 1
         exact = Grid(whole, 0, spread).largest(bounds, value)
-        loads = max(min(self.fineness * CELLS // max(rows, 1), MOST_LOADS), 1)
+        wanted = self.fineness * CELLS // max(rows, 1)
+        loads = max(min(wanted, MOST_LOADS), 1)
         unit = whole * max(ceil(exact / loads), 1)
         self.grid, self.rounded = Grid(unit, held * (unit - whole), spread), unit > whole
+        self.finest = not self.rounded or wanted >= MOST_LOADS or self.fineness >= FINEST
         self.lags = lags // unit
         self._known: set[tuple[int, tuple[int, ...]]] = set()
         self._loads: list[int] = []
@@ -159,11 +163,6 @@ class MovePatterns:
                 if stop():
                     break
                 self._learn(Prices(prices.values, [table.best for table in self._tables(prices.values)]))
-
-    @property
-    def finest(self) -> bool:
-        """Whether a finer grid would bring nothing, or is none of those that are tried."""
-        return not self.rounded or self.fineness >= FINEST
 
     @property
     def resolution(self) -> int:

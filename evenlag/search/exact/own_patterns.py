@@ -351,8 +351,8 @@ def _alike(shares: list[Share]) -> list[list[int]]:
 
 def _nothing_held(share: Share, capacity: int, values: list[Whole]) -> Values:
     """Return the highest values before there is any partition, in numbers that these values fit."""
-    held = share.partitions + 1
-    small = all(held * int(np.abs(each).max(initial=0)) < SMALL for each in values)
+    held = sum(topic.most for topic in share.topics)  # at most, on the way too
+    small = all((held + 1) * int(np.abs(each).max(initial=0)) < SMALL for each in values)
     kind = np.dtype(np.int32 if small else np.int64)
     before: Values = np.full((share.most + 1, capacity + 1), IMPOSSIBLE[kind], dtype=kind)
     before[0, 0] = 0
