@@ -39,6 +39,11 @@ def share(problem: Problem, messages: float | Fraction | None) -> str:
     return "–" if messages is None else f"{float(messages) / max(float(problem.mean_load), 1.0):.1e}"
 
 
+def gap_of(result: Result) -> str:
+    """The gap, with `*` where the plan is proven optimal."""
+    return f"{result.gap:.1e}{'*' if result.status == 'OPTIMAL' else ''}"
+
+
 def timed(problem: Problem, **parameters: Any) -> tuple[Result, float]:
     """Solve, and say how long it took."""
     started = time.perf_counter()
@@ -70,7 +75,7 @@ def grid(seed: int) -> Iterator[str]:
             others = [
                 share(problem, None if spread is None else spread - result.bound) for spread in (greedy, *spreads)
             ]
-            ours = [f"{r.gap:.1e}{'*' if r.status == 'OPTIMAL' else ''}" for r in (quick, result)]
+            ours = [gap_of(quick), gap_of(result)]
             over = f"{int(result.objective - result.bound)}"
             yield "| " + " | ".join([kind, f"{partitions} × {members}", *others, *ours, f"{seconds:.2f}", over]) + " |"
 
@@ -191,7 +196,7 @@ def large_budgets(seed: int) -> Iterator[str]:
                 except InfeasibleError:
                     cells.append("–")
                 else:
-                    cells.append(f"{result.gap:.1e}{'*' if result.status == 'OPTIMAL' else ''}")
+                    cells.append(gap_of(result))
             yield f"| {event}, {kind} | " + " | ".join(cells) + " |"
 
 

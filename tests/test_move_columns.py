@@ -49,7 +49,7 @@ def found_by_columns(rule: CountRule, goal: Objective, seconds: float = 60.0) ->
 def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
-    monkeypatch.setattr(move_patterns, "FINE", 10**9)
+    monkeypatch.setattr(MovePatterns, "resolution", 0)
 
 
 @pytest.mark.slow

@@ -73,10 +73,8 @@ def test_members_alike_have_most_of_their_tables_in_common(monkeypatch: pytest.M
     owned = {f"c{m:03}": [("t", p) for p in range(3 * m, 3 * m + 3)] for m in range(8)}
     problem = alike(list(range(1, 25)), 8, owned=owned)
     rule = count_rule(problem, "group")
-    shares, values = (
-        [share_of(rule, m) for m in range(8)],
-        [np.array(problem.owner == m, dtype=np.int64) for m in range(8)],
-    )
+    shares = [share_of(rule, m) for m in range(8)]
+    values = [np.array(problem.owner == m, dtype=np.int64) for m in range(8)]
     added: list[int] = []
     add = Begun.add
     monkeypatch.setattr(

@@ -15,7 +15,7 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.windows import Answer
 
 WARM = "use_preprocessing: false"  # with it each call begins anew
-UNIT = 10**9
+UNIT = 10**9  # of prices, where nothing else is asked for
 NEAR = 1e-7  # how closely floats are looked at
 
 

@@ -30,7 +30,6 @@ CELLS = 1_500_000  # of the tables of all members together: a hundredth of a sec
 MOST_LOADS = 4_000  # that tables tell apart
 FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
-COARSE, FINE = 2.0, 1.0  # times a gap: what rounding may lose where a finer grid follows, and on the finest
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
 MOST_NEW = 6  # columns that one table adds
@@ -54,11 +53,11 @@ def applies(rule: CountRule) -> bool:
 def on_finer_grids(
     rule: CountRule, bounds: LoadBounds, value: Number, gap: Number, spread: bool, stop: Callable[[], bool]
 ) -> Iterator[MovePatterns]:
-    """Yield `MovePatterns` on finer and finer grids, those on which rounding does not lose too much beside a gap."""
+    """Yield `MovePatterns` on finer and finer grids, those on which rounding loses less than a gap."""
     patterns: MovePatterns | None = None
     while not stop() and (patterns is None or not patterns.finest):
         patterns = MovePatterns(rule, bounds, value, spread, stop, patterns)
-        if patterns.resolution < (FINE if patterns.finest else COARSE) * gap:
+        if patterns.resolution < gap:
             yield patterns
 
 
@@ -285,10 +284,15 @@ class MovePatterns:
             step *= SHORTER
         return best
 
+    def worth(self, values: Whole, n: int) -> Whole:
+        """Return what each partition is worth to one of the members: a move less where it comes from another."""
+        less: Whole = values - UNIT * self.moved[n]
+        return less
+
     def _tables(self, values: Whole) -> list[OwnTable]:
         """Return the table of each member by these values."""
         largest = self._first + sum(self._moves.shape) - 2
-        worth = [values - UNIT * moved for moved in self.moved]
+        worth = [self.worth(values, n) for n in range(len(self.shares))]
         tables = dict(tables_of(self.shares, self.lags, worth, largest))
         return [tables[n] for n in range(len(self.shares))]
 
@@ -308,7 +312,7 @@ class MovePatterns:
         """Add the columns of tables that are worth more than they cost; say whether there was one."""
         new = False
         for n, (table, paid) in enumerate(zip(tables, of_members.tolist(), strict=True)):
-            worth = values - UNIT * self.moved[n]
+            worth = self.worth(values, n)
             for _, load in table.patterns(window, MOST_NEW):
                 pattern = table.pattern(load)
                 if worth[list(pattern)].sum() + paid > 0:

@@ -189,7 +189,7 @@ class OwnTable:
         self._layers: list[Values] = []  # what was best before each step, and after a topic
         self._steps: list[tuple[int, Bools]] = []  # as in `Begun`
         self._merged: list[tuple[Topic, int, Whole]] = []  # of each topic: its steps, and how many partitions are best
-        before = _nothing_held(share, capacity, [values])
+        before = _nothing_held(share, capacity, [values]) if begun is None else begun.layer[0]
         for topic in share.topics:
             so_far = begun or _begin(topic, lags, before)
             so_far.add(so_far.left, topic, lags, values, whole=whole)

@@ -83,7 +83,7 @@ class PricedOptions:
         if self.slack < 0:
             return False
         patterns, prices = self._patterns, self._prices[0][1]
-        worth = [prices.values - UNIT * moved for moved in patterns.moved]
+        worth = [patterns.worth(prices.values, i) for i in range(len(self.members))]
         for i, table in tables_of(patterns.shares, patterns.lags, worth, self._window.high, whole=True):
             if self._stop():
                 raise TooManyError
@@ -104,9 +104,9 @@ class PricedOptions:
     def _list(self, i: int, table: OwnTable) -> Exchanges | None:
         """List what a member may hold; None for the first for whom that is too much."""
         me, patterns = self.members[i], self._patterns
-        moved, window = patterns.moved[i], self._window
+        window = self._window
         slack, prices = self._prices[0]
-        values = (prices.values - UNIT * moved)[patterns.places]
+        values = patterns.worth(prices.values, i)[patterns.places]
         most = _most(prices, i, window)
         allowed, limit = slack, int(self._size * MOST_LISTED) if self._whole else MOST_CHOSEN
         while True:
@@ -127,7 +127,7 @@ class PricedOptions:
             if other_slack > WORTHLESS * UNIT or not kept.any():
                 break
             least = _most(other, i, window) - other_slack
-            kept &= weighed(held, (other.values - UNIT * moved)[patterns.places]) >= least
+            kept &= weighed(held, patterns.worth(other.values, i)[patterns.places]) >= least
         held, loads, lost = held[:, kept], loads[kept], lost[kept]
         gives = sizes_of(me.inside[:, None] & ~held)
         return Exchanges(held ^ me.inside[:, None], loads, gives, lost)
