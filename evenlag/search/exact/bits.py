@@ -10,6 +10,7 @@ from evenlag.model.arrays import Whole
 Bits = NDArray[np.uint64]  # (W, N): N sets of partitions, W words of 64 each
 
 WORD = 64
+OCTET = 8
 
 
 def bits_of(rows: Whole, words: int) -> Bits:
@@ -37,10 +38,21 @@ def holds(bits: Bits, item: int) -> NDArray[np.bool_]:
 
 
 def weighed(bits: Bits, weights: Whole) -> Whole:
-    """Return the sum of each set's weights, given by number, shape (N,)."""
+    """Return the sum of each set's weights, given by number, shape (N,).
+
+    Eight numbers at a time are looked up in a table of what all sets of them weigh.
+    """
     sums = np.zeros(bits.shape[1], dtype=np.int64)
-    for item in np.flatnonzero(weights).tolist():
-        sums += weights[item] * holds(bits, item).astype(np.int64)
+    of_octets = np.zeros((len(bits), WORD // OCTET, OCTET), dtype=np.int64)
+    of_octets.ravel()[: len(weights)] = weights
+    for word, of_word in zip(bits, of_octets, strict=True):
+        tables = np.zeros((len(of_word), 1), dtype=np.int64)
+        for weight in of_word.T:
+            tables = np.concatenate([tables, tables + weight[:, None]], axis=1)
+        octets = word.astype("<u8").view(np.uint8).reshape(len(word), len(of_word))
+        for table, column in zip(tables, octets.T, strict=True):
+            if table.any():
+                sums += table[column]
     return sums
 
 

@@ -43,7 +43,7 @@ class Subsets:
     bits : uint64 array (W, N)
         Their partitions.
     alike : uint64 array (W, N)
-        Partitions that are not worth giving or taking in exchange for one of them.
+        Partitions that are not worth giving or taking in exchange for one of them; left out where no two are alike.
     sums : int64 array (N,)
         Of reduced lags.
     """
@@ -186,11 +186,12 @@ class MemberOptions:
                 of = of[np.argsort(self.kinds[of], kind="stable")]
                 chosen = chosen[_canonical(self.kinds[of], chosen, from_first=kind == HELD)]
             rows = of[chosen]
-            sums = self.lags[rows].sum(axis=1).astype(np.int64)
+            sums = np.zeros(len(rows), dtype=np.int64)
+            for column in rows.T:
+                sums += self.lags[column]
             order = np.argsort(sums, kind="stable")
-            rows = rows[order]
-            alike = np.bitwise_or.reduce(self.alike[rows], axis=1).T
-            self._known[kind, size] = Subsets(bits_of(rows, self.words), alike, sums[order])
+            alike = np.bitwise_or.reduce(self.alike[rows[order]], axis=1).T if self.any_alike else self.none
+            self._known[kind, size] = Subsets(bits_of(rows, self.words)[:, order], alike, sums[order])
         return self._known[kind, size]
 
 

@@ -1,10 +1,10 @@
 """The best plan where moves count, by patterns of low reduced costs: column generation finds the prices.
 
-First the cheapest window that may hold a plan is found (move_patterns.py): a bound of the objective. Then dives look
-for better plans: in some window of them the patterns of lowest reduced costs are joined, a few thousand at a time. In
-the end the objective asked for rises from the bound, as in move_dp.py: for each number of moves the windows that are
-left are put together, prices are found for all of them, the patterns listed that these leave (priced_options.py) and
-joined (join_dp.py); where that is too much the windows are halved.
+First the cheapest window that may hold a plan is found (move_patterns.py): a bound of the objective. Then the objective
+asked for rises from the bound, as in move_dp.py: for each number of moves the windows that are left are put together,
+prices are found for all of them, the patterns listed that these leave (priced_options.py) and joined (join_dp.py);
+where that is too much the windows are halved. If the best plan is not found so, dives look for better ones in the time
+that is left: in some window the patterns of lowest reduced costs are joined, a few thousand at a time.
 """
 
 from __future__ import annotations
@@ -36,10 +36,12 @@ from evenlag.search.task import Task
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
 LEAST_SECONDS = 0.5  # with less there is no bound at the end
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
-DIVES = 0.4  # of the time for all, at most
+PROOF = 0.7  # of the time that is left for all: then plans are looked for in other ways
 BEAM = 3_000  # partial plans that dives go on with
 MOST_VAIN = 4  # dives one after another that bring no better plan
-FIRST = 0.02  # where the objective asked for begins, as a share of the way from the bound to the best one known
+APART = 0.05  # windows whose low ends differ by more, as a share of their width, may be halved
+SEVERAL = 0.15  # how much is listed for those, as a share of the most
+FIRST = 0.05  # where the objective asked for begins, as a share of the way from the bound to the best one known
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,13 @@ class MoveColumns:
             return
         size = min(seconds / FULL_SECONDS, 1.0)
         search = _Search(task, patterns, ceil(best.base_bound), stop, size)
-        yield from self._dives(search, best, task.clock.stop(DIVES * share), Random(task.seed))
-        if not best.settled:
-            value = int(best.value)
-            yield from findings(
-                move_dp.deepened(task.problem, ceil(best.bound), value, search.look, stop, FIRST), task.clock
-            )
+        proof = move_dp.deepened(
+            task.problem, ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST
+        )
+        if search.found is not None:
+            yield Candidate(move_dp.plan_of(task.problem, search.found))
+        yield from findings(proof, task.clock)
+        yield from self._dives(search, best, stop, Random(task.seed))
 
     @staticmethod
     def _dives(search: _Search, best: Incumbent, stop: Callable[[], bool], rng: Random) -> Iterator[Finding]:
@@ -104,6 +107,7 @@ class _Search:
 
     def __init__(self, task: Task, patterns: MovePatterns, least: int, stop: Callable[[], bool], size: float) -> None:
         self._task, self._patterns, self._least, self._stop, self._size = task, patterns, least, stop, size
+        self.found: Found | None = None  # the best one so far
         self._lags = task.problem.lags[task.problem.assignable].astype(np.int64)
         self._loads = floor(task.bounds.min_load_ub) if task.spread_matters else 0, ceil(task.bounds.max_load_lb)
         self._alike = move_dp.loads_and_moves_alone(task.rule, task.goal)
@@ -118,13 +122,12 @@ class _Search:
         TooManyError
             There is too much to list, or `stop` ended it.
         """
-        target, numbers = self._target(asked)
         found: Found | None = None
-        for moves in numbers:
+        for moves in self._target(asked)[1]:
+            target, _ = self._target(asked if found is None else found[0] - 1)
             width, lows = self._open(target, moves)
-            if len(lows):
-                here = self._within(int(lows[0]), int(lows[-1]), width, replace(target, most_moves=moves))
-                found = _better(found, here)
+            if len(lows) and moves <= target.most_moves:
+                found = self._within(lows, width, replace(target, most_moves=moves)) or found
         return found
 
     def dive(self, asked: int, rng: Random) -> Plan | None:
@@ -137,10 +140,9 @@ class _Search:
         width, lows = self._open(target, chosen)
         low = int(rng.choice(lows.tolist()))
         window = Window(low, low + width)
-        if self._patterns.solve(window) is Answer.STOPPED:
+        if self._patterns.solve(window, chosen, fully=True) is not Answer.FITS:
             return None
-        target = replace(target, most_moves=chosen)
-        options = self._options(target, window, whole=False)
+        options = self._options(replace(target, most_moves=chosen), window, self._size, whole=False)
         with suppress(TooManyError):
             found = JoinDP(options, self._stop, self._size, BEAM).best()
             return None if found is None else move_dp.plan_of(self._task.problem, found)
@@ -157,27 +159,32 @@ class _Search:
         width = self._patterns.grid.width(target.objective + 1 - target.price * moves) - 1
         return width, self._patterns.open_lows(width, moves)
 
-    def _options(self, target: PlanTarget, window: Window, *, whole: bool) -> PricedOptions:
+    def _options(self, target: PlanTarget, window: Window, size: float, *, whole: bool) -> PricedOptions:
         return PricedOptions(
-            self._members, self._patterns, target, window, self._stop, self._size, alike=self._alike, whole=whole
+            self._members, self._patterns, target, window, self._stop, size, alike=self._alike, whole=whole
         )
 
-    def _within(self, first: int, last: int, width: int, target: PlanTarget) -> Found | None:
+    def _within(self, lows: Whole, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with its loads in one of the windows that begin at these low ends."""
-        window = Window(first, last + width)
-        if self._patterns.solve(window) is Answer.STOPPED:
+        window = Window(int(lows[0]), int(lows[-1]) + width)
+        if self._patterns.solve(window, target.most_moves, fully=True) is Answer.STOPPED:
             raise TooManyError
-        options = self._options(target, window, whole=True)
+        lows = lows[np.isin(lows, self._patterns.open_lows(width, target.most_moves))]
+        if not len(lows):
+            return None
+        window = Window(int(lows[0]), int(lows[-1]) + width)
+        apart = lows[-1] - lows[0] > APART * width
+        size = self._size * SEVERAL if apart else self._size
         try:
-            return JoinDP(options, self._stop, self._size).best()
+            found = JoinDP(self._options(target, window, size, whole=True), self._stop, size).best()
         except TooManyError:
-            if first == last or self._stop():
+            if not apart or self._stop():
                 raise
-        middle = (first + last) // 2
-        return _better(self._within(first, middle, width, target), self._within(middle + 1, last, width, target))
-
-
-def _better(one: Found | None, two: Found | None) -> Found | None:
-    if one is None or two is None:
-        return one or two
-    return min(one, two, key=lambda found: found[0])
+        else:
+            self.found = found or self.found
+            return found
+        one, two = np.array_split(lows, 2)
+        found = self._within(one, width, target)
+        if found is not None:
+            target = replace(target, objective=found[0] - 1)
+        return self._within(two, width, target) or found

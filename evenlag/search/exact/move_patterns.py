@@ -28,6 +28,7 @@ from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 UNIT = 10**6  # prices are whole multiples of 1 / UNIT of a move, so that most tables need 32 bits only
 CELLS = 1_500_000  # of the tables of all members together: a hundredth of a second or two
 MOST_LOADS = 4_000  # that tables tell apart
+ENOUGH_LOADS = 400  # for first columns and prices; fewer save no time
 FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
@@ -143,7 +144,7 @@ class MovePatterns:
         loads = max(min(wanted, MOST_LOADS), 1)
         unit = whole * max(ceil(exact / loads), 1)
         self.grid, self.rounded = Grid(unit, held * (unit - whole), spread), unit > whole
-        self.finest = not self.rounded or wanted >= MOST_LOADS or self.fineness >= FINEST
+        self.finest = not self.rounded or 2 * loads > MOST_LOADS or self.fineness >= FINEST
         self.lags = lags // unit
         self._known: set[tuple[int, tuple[int, ...]]] = set()
         self._loads: list[int] = []
@@ -155,13 +156,14 @@ class MovePatterns:
         highs = np.arange(first, last + 1)[:, None] + np.arange(widths)
         self._moves: Whole = np.where(highs < ceil(bounds.max_load_lb) // unit, IMPOSSIBLE, 0)
         self.prices: list[Prices] = []
-        if coarser is not None:
-            for n, pattern in coarser._known:
-                self._add(n, pattern)
-            for prices in coarser.prices[-TAKEN_OVER:]:
-                if stop():
-                    break
-                self._learn(Prices(prices.values, [table.best for table in self._tables(prices.values)]))
+        self._coarser = coarser if coarser is not None and coarser._largest >= ENOUGH_LOADS else None
+        if coarser is not None and coarser.prices:
+            self._take_over(coarser)
+
+    @property
+    def _largest(self) -> int:
+        """The largest load of any window."""
+        return int(self._first) + sum(self._moves.shape) - 2
 
     @property
     def resolution(self) -> int:
@@ -226,9 +228,17 @@ class MovePatterns:
         endless = self._moves > (IMPOSSIBLE - 1 if most is None else most)
         return np.where(endless, LARGEST, costs)
 
-    def solve(self, window: Window, known: int | None = None) -> Answer:
-        """Ask for the fewest moves of a window, or whether they are more than is known; what is proven is kept."""
-        best = [] if self._loads else self._head_in(window)  # the one that proves most, last
+    def solve(self, window: Window, known: int, *, fully: bool = False) -> Answer:
+        """Ask whether a window takes more moves than is known; what is proven is kept.
+
+        Parameters
+        ----------
+        window : Window
+        known : int
+        fully : bool
+            Go on though a plan may fit, until prices prove nearly as much as any can.
+        """
+        best = self._head_in(window) if not self._loads else []  # the one that proves most, last
         loads = np.array(self._loads, dtype=np.int64)
         self._program.use((loads >= window.low) & (loads <= window.high))
         least_slack = [found.slack(window, 0) for found in best] or [0]
@@ -244,7 +254,7 @@ class MovePatterns:
                 if not best or slack < least_slack[-1]:
                     best.append(found)
                     least_slack.append(slack)
-                if known is not None and -least_slack[-1] > known * UNIT:
+                if -least_slack[-1] > known * UNIT:
                     return Answer.EXCLUDED
                 if costs + least_slack[-1] / UNIT < NEAR:
                     return Answer.FITS
@@ -252,18 +262,33 @@ class MovePatterns:
                     return None
             return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
-        answer = self._program.generate(self._stop, price, -1.0 if known is None else known)
+        answer = self._program.generate(self._stop, price, -1.0 if fully else known)
         if best:
             self._learn(best[-1])
         return answer
+
+    def _take_over(self, coarser: MovePatterns) -> None:
+        """Begin with the patterns of a coarser grid, and with what its last prices prove on this one."""
+        for n, pattern in coarser._known:
+            self._add(n, pattern)
+        for prices in coarser.prices[-TAKEN_OVER:]:
+            if self._stop():
+                break
+            self._learn(Prices(prices.values, [table.best for table in self._tables(prices.values)]))
 
     def _head_in(self, window: Window) -> list[Prices]:
         """Find the first columns, and prices that prove something; none where `stop` says so.
 
         Subgradient steps (Held, Wolfe and Crowder 1974): what several members would hold is worth less from then on,
         what none would hold is worth more. A linear program takes longer for each round, and as long as it has few
-        columns its prices are far from right.
+        columns its prices are far from right. On a coarser grid that tells enough loads apart they are as good.
         """
+        if self._coarser is not None:
+            finer = self.grid.unit / self._coarser.grid.unit
+            for prices in self._coarser._head_in(Window(floor(window.low * finer), ceil(window.high * finer))):
+                self._coarser._learn(prices)
+            self._take_over(self._coarser)
+            return []
         values = np.zeros(len(self.lags), dtype=np.int64)
         values[self.places] = UNIT
         best: list[Prices] = []
@@ -275,11 +300,13 @@ class MovePatterns:
             found = Prices(values, [table.best for table in tables])
             if not best or found.slack(window, 0) < best[0].slack(window, 0):
                 best = [found]
-            self._generate(tables, window, values, np.full(len(tables), LARGEST))
             lacking = (self.row >= 0).astype(np.int64)
-            for table in tables:
-                for _, load in table.patterns(window, 1):
-                    lacking[list(table.pattern(load))] -= 1
+            for n, table in enumerate(tables):
+                patterns = [table.pattern(load) for _, load in table.patterns(window, MOST_NEW)]
+                for best_first in patterns[:1]:
+                    lacking[list(best_first)] -= 1
+                for pattern in patterns:
+                    self._add(n, pattern)
             values = values + np.rint(step * lacking).astype(np.int64)
             step *= SHORTER
         return best
@@ -291,9 +318,8 @@ class MovePatterns:
 
     def _tables(self, values: Whole) -> list[OwnTable]:
         """Return the table of each member by these values."""
-        largest = self._first + sum(self._moves.shape) - 2
         worth = [self.worth(values, n) for n in range(len(self.shares))]
-        tables = dict(tables_of(self.shares, self.lags, worth, largest))
+        tables = dict(tables_of(self.shares, self.lags, worth, self._largest))
         return [tables[n] for n in range(len(self.shares))]
 
     def _learn(self, prices: Prices) -> None:

@@ -220,9 +220,10 @@ class OwnTable:
         return best, level
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, int]]:
-        """Return value and load of the best patterns in a window, `most` at most and one for each load."""
+        """Return value and load of the best patterns in a window, `most` at most and one for each load, best first."""
         part = self.best[window.low : window.high + 1]
         order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
+        order = order[np.argsort(-part[order], kind="stable")]
         return [(int(part[i]), window.low + i) for i in order.tolist() if part[i] > knapsack.IMPOSSIBLE]
 
     def pattern(self, load: int) -> tuple[int, ...]:
@@ -265,25 +266,30 @@ class OwnTable:
         bits: Bits = np.zeros((int(numbers.max()) // WORD + 1, len(load)), dtype=np.uint64)
         step = len(self._steps)
         for topic, steps, _ in reversed(self._merged):
-            rows, level = self._levels(topic, layers.pop(), beyond, load, need)
+            layer = layers.pop()
+            rows, level = self._levels(topic, layer, beyond, load, need)
             bits, load, need = bits[:, rows], load[rows], need[rows]
             beyond = beyond[rows] - (level - topic.fewest if self._share.together else 0)
+            shape = layer.shape
+            row = int(topic.counted) * shape[1] * shape[2]
+            at = np.ravel_multi_index((level, beyond, load), shape)
             for place, _ in reversed(self._steps[step - steps : step]):
-                layer, lag, value = layers.pop(), int(self._lags[place]), int(self._values[place])
-                kept = layer[level, beyond, load] >= need
+                layer, lag, value = layers.pop().ravel(), int(self._lags[place]), int(self._values[place])
                 number = int(numbers[place])
-                taken = np.flatnonzero((load >= lag) & (level >= topic.counted) & may_hold(number, bits))
-                there = layer[level[taken] - topic.counted, beyond[taken], load[taken] - lag]
-                taken = taken[there >= need[taken] - value]
+                taken = np.flatnonzero((load >= lag) & (at >= row + lag) & may_hold(number, bits))
+                taken = taken[layer[at[taken] - row - lag] >= need[taken] - value]
+                kept = layer[at] >= need
+                if not len(taken) and kept.all():
+                    continue
                 held = bits[:, taken]
                 held[number // WORD] |= np.uint64(1) << np.uint64(number % WORD)
                 bits = np.concatenate([bits[:, kept], held], axis=1)
-                level = np.concatenate([level[kept], level[taken] - topic.counted])
-                beyond = np.concatenate([beyond[kept], beyond[taken]])
+                at = np.concatenate([at[kept], at[taken] - row - lag])
                 load = np.concatenate([load[kept], load[taken] - lag])
                 need = np.concatenate([need[kept], need[taken] - value])
                 if len(load) > most:
                     raise TooManyError
+            beyond, load = np.unravel_index(at, shape)[1:]
             step -= steps
         return bits
 

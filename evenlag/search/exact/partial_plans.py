@@ -94,16 +94,18 @@ def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialP
 
 
 def compatible(mine: Bits, inside: Bits, theirs: Bits, their_inside: Bits) -> tuple[Whole, Whole]:
-    """Return the pairs in which each takes from the other only what that gives, and not both the same."""
-    wrong = np.zeros((theirs.shape[1], mine.shape[1]), dtype=bool)
-    for w in range(len(mine)):
-        a, b = mine[w][None, :], theirs[w][:, None]
-        clash = (b & inside[w]) & ~a
-        clash |= (a & their_inside[w]) & ~b
-        clash |= (a & ~(inside[w] | their_inside[w])) & b
-        wrong |= clash != 0
-    j, i = np.nonzero(~wrong)
-    return i, j
+    """Return the pairs in which each takes from the other only what that gives, and not both the same.
+
+    Of what each set of members holds, bits are turned over: then it is the same bit in both that stands in the way,
+    whether one takes what the other keeps, or both take the same.
+    """
+    mine, theirs = mine ^ inside[:, None], theirs ^ their_inside[:, None]
+    clash = theirs[0][:, None] & mine[0]
+    for of_mine, of_theirs in zip(mine[1:], theirs[1:], strict=True):
+        clash |= of_theirs[:, None] & of_mine
+    fits = clash == 0
+    j = np.repeat(np.arange(len(fits)), np.count_nonzero(fits, axis=1))
+    return np.flatnonzero(fits.ravel()) - j * mine.shape[1], j
 
 
 def equal_pairs(mine: Bits, theirs: Bits) -> tuple[Whole, Whole]:
