@@ -135,7 +135,7 @@ AUTO: tuple[Step, ...] = (
     Step(Relocation(), relocation_share, when=worth_relocating),
     Step(Equalize(), 0.1, when=moves_are_free),
     Step(ColumnGeneration(), 0.7),
-    Step(MoveDP(), 0.05),
+    Step(MoveDP(), 0.1),
     Step(MoveColumns(), move_columns_share),
     Step(LoadsAlone(lambda: AUTO), 0.3),
     Step(MoveDP(), 0.4),

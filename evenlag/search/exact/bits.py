@@ -40,9 +40,14 @@ def holds(bits: Bits, item: int) -> NDArray[np.bool_]:
 def weighed(bits: Bits, weights: Whole) -> Whole:
     """Return the sum of each set's weights, given by number, shape (N,).
 
-    Eight numbers at a time are looked up in a table of what all sets of them weigh.
+    Where more than a few have weight, eight numbers at a time are looked up in a table of what all sets of them weigh.
     """
     sums = np.zeros(bits.shape[1], dtype=np.int64)
+    items = np.flatnonzero(weights)
+    if len(items) <= OCTET:
+        for item in items.tolist():
+            sums += weights[item] * holds(bits, item)
+        return sums
     of_octets = np.zeros((len(bits), WORD // OCTET, OCTET), dtype=np.int64)
     of_octets.ravel()[: len(weights)] = weights
     for word, of_word in zip(bits, of_octets, strict=True):
@@ -50,9 +55,8 @@ def weighed(bits: Bits, weights: Whole) -> Whole:
         for weight in of_word.T:
             tables = np.concatenate([tables, tables + weight[:, None]], axis=1)
         octets = word.astype("<u8").view(np.uint8).reshape(len(word), len(of_word))
-        for table, column in zip(tables, octets.T, strict=True):
-            if table.any():
-                sums += table[column]
+        for octet in np.flatnonzero(of_word.any(axis=1)).tolist():
+            sums += tables[octet][octets[:, octet]]
     return sums
 
 
