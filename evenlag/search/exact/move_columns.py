@@ -77,7 +77,7 @@ class MoveColumns:
         proof = move_dp.deepened(
             task.problem, ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST
         )
-        if search.found is not None:
+        if proof.plan is None and search.found is not None:
             yield Candidate(move_dp.plan_of(task.problem, search.found))
         yield from findings(proof, task.clock)
         yield from self._dives(search, best, stop, Random(task.seed))
@@ -122,12 +122,15 @@ class _Search:
         TooManyError
             There is too much to list, or `stop` ended it.
         """
+        target, numbers = self._target(asked)
         found: Found | None = None
-        for moves in self._target(asked)[1]:
-            target, _ = self._target(asked if found is None else found[0] - 1)
+        for moves in numbers:
+            if moves > target.most_moves:
+                break
             width, lows = self._open(target, moves)
-            if len(lows) and moves <= target.most_moves:
-                found = self._within(lows, width, replace(target, most_moves=moves)) or found
+            here = self._within(lows, width, replace(target, most_moves=moves)) if len(lows) else None
+            if here is not None:
+                found, (target, _) = here, self._target(here[0] - 1)
         return found
 
     def dive(self, asked: int, rng: Random) -> Plan | None:
@@ -166,25 +169,30 @@ class _Search:
 
     def _within(self, lows: Whole, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with its loads in one of the windows that begin at these low ends."""
-        window = Window(int(lows[0]), int(lows[-1]) + width)
-        if self._patterns.solve(window, target.most_moves, fully=True) is Answer.STOPPED:
+        if self._patterns.solve(_around(lows, width), target.most_moves, fully=True) is Answer.STOPPED:
             raise TooManyError
         lows = lows[np.isin(lows, self._patterns.open_lows(width, target.most_moves))]
         if not len(lows):
             return None
-        window = Window(int(lows[0]), int(lows[-1]) + width)
         apart = lows[-1] - lows[0] > APART * width
         size = self._size * SEVERAL if apart else self._size
         try:
-            found = JoinDP(self._options(target, window, size, whole=True), self._stop, size).best()
+            options = self._options(target, _around(lows, width), size, whole=True)
+            found = JoinDP(options, self._stop, size).best()
         except TooManyError:
             if not apart or self._stop():
                 raise
         else:
-            self.found = found or self.found
+            if found is not None and (self.found is None or found[0] < self.found[0]):
+                self.found = found
             return found
         one, two = np.array_split(lows, 2)
         found = self._within(one, width, target)
         if found is not None:
             target = replace(target, objective=found[0] - 1)
         return self._within(two, width, target) or found
+
+
+def _around(lows: Whole, width: int) -> Window:
+    """Return the window that holds all those which begin at these low ends."""
+    return Window(int(lows[0]), int(lows[-1]) + width)

@@ -303,8 +303,8 @@ class MovePatterns:
             lacking = (self.row >= 0).astype(np.int64)
             for n, table in enumerate(tables):
                 patterns = [table.pattern(load) for _, load in table.patterns(window, MOST_NEW)]
-                for best_first in patterns[:1]:
-                    lacking[list(best_first)] -= 1
+                if patterns:
+                    lacking[list(patterns[0])] -= 1
                 for pattern in patterns:
                     self._add(n, pattern)
             values = values + np.rint(step * lacking).astype(np.int64)
