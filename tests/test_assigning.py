@@ -97,6 +97,7 @@ def test_parameters_are_checked_at_once(wrong: dict[str, Any]) -> None:
 PROBLEM = evenlag.Problem.from_lags({"t": [5, 4, 3, 3]}, {"a": ["t"], "b": ["t"]})
 
 
+@pytest.mark.slow
 def test_the_process_solves_again_and_again_and_is_begun_anew() -> None:
     solver, expected = SolverProcess(), evenlag.solve(PROBLEM)
     try:
@@ -128,6 +129,7 @@ def test_a_process_that_does_not_solve_is_ended_in_time(
         os.kill(process.pid, 0)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_still_starting_is_left_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = "import time; time.sleep(1.5)"
     monkeypatch.setattr(solver_process, "SERVE", f"{slow}; {solver_process.SERVE}")
@@ -143,6 +145,7 @@ def test_a_process_that_is_still_starting_is_left_to_start(monkeypatch: pytest.M
         solver.stop()
 
 
+@pytest.mark.slow
 def test_threads_share_the_process_and_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver_process, "SERVE", f"import time; time.sleep(1.5); {solver_process.SERVE}")
     solver = SolverProcess()
@@ -320,6 +323,7 @@ def test_the_leader_asks_for_a_rebalance_that_pays_and_answers_it_with_the_plan_
         )
 
 
+@pytest.mark.slow
 def test_no_rebalance_is_asked_for_when_off_too_early_or_with_lags_that_are_not_known() -> None:
     cases: list[dict[str, Any]] = [{}, {"rejoin_if_better": 0.2}, {"rejoin_if_better": 0.2, "rejoin_interval": 0.01}]
     for options in cases:

@@ -133,6 +133,17 @@ def test_frontier_points_are_optimal_for_their_moves(seed: int) -> None:
     assert 0 <= curve.knee < len(curve.points)
 
 
+def test_a_frontier_with_work_limits_is_the_same_again() -> None:
+    random = Random(1)
+    lags = {"t": [random.randint(0, 10_000) for _ in range(40)]}
+    owned = {f"c{m:03}": [("t", p) for p in range(8 * m, 8 * m + 8)] for m in range(5)}
+    problem = alike(lags, 4, owned={m: held for m, held in owned.items() if m != "c004"})
+    one, two = (evenlag.compare.frontier(problem, time_limit=600, work=2, deterministic=True).points for _ in range(2))
+    assert [(p.moves, p.spread, p.bound, p.assignment) for p in one] == [
+        (p.moves, p.spread, p.bound, p.assignment) for p in two
+    ]
+
+
 def test_frontier_reports_its_progress_and_reaches_the_unbound_optimum() -> None:
     problem, seen = group(3), []
     curve = evenlag.compare.frontier(problem, time_limit=10, progress=lambda done, total: seen.append((done, total)))

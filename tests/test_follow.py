@@ -264,6 +264,7 @@ def test_of_two_who_claim_at_once_one_goes_on(group: Group) -> None:
 # ---- chance ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deadly", [False, True])
 @pytest.mark.parametrize("seed", range(20))
 def test_one_owner_at_a_time_and_nothing_lost_by_chance(group: Group, seed: int, deadly: bool) -> None:

@@ -16,10 +16,11 @@ from evenlag.search.exact import move_columns, move_patterns
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_patterns import OwnTable, share_of, tables_of
-from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.own_patterns import OwnTable, tables_of
+from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.portfolio import START
@@ -112,6 +113,7 @@ def test_it_proves_what_takes_a_few_moves_of_many_partitions() -> None:
         assert found.value == found.bound == 10 * goal.stickiness
 
 
+@pytest.mark.slow
 def test_prices_are_bounded_and_budgets_with_them() -> None:
     met = asked = 0
     for seed, problem in owned_problems(len(seeds(60))):

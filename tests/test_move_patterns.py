@@ -11,14 +11,16 @@ from evenlag.model.balance import Balance, count_rule
 from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.knapsack import IMPOSSIBLE
+from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_patterns import Begun, share_of, tables_of
+from evenlag.search.exact.own_patterns import Begun, tables_of
 from evenlag.search.exact.windows import Window
 from tests.exact import Goal, exhaustive
 from tests.owned import all_patterns, owned_problems, values_of
 from tests.problems import alike, seeds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [300, 10**6])
 @pytest.mark.parametrize("balance", list(Balance))
 def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +98,54 @@ def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
     assert {load: int(table.best[load]) for load in range(11) if table.best[load] > IMPOSSIBLE} == {
         3: 0, 4: 2 * largest, 5: largest + 1, 6: 1 - largest, 7: largest + 1
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("cells", [300, *(pytest.param(cells, marks=pytest.mark.slow) for cells in (3_000, 10**6))])
+def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Budgets in any order, by the same grids; with few cells lags are rounded, and there are finer grids."""
+    monkeypatch.setattr(move_patterns, "CELLS", cells)
+    grids_seen = 0
+    for seed, problem in owned_problems(len(seeds(40))):
+        random, rule, cache = Random(seed), count_rule(problem, "group"), SolveCache(problem)
+        fewest = exhaustive(problem, Goal("group", 0)).fewest_moves
+        budgets = random.sample(range(fewest, fewest + 4), 4)
+        best = {moves: exhaustive(problem, Goal("group", 0, max_moves=moves)).objective for moves in budgets}
+        for moves in budgets:
+            value = random.choice([best[fewest], best[moves] + 50])
+            for patterns in cache.move_grids(rule, spread=True).up_to(value, value + 1, lambda: False):
+                assert patterns.bound(value, moves) <= best[moves], (seed, moves)
+                grids_seen += patterns.fineness > 1
+    assert (grids_seen > 0) == (cells < 10**6)
+
+
+def test_grids_are_kept_for_values_of_about_the_same_size() -> None:
+    owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
+    problem = alike([100, 100, 10, 10], 2, owned=owned)
+    cache = SolveCache(problem)
+    grids = cache.move_grids(count_rule(problem, "group"), spread=True)
+    assert not grids.begun
+
+    def first(value: int) -> MovePatterns:
+        return next(grids.up_to(value, value, lambda: False))
+
+    kept = first(100)
+    assert grids.begun
+    assert first(100) is first(50) is kept
+    assert first(101) is not kept
+    assert first(49) is not kept
+    assert cache.move_grids(count_rule(problem, "group"), spread=True) is grids
+    assert cache.move_grids(count_rule(problem, "group"), spread=False) is not grids
+
+
+def test_a_bound_that_is_kept_needs_no_more_time() -> None:
+    random = Random(5)
+    owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}
+    problem = alike([random.randint(1, 1_000) for _ in range(30)], 6, owned=owned)
+    grids = SolveCache(problem).move_grids(count_rule(problem, "group"), spread=True)
+    bound = next(grids.up_to(5_000, 5_000, lambda: False)).bound(5_000, 3)
+    asked = iter([False])
+    again = next(grids.up_to(5_000, 5_000, lambda: next(asked, True)))
+    assert again.bound(5_000, 3) == bound > 0
 
 
 def test_a_bound_tells_what_a_budget_costs() -> None:

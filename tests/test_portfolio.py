@@ -4,6 +4,7 @@ import copy
 import re
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field, replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from evenlag.model.backends import BACKENDS, Outcome
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.result import Status, StoppedBy
 from evenlag.search.exact import mip
+from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.options import METHODS, SolveKeywords, SolveOptions, solving_options
 from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS
@@ -25,7 +27,7 @@ from evenlag.search.solver import search, task_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 from tests.pages import table
-from tests.problems import problems
+from tests.problems import problems, seeds
 
 LAGS = [90, 70, 50, 40, 30, 20, 10, 5]
 
@@ -329,3 +331,31 @@ def test_a_result_names_one_of_them(problem: Problem) -> None:
 def test_todays_assignment_is_a_plan_of_its_own() -> None:
     problem = group(owned={"c0": [("t", 0)]})
     assert (current_plan(problem).member_of == problem.owner).all()
+
+
+# ---- loads alone -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(5))
+def test_the_best_loads_go_to_those_who_hold_most_of_them(seed: int) -> None:
+    lags = Random(seed).sample(range(1, 100), 9)
+    even = solve(group(lags), stickiness=0)
+    assert even.status is Status.OPTIMAL
+    topic = even.plan.problem.topics[0]
+    owned = {
+        f"c{(m + 1) % 3}": [(topic, p) for p in np.flatnonzero(even.plan.member_of == m).tolist()] for m in range(3)
+    }
+    asked = task(group(lags, owned=owned), max_moves=8)
+    best = begin(Incumbent(asked))
+    found = [f for f in LoadsAlone(lambda: AUTO).run(asked, best, 1.0) if isinstance(f, Candidate)]
+    assert [(plan.plan.spread, plan.plan.moves) for plan in found] == [(even.spread, 0)]
+
+
+def test_a_budget_that_hardly_binds_is_settled_by_the_loads_alone() -> None:
+    lags = np.random.default_rng(3).integers(1, 10**6, 30).tolist()
+    owned = {f"c{m}": [("t", p) for p in range(m, 30, 6)] for m in range(6)}
+    loose = group(lags, 6, owned=owned)
+    steps = [step for step in AUTO if isinstance(step.stage, LoadsAlone)]
+    best = begin(Incumbent(task(loose)))
+    runs = [[step.when(task(loose, max_moves=most), best) for step in steps] for most in (20, 19)]
+    assert runs == [[True, True], [False, True]]

@@ -286,6 +286,7 @@ def test_scenarios_of_a_file_that_are_none_are_refused(scenarios: Any, said: str
         evenlag.Problem.from_dict(document)
 
 
+@pytest.mark.slow
 def test_the_command_plans_for_scenarios(tmp_path: Path) -> None:
     problem = larger(1, owned=True)
     path = tmp_path / "shop.json"

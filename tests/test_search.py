@@ -28,8 +28,9 @@ from evenlag.search.construct import differencing
 from evenlag.search.construct.greedy import fewest_moves_plan, greedy
 from evenlag.search.exact import set_partitioning
 from evenlag.search.exact.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
-from evenlag.search.exact.proof import Proof, TooManyError
+from evenlag.search.exact.proof import Proof
 from evenlag.search.exact.set_partitioning import best_partitioning
+from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.improve import three_way
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.pairs import PairSearch
@@ -357,6 +358,39 @@ def test_partitionings_of_many_members_are_those_of_an_independent_model(seed: i
     assert_best(best_partitioning(rule, load_bounds(rule), spread, limits, lambda: False), rule, best)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", [set_partitioning.MOST_LABELS, 0])
+@pytest.mark.parametrize("seed", seeds(20))
+def test_partitionings_with_idle_partitions_are_those_of_an_independent_model(
+    seed: int, labels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(set_partitioning, "MOST_LABELS", labels)  # without, CP-SAT chooses
+    random = Random(seed)
+    members = random.randint(2, 5)
+    lags = [random.randint(1, 1_000) for _ in range(random.randint(0, 3 * members))]
+    idle = random.randint(max(members - len(lags), 1), 5 * members)
+    problem = alike({"t": random.sample(lags + [0] * idle, len(lags) + idle)}, members)
+    rule = count_rule(problem, "group")
+    assert set_partitioning.applies(rule)
+    best = int(by_cp_sat(problem, Goal("group", 0)).objective)
+    spread, limits = best + random.randint(1, 100), Limits(LIMIT, None, 2)
+    assert_best(best_partitioning(rule, load_bounds(rule), spread, limits, lambda: False), rule, best)
+
+
+def test_idle_partitions_fill_the_counts_that_patterns_leave() -> None:
+    rule = count_rule(alike({"t": [100, 50, 26, 24] + [0] * 8}, 3), "group")
+    proof = best_partitioning(rule, load_bounds(rule), 101, None, lambda: False)
+    assert_best(proof, rule, 50)
+    assert proof.plan is not None
+    assert sorted(proof.plan.loads.tolist()) == [50, 50, 100]
+    assert proof.plan.counts.tolist() == [4, 4, 4]
+
+
+def test_members_need_not_all_have_lag() -> None:
+    rule = count_rule(alike({"t": [100, 50] + [0] * 10}, 4), "group")
+    assert_best(best_partitioning(rule, load_bounds(rule), 101, None, lambda: False), rule, 100)
+
+
 @pytest.mark.parametrize("seed", seeds(3))
 def test_set_partitioning_beside_oversized_partitions_needs_no_solver(seed: int) -> None:
     lags = np.rint(np.random.default_rng(seed).lognormal(np.log(1000), 2, 30)).astype(int).tolist()
@@ -389,6 +423,7 @@ def test_set_partitioning_is_not_for_groups_where_partitions_or_members_differ()
     assert not set_partitioning.applies(count_rule(alike(lags, 3, pins=[("t", 0, "c000")]), "group"))
     assert not set_partitioning.applies(count_rule(alike(lags, 3, weights={"c000": 2}), "group"))
     assert not set_partitioning.applies(count_rule(alike({"t": [1] * 21}, 3), "group"))
+    assert set_partitioning.applies(count_rule(alike({"t": [1] * 18 + [0] * 90}, 3), "group"))
 
 
 # ---- equalizing and relocation ----------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def test_names_change_so_that_no_other_change_moves_less(problem: Problem, rando
     members = len(problem.members)
     drawn = [random.randrange(members) for _ in problem.lags]  # type: ignore[attr-defined]
     plan = Plan(problem, np.array(drawn, dtype=np.int32))
-    renamed = relabel(plan)
+    renamed = relabel(plan, count_rule(problem, "none"))
     fewest = min(
         Plan(problem, np.array(names, dtype=np.int32)[plan.member_of]).moves
         for names in itertools.permutations(range(members))

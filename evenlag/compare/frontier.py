@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from evenlag.model.balance import CountRule
@@ -11,11 +12,11 @@ from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.result import Result
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import mip, move_patterns
-from evenlag.search.exact.move_patterns import on_finer_grids
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import SolveOptions
@@ -28,7 +29,13 @@ PATHS = (
     (0.3, 0.5),
 )  # greed and noise of relocations
 
-FOR_BOUNDS = 0.3  # of the time left when all else is found, for the bounds of points that are not proven best
+# What is taken of the time left when plans are there, one after the other: bounds by moves, solving budget by budget,
+# bounds again. With work limits, by which a search may take longer than by the clock, it is less.
+BEFORE = 0.3
+SHARES = {False: (0.9, 1.0), True: (0.3, 0.1)}
+FIRST = 0.25  # of the time for solving, for each budget to be solved for the first time
+ENOUGH_SECONDS = 1.0  # for a first try: with less there is hardly a bound
+LEAST_SECONDS = 0.001  # that a search takes
 
 SOLVED, PICKED = 1.25, 1.05  # how steps between budgets grow where each is solved, and where plans are there anyway
 
@@ -83,13 +90,14 @@ def frontier(
     time_limit: float = 10.0,
     seed: int = 0,
     deterministic: bool = False,
+    work: float | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
     """Find the best plans for rising budgets of moves, from the fewest that the balance allows to as many as help.
 
-    Relocations give plans all the way; where the MIP is small each budget is then solved on its own. Every point's
-    bound is the better of that and of what so many moves can bring at best.
+    Relocations give plans all the way; where the MIP is small budgets are then solved one by one, the widest gap first.
+    Every point's bound is the better of that and of what so many moves can bring at best.
 
     Parameters
     ----------
@@ -98,10 +106,10 @@ def frontier(
     balance : str
     time_limit : float
         Seconds for the whole curve.
-    seed, deterministic, threads
+    seed, deterministic, work, threads
         As in `solve`.
     progress : callable, optional
-        Called with budgets solved and budgets in all.
+        Called with how many budgets are done, or how many of them the time used up comes to, and how many there are.
 
     Returns
     -------
@@ -109,38 +117,124 @@ def frontier(
     """
     problem = problem.now
     options = SolveOptions(
-        balance=balance, stickiness=0, time_limit=time_limit, seed=seed, deterministic=deterministic, threads=threads
+        balance=balance,
+        stickiness=0,
+        time_limit=time_limit,
+        work=work,
+        seed=seed,
+        deterministic=deterministic,
+        threads=threads,
     )
-    clock, cache = Clock(time_limit, deterministic), SolveCache(problem)
-    least = replace(options, stickiness=FEWEST_MOVES).within(0.15 * time_limit)
-    fewest = search(problem, least, cache=cache)
-    widest = search(problem, options.within(0.2 * time_limit), cache=cache)
+    clock, cache = Clock(time_limit, deterministic, work), SolveCache(problem)
+    allowed = clock.allowance()
+    least = replace(options, stickiness=FEWEST_MOVES)
+    fewest = search(problem, _within(least, 0.15 * allowed, clock), cache=cache, explain=False)
+    widest = search(problem, _within(options, 0.2 * allowed, clock), cache=cache, explain=False)
     rule = cache.rule(balance)
     bounds = cache.load_bounds(rule)
     plans = [fewest.plan, *_on_the_way(rule, bounds, clock, seed), widest.plan]
-    provable = mip.fits(problem)
+    provable, owned = mip.fits(problem), bool((problem.owner != NOBODY).any())
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
-    found = [FrontierPoint(fewest.moves, fewest.spread, fewest.bound, fewest.plan)]
-    kept = FOR_BOUNDS * clock.left()
-    for number, budget in enumerate(budgets):
-        if progress is not None:
-            progress(number, len(budgets))
-        best = min((plan for plan in plans if plan.moves <= budget), key=lambda plan: (plan.spread, plan.moves))
-        bound: Number = 0
+    curve = _Curve(plans)
+    curve.prove(fewest.moves, fewest.bound)
+    curve.prove(widest.moves, widest.bound)
+    solving, after = SHARES[deterministic]
+    by_moves = MoveBound(rule, bounds, fewest.moves_bound)
+    if provable:
+        if owned:
+            _bound_by_moves(curve, budgets, by_moves, clock.stop(BEFORE))
+        _solve_each(curve, budgets, options, fewest, clock, solving, cache, progress)
+    moves = [point.moves for point in curve.points([fewest.moves, *budgets, widest.moves])]
+    if owned:
+        _bound_by_moves(curve, moves, by_moves, clock.stop(after))
         if provable:
-            left = 0.8 * (clock.left() - kept) / (len(budgets) - number)
-            share = 0.3 * time_limit / len(budgets) if deterministic else left
-            within = replace(options, max_moves=budget).within(max(share, 0.001))
-            result = search(problem, within, start=best, cache=cache)
-            best, bound = result.plan, result.bound
-        found.append(FrontierPoint(budget, best.spread, bound, best))
-    found.append(FrontierPoint(widest.moves, widest.spread, widest.bound, widest.plan))
-    points = _undominated(found)
-    if (problem.owner != NOBODY).any():
-        points = _bounded(points, MoveBound(rule, bounds, fewest.moves_bound), clock)
-        if provable:
-            points = _bounded_by_patterns(points, rule, bounds, clock)
+            _bound_by_patterns(curve, moves, rule, cache, clock.stop(after))
+    points = curve.points(moves)
     return Frontier(problem, balance, points, _knee(points))
+
+
+class _Curve:
+    """What is known so far: plans for one budget serve all larger ones, bounds all smaller ones.
+
+    Parameters
+    ----------
+    plans : list of Plan
+    """
+
+    def __init__(self, plans: list[Plan]) -> None:
+        self._plans: list[Plan] = []  # of rising moves and falling spread
+        self._bounds: dict[int, Number] = {}  # of the spread, by budget
+        self.take(*plans)
+
+    def best(self, budget: int) -> Plan:
+        """Return the best plan with at most so many moves; there must be one."""
+        return self._plans[bisect_right(self._plans, budget, key=lambda plan: plan.moves) - 1]
+
+    def bound(self, budget: int) -> Number:
+        """Return what is proven of the spread with at most so many moves."""
+        proven = max((bound for moves, bound in self._bounds.items() if moves >= budget), default=0)
+        return min(proven, self.best(budget).spread)
+
+    def gap(self, budget: int) -> Number:
+        """Return how much better a plan with at most so many moves might be, in messages."""
+        return self.best(budget).spread - self.bound(budget)
+
+    def take(self, *plans: Plan) -> None:
+        """Take plans, as far as they better all with as few moves."""
+        known, self._plans = [*self._plans, *plans], []
+        for plan in sorted(known, key=lambda plan: (plan.moves, plan.spread)):
+            if not self._plans or plan.spread < self._plans[-1].spread:
+                self._plans.append(plan)
+
+    def prove(self, budget: int, bound: Number) -> None:
+        """Take a bound of the spread with at most so many moves."""
+        self._bounds[budget] = max(self._bounds.get(budget, 0), bound)
+
+    def points(self, budgets: Iterable[int]) -> list[FrontierPoint]:
+        """Return the best plans for these budgets, each once and at the moves that it really makes."""
+        plans = {plan.moves: plan for plan in map(self.best, sorted(budgets))}
+        return [FrontierPoint(moves, plan.spread, self.bound(moves), plan) for moves, plan in plans.items()]
+
+
+def _solve_each(
+    curve: _Curve,
+    budgets: list[int],
+    options: SolveOptions,
+    fewest: Result,
+    clock: Clock,
+    share: float,
+    cache: SolveCache,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Solve budgets one by one: next always the one with the widest gap for the time that it is to get.
+
+    Each gets little at first and twice as much every time it is gone on with.
+    """
+    allowed = share * clock.allowance()
+    each = allowed / max(len(budgets), 1)
+    slices, spent, started = dict.fromkeys(budgets, max(FIRST * each, min(each, ENOUGH_SECONDS))), 0.0, clock.spent
+    while True:
+        left = [budget for budget in budgets if curve.gap(budget) > 0]
+        passed = spent if clock.deterministic else clock.spent - started
+        if not left or passed >= allowed or clock.passed():
+            return
+        if progress is not None:
+            progress(max(len(budgets) - len(left), int(len(budgets) * passed / allowed)), len(budgets))
+        budget = max(left, key=lambda budget: curve.gap(budget) / slices[budget])
+        seconds = max(min(slices[budget], allowed - passed), LEAST_SECONDS)
+        known = replace(fewest, plan=curve.best(budget), bound=curve.bound(budget))
+        within = _within(replace(options, max_moves=budget), seconds, clock)
+        result = search(cache.problem, within, known=known, cache=cache, explain=False)
+        curve.take(result.plan)
+        curve.prove(budget, result.bound)
+        slices[budget], spent = 2 * slices[budget], spent + seconds
+
+
+def _within(options: SolveOptions, seconds: float, clock: Clock) -> SolveOptions:
+    """Return options with a limit; with work limits these stand for the seconds, and the clock has all that is left."""
+    if clock.deterministic:
+        return options.within(max(clock.left(), LEAST_SECONDS), seconds)
+    return options.within(seconds)
 
 
 def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
@@ -155,51 +249,30 @@ def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) ->
     return plans
 
 
-def _bounded(points: list[FrontierPoint], moves: MoveBound, clock: Clock) -> list[FrontierPoint]:
-    """Raise the points' bounds by what so many moves can bring at best, the outermost first."""
-    bounds = {point.moves: point.bound for point in points}
-    stop = clock.stop()
-    order = sorted(range(len(points)), key=lambda i: min(i, len(points) - 1 - i))
-    for i in order:
+def _bound_by_moves(curve: _Curve, budgets: list[int], moves: MoveBound, stop: Callable[[], bool]) -> None:
+    """Raise bounds by what so many moves can bring at best, the outermost first."""
+    for i in sorted(range(len(budgets)), key=lambda i: min(i, len(budgets) - 1 - i)):
         if stop():
             break
-        bounds[points[i].moves] = max(bounds[points[i].moves], whole(moves.base(points[i].moves, stop)))
-    return _raised(points, bounds)
+        curve.prove(budgets[i], whole(moves.base(budgets[i], stop)))
 
 
-def _bounded_by_patterns(
-    points: list[FrontierPoint], rule: CountRule, bounds: LoadBounds, clock: Clock
-) -> list[FrontierPoint]:
-    """Raise bounds by what each member may hold, of points whose gap is wider than what rounding loses."""
-    value = max((point.spread for point in points if point.bound < point.spread), default=0)
+def _bound_by_patterns(
+    curve: _Curve, budgets: list[int], rule: CountRule, cache: SolveCache, stop: Callable[[], bool]
+) -> None:
+    """Raise bounds by what each member may hold, where the gap is wider than what rounding loses."""
+    value = max((curve.best(budget).spread for budget in budgets if curve.gap(budget) > 0), default=0)
     if not value or not move_patterns.applies(rule):
-        return points
-    stop, gap = clock.stop(), max(point.spread - point.bound for point in points)
-    for patterns in on_finer_grids(rule, bounds, value, gap, spread=True, stop=stop):
-        asked: set[int] = set()
+        return
+    for patterns in cache.move_grids(rule, spread=True).up_to(value, max(map(curve.gap, budgets)), stop):
+        left = set(budgets)
         while not stop():
-            open_ = [
-                point
-                for point in points
-                if point.moves not in asked and point.spread - point.bound > patterns.resolution
-            ]
-            if not open_:
+            left = {budget for budget in left if curve.gap(budget) > patterns.resolution}
+            if not left:
                 break
-            widest = max(open_, key=lambda point: point.spread - point.bound)
-            asked.add(widest.moves)
-            bound = patterns.bound(widest.spread, widest.moves)
-            points = _raised(
-                points, {point.moves: point.bound for point in points} | {widest.moves: max(bound, widest.bound)}
-            )
-    return points
-
-
-def _raised(points: list[FrontierPoint], bounds: dict[int, Number]) -> list[FrontierPoint]:
-    """Give points their bounds; what is proven for more moves holds for fewer."""
-    best: Number = 0
-    for point in reversed(points):
-        best = bounds[point.moves] = max(best, bounds[point.moves])
-    return [replace(point, bound=min(bounds[point.moves], point.spread)) for point in points]
+            widest = max(left, key=curve.gap)
+            left.remove(widest)
+            curve.prove(widest, patterns.bound(curve.best(widest).spread, widest))
 
 
 def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
@@ -211,19 +284,6 @@ def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
         step = step if len(budgets) < 8 else step * growth
         budget += int(step)
     return budgets
-
-
-def _undominated(found: list[FrontierPoint]) -> list[FrontierPoint]:
-    """Keep the points that better all with fewer moves, at the moves they really make.
-
-    A bound for a larger budget holds for every smaller one, so each point takes the best bound from there on.
-    """
-    points: list[FrontierPoint] = []
-    for point in sorted(found, key=lambda point: (point.plan.moves, point.spread)):
-        if not points or point.spread < points[-1].spread:
-            bound = max(other.bound for other in found if other.moves >= point.plan.moves)
-            points.append(FrontierPoint(point.plan.moves, point.spread, min(bound, point.spread), point.plan))
-    return points
 
 
 def _knee(points: list[FrontierPoint]) -> int:

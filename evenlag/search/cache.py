@@ -1,4 +1,4 @@
-"""What several calls on one problem share, each worked out once: count rules, load bounds, published plans."""
+"""What several calls on one problem share, each worked out once: count rules, bounds, published plans."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
+from evenlag.search.exact.move_patterns import MoveGrids
 
 MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
 
 
 class SolveCache:
-    """Count rules, load bounds and published plans of one problem; asked for again, the same objects come back.
+    """Count rules, bounds and published plans of one problem; asked for again, the same objects come back.
 
     Parameters
     ----------
@@ -31,6 +32,7 @@ class SolveCache:
         self.problem = problem
         self._rules: dict[tuple[str, int], CountRule] = {}
         self._load_bounds: dict[tuple[str, int], LoadBounds] = {}
+        self._move_grids: dict[tuple[str, int, bool], MoveGrids] = {}
         self._plans: dict[str, Plan | EvenlagError] = {}
         self.seconds: dict[str, float] = {}
 
@@ -47,6 +49,13 @@ class SolveCache:
         if key not in self._load_bounds:
             self._load_bounds[key] = load_bounds(rule)
         return self._load_bounds[key]
+
+    def move_grids(self, rule: CountRule, *, spread: bool) -> MoveGrids:
+        """Return what is known of the moves that loads take under a rule of the problem."""
+        key = (rule.balance, rule.slack, spread)
+        if key not in self._move_grids:
+            self._move_grids[key] = MoveGrids(rule, self.load_bounds(rule), spread)
+        return self._move_grids[key]
 
     def plan(self, heuristic: str) -> Plan:
         """Return a published heuristic's plan.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from evenlag.model.backends import BACKENDS
 from evenlag.model.formulation import boolean_count
-from evenlag.model.problem import Problem
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
 from evenlag.search.exact import mip, move_dp
 from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
@@ -55,6 +55,12 @@ def worth_relocating(task: Task, best: Incumbent) -> bool:
     return roomy and task.has_owners and not task.fresh_plan_suffices
 
 
+def moves_hardly_bind(task: Task, _best: Incumbent) -> bool:
+    """A budget of two thirds of what is owned, and no price: the best plan of all will often keep it."""
+    goal, owned = task.goal, int((task.problem.owner != NOBODY).sum())
+    return not goal.stickiness and not goal.fewest and goal.max_moves is not None and 3 * goal.max_moves >= 2 * owned
+
+
 def loads_are_open(_task: Task, best: Incumbent) -> bool:
     """The best spread without moves has not been found apart."""
     return LoadsAlone.name not in best.seconds
@@ -98,6 +104,11 @@ def relocation_share(task: Task, _best: Incumbent) -> float:
     return 0.3 / 3 if task.moves_matter and mip.fits(task.problem) else 0.3
 
 
+def first_move_dp_share(task: Task, _best: Incumbent) -> float:
+    """A second, which is enough for most that it can do, if that is between a tenth and half of the time."""
+    return min(max(1 / max(task.clock.allowance(), 1e-9), 0.1), 0.5)
+
+
 def move_columns_share(task: Task, _best: Incumbent) -> float:
     """Most of the time where members are alike; else a MIP is as good."""
     return 0.85 if move_dp.loads_and_moves_alone(task.rule, task.goal) else 0.25
@@ -135,9 +146,10 @@ AUTO: tuple[Step, ...] = (
     Step(Relocation(), relocation_share, when=worth_relocating),
     Step(Equalize(), 0.1, when=moves_are_free),
     Step(ColumnGeneration(), 0.7),
-    Step(MoveDP(), 0.1),
+    Step(LoadsAlone(lambda: AUTO), 0.8, when=moves_hardly_bind),
+    Step(MoveDP(), first_move_dp_share),
     Step(MoveColumns(), move_columns_share),
-    Step(LoadsAlone(lambda: AUTO), 0.3),
+    Step(LoadsAlone(lambda: AUTO), 0.3, when=loads_are_open),
     Step(MoveDP(), 0.4),
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),
     Step(Equalize(), equalize_share, when=loads_are_open),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from evenlag.cli import options
 from evenlag.cli.inputs import read_group
@@ -50,6 +51,8 @@ def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, *
         raise click.UsageError("--out goes with --offsets; of single groups --json prints all that there is")
     elif parameters["only_if_better"] is not None:
         raise click.UsageError("--only-if-better goes with --offsets; of single groups ask evenlag plan")
+    elif click.get_current_context().get_parameter_source("pause") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--pause goes with --offsets; of single groups ask evenlag plan")
     elif any(parameters[name] for name in ("master", "conf", "tasks", "kafka_options")):
         raise click.UsageError(
             "--master, --conf, --tasks, --option and --command-config go with --offsets; single groups need no Spark"

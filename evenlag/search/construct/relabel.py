@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 from ortools.graph.python import linear_sum_assignment
 
+from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
+from evenlag.search.construct import differencing
 
 MOST_MEMBERS = 500  # the assignment takes about the square of them
 
 
-def relabel(plan: Plan) -> Plan:
+def relabel(plan: Plan, rule: CountRule) -> Plan:
     """Return the plan with the active members renamed so that it moves least; loads and counts only change hands.
 
     Who takes whose place is an assignment problem: the more a member owned of what another is to hold, the better.
@@ -23,13 +25,15 @@ def relabel(plan: Plan) -> Plan:
     Parameters
     ----------
     plan : Plan
-        Of members that are all alike (`differencing.applies`); returned as it is where they are too many, or where no
-        other names move less.
+        Returned as it is where members are not all alike (`differencing.applies`) or too many, or where no other names
+        move less.
+    rule : CountRule
+        That the plan keeps.
     """
     problem = plan.problem
     active = np.flatnonzero(problem.active)
     owned = (problem.owner != NOBODY) & (plan.member_of != NOBODY)
-    if len(active) > MOST_MEMBERS or not owned.any():
+    if len(active) > MOST_MEMBERS or not owned.any() or not differencing.applies(rule):
         return plan
     place = np.full(len(problem.members), NOBODY)
     place[active] = np.arange(len(active))

@@ -21,7 +21,7 @@ from evenlag.search.exact.bits import Bits, bits_of, sizes_of, unpacked
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.too_many import TooManyError
 
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
 NOTHING: Whole = np.zeros(0, dtype=np.int64)

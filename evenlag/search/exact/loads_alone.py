@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from evenlag.model.objective import Objective
+from evenlag.search.construct.relabel import relabel
 from evenlag.search.exact import set_partitioning
 from evenlag.search.exact.bounding import MOVES_SHARE, bound_with_moves
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
@@ -37,7 +38,7 @@ class LoadsAlone:
             seed=task.seed, threads=task.threads, tie_break=False,
         )  # fmt: skip
         freed = run_steps(side, begin(Incumbent(side)), self.steps())
-        yield Candidate(freed.plan, freed.method)
+        yield Candidate(relabel(freed.plan, task.rule), freed.method)
         if freed.clocked:
             yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
         if freed.bound > best.base_bound:

@@ -21,7 +21,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, weighed
 from evenlag.search.exact.patterns import runs, subsets
-from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.too_many import TooManyError
 
 Shape = tuple[int, int, int]  # how many own partitions to give, of nobody's to take, of others' to take
 

@@ -23,18 +23,20 @@ from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact import mip, move_dp, move_patterns
+from evenlag.search.exact.deepening import deepened, plan_of
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.move_patterns import MovePatterns, on_finer_grids
+from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.priced_options import PricedOptions
-from evenlag.search.exact.proof import TooManyError, findings
+from evenlag.search.exact.proof import findings
+from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Answer, Window
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
-LEAST_SECONDS = 0.5  # with less there is no bound at the end
+LEAST_SECONDS = 0.5  # with less there is no bound at the end, unless something is known from before
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
 PROOF = 0.7  # of the time that is left for all: then plans are looked for in other ways
 BEAM = 3_000  # partial plans that dives go on with
@@ -60,12 +62,13 @@ class MoveColumns:
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Prove how good a plan can be, and look for it where what members may hold can be listed."""
         seconds, goal = share * task.clock.allowance(), task.goal
-        if seconds < LEAST_SECONDS:
+        grids = task.cache.move_grids(task.rule, spread=task.spread_matters)
+        if seconds < LEAST_SECONDS and not grids.begun:
             return
         stop = task.clock.stop(share)
         price = min(floor(goal.stickiness), ceil(best.value))
         gap, patterns = best.value - best.bound, None
-        for patterns in on_finer_grids(task.rule, task.bounds, best.value, gap, task.spread_matters, stop):
+        for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
                 yield Bound(patterns.bound(best.value, goal.max_moves, price))
             if best.settled:
@@ -74,11 +77,11 @@ class MoveColumns:
             return
         size = min(seconds / FULL_SECONDS, 1.0)
         search = _Search(task, patterns, ceil(best.base_bound), stop, size)
-        proof = move_dp.deepened(
+        proof = deepened(
             task.problem, ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST
         )
         if proof.plan is None and search.found is not None:
-            yield Candidate(move_dp.plan_of(task.problem, search.found))
+            yield Candidate(plan_of(task.problem, search.found))
         yield from findings(proof, task.clock)
         yield from self._dives(search, best, stop, Random(task.seed))
 
@@ -148,7 +151,7 @@ class _Search:
         options = self._options(replace(target, most_moves=chosen), window, self._size, whole=False)
         with suppress(TooManyError):
             found = JoinDP(options, self._stop, self._size, BEAM).best()
-            return None if found is None else move_dp.plan_of(self._task.problem, found)
+            return None if found is None else plan_of(self._task.problem, found)
         return None
 
     def _target(self, asked: int) -> tuple[PlanTarget, range]:

@@ -25,25 +25,19 @@ import numpy as np
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.objective import Objective
-from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import reduced_lags
+from evenlag.search.exact.deepening import deepened
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.plan_target import plan_target
-from evenlag.search.exact.proof import Proof, TooManyError, findings
+from evenlag.search.exact.proof import Proof, findings
 from evenlag.search.exact.target_options import TargetOptions
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.task import Task
 
 MOST_PARTITIONS = 128  # beyond, there is nearly always too much to list
 LARGEST_SUM = 2**62  # of lags, so that no sum of loads and prices leaves 64 bits
-
-# The objective asked for: where it begins, as a share of the way from the bound to the best one known, and its growth;
-# where a step is too much to list, it is made again with the root of that, down to the least.
-FIRST = 1e-4
-GROWTH = 4.0
-LEAST_GROWTH = 1.2
 
 
 def loads_and_moves_alone(rule: CountRule, goal: Objective) -> bool:
@@ -109,53 +103,6 @@ def best_plan_with_moves(
         return JoinDP(TargetOptions(members, target, stop, size), stop, size).best()
 
     return deepened(problem, bound, value, look, stop)
-
-
-def deepened(
-    problem: Problem,
-    bound: int,
-    value: int,
-    look: Callable[[int], Found | None],
-    stop: Callable[[], bool],
-    start: float = FIRST,
-) -> Proof:
-    """Ask for plans with an objective of at most a rising number, until there is one or none is below `value`.
-
-    Parameters
-    ----------
-    problem : Problem
-    bound, value : int
-        What is proven of the objective, and the best one known.
-    look : callable
-        Returns the best plan up to an objective, or None; raises TooManyError.
-    stop : callable
-        Asked where there was too much to list.
-    start : float
-        Where to begin, as a share of the way from the bound to the best one known.
-    """
-    first, excess, growth = bound, (value - 1 - bound) * start, GROWTH
-    while bound < value:
-        asked = max(bound, min(first + int(excess), value - 1))
-        try:
-            found = look(asked)
-        except TooManyError:
-            excess, growth = excess / growth, growth**0.5
-            if stop() or growth < LEAST_GROWTH or asked == bound:
-                return Proof(None, bound, "work")
-            excess *= growth
-            continue
-        if found is not None:
-            return Proof(plan_of(problem, found), found[0], "proof")
-        bound = asked + 1
-        excess *= growth
-    return Proof(None, bound, "proof")
-
-
-def plan_of(problem: Problem, found: Found) -> Plan:
-    """Return what has been found as a plan."""
-    chosen = np.full(len(problem.lags), NOBODY, dtype=np.int32)
-    chosen[problem.assignable] = found[1]
-    return Plan(problem, chosen)
 
 
 @dataclass(frozen=True)

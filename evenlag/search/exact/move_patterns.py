@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, islice
 from math import ceil, floor, isqrt
 
 import numpy as np
@@ -22,7 +23,8 @@ from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.column_program import ColumnProgram
-from evenlag.search.exact.own_patterns import OwnTable, rows_of, share_of, tables_of
+from evenlag.search.exact.member_share import share_of
+from evenlag.search.exact.own_patterns import OwnTable, rows_of, tables_of
 from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 
 UNIT = 10**6  # prices are whole multiples of 1 / UNIT of a move, so that most tables need 32 bits only
@@ -31,6 +33,8 @@ MOST_LOADS = 4_000  # that tables tell apart
 ENOUGH_LOADS = 400  # for first columns and prices; fewer save no time
 FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
+COARSER = 2.0  # times as large as a value may the one be, at most, that a grid was made for
+MOST_KEPT = 3  # grids for values of different sizes
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
 MOST_NEW = 6  # columns that one table adds
@@ -49,17 +53,6 @@ def applies(rule: CountRule) -> bool:
     problem = rule.problem
     plain = problem.equal_weights and problem.lags.dtype != object
     return bool(plain and problem.active.any() and (problem.owner != NOBODY).any())
-
-
-def on_finer_grids(
-    rule: CountRule, bounds: LoadBounds, value: Number, gap: Number, spread: bool, stop: Callable[[], bool]
-) -> Iterator[MovePatterns]:
-    """Yield `MovePatterns` on finer and finer grids, those on which rounding loses less than a gap."""
-    patterns: MovePatterns | None = None
-    while not stop() and (patterns is None or not patterns.finest):
-        patterns = MovePatterns(rule, bounds, value, spread, stop, patterns)
-        if patterns.resolution < gap:
-            yield patterns
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +124,7 @@ class MovePatterns:
     ) -> None:
         problem = rule.problem
         self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
-        self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
+        self._value = value
         members = np.flatnonzero(problem.active).tolist()
         self.shares = [share_of(rule, m) for m in members]
         self.places = np.flatnonzero(problem.assignable)
@@ -146,7 +139,7 @@ class MovePatterns:
         self.grid, self.rounded = Grid(unit, held * (unit - whole), spread), unit > whole
         self.finest = not self.rounded or 2 * loads > MOST_LOADS or self.fineness >= FINEST
         self.lags = lags // unit
-        self._known: set[tuple[int, tuple[int, ...]]] = set()
+        self._known: dict[tuple[int, tuple[int, ...]], None] = {}  # in the order in which they were found
         self._loads: list[int] = []
         first, last = self.grid.lows(bounds, value)
         self._least = (
@@ -156,9 +149,20 @@ class MovePatterns:
         highs = np.arange(first, last + 1)[:, None] + np.arange(widths)
         self._moves: Whole = np.where(highs < ceil(bounds.max_load_lb) // unit, IMPOSSIBLE, 0)
         self.prices: list[Prices] = []
-        self._coarser = coarser if coarser is not None and coarser._largest >= ENOUGH_LOADS else None
+        self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices of the coarser grid
+        self.go_on(stop)
         if coarser is not None and coarser.prices:
-            self._take_over(coarser)
+            self.take_over()
+
+    def go_on(self, stop: Callable[[], bool]) -> None:
+        """Let another `stop` be asked from now on."""
+        self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
+        if self._coarser is not None:
+            self._coarser.go_on(stop)
+
+    def serves(self, value: Number) -> bool:
+        """Whether objectives of up to a value may be asked about, and the grid is about as fine as one made for it."""
+        return value <= self._value <= COARSER * value
 
     @property
     def _largest(self) -> int:
@@ -238,68 +242,72 @@ class MovePatterns:
         fully : bool
             Go on though a plan may fit, until prices prove nearly as much as any can.
         """
-        best = self._head_in(window) if not self._loads else []  # the one that proves most, last
+        best = self._head_in(window) if not self._loads else None  # the prices that prove most
+        least = 0 if best is None else best.slack(window, 0)
         loads = np.array(self._loads, dtype=np.int64)
         self._program.use((loads >= window.low) & (loads <= window.high))
-        least_slack = [found.slack(window, 0) for found in best] or [0]
 
         def price(prices: Whole, costs: float) -> Answer | None:
+            nonlocal best, least
             values = np.zeros(len(self.lags), dtype=np.int64)
             values[self.places], of_members = np.split(prices, [len(self.places)])
-            for smooth in (SMOOTHED, 0.0) if best else (0.0,):
-                asked = values if not smooth else (smooth * best[-1].values + (1 - smooth) * values).astype(np.int64)
+            smoothed = values if best is None else SMOOTHED * best.values + (1 - SMOOTHED) * values
+            for asked in (values,) if best is None else (smoothed.astype(np.int64), values):
                 tables = self._tables(asked)
                 found = Prices(asked, [table.best for table in tables])
                 slack = found.slack(window, 0)
-                if not best or slack < least_slack[-1]:
-                    best.append(found)
-                    least_slack.append(slack)
-                if -least_slack[-1] > known * UNIT:
+                if best is None or slack < least:
+                    best, least = found, slack
+                if -least > known * UNIT:
                     return Answer.EXCLUDED
-                if costs + least_slack[-1] / UNIT < NEAR:
+                if costs + least / UNIT < NEAR:
                     return Answer.FITS
                 if self._generate(tables, window, values, of_members):
                     return None
             return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
         answer = self._program.generate(self._stop, price, -1.0 if fully else known)
-        if best:
-            self._learn(best[-1])
+        if best is not None:
+            self._learn(best)
         return answer
 
-    def _take_over(self, coarser: MovePatterns) -> None:
-        """Begin with the patterns of a coarser grid, and with what its last prices prove on this one."""
-        for n, pattern in coarser._known:
+    def take_over(self) -> None:
+        """Take the patterns that are new on the coarser grid, and what its last new prices prove on this one."""
+        assert self._coarser is not None
+        patterns, prices = self._taken_over
+        for n, pattern in islice(self._coarser._known, patterns, None):
             self._add(n, pattern)
-        for prices in coarser.prices[-TAKEN_OVER:]:
+        for found in self._coarser.prices[prices:][-TAKEN_OVER:]:
             if self._stop():
                 break
-            self._learn(Prices(prices.values, [table.best for table in self._tables(prices.values)]))
+            self._learn(Prices(found.values, [table.best for table in self._tables(found.values)]))
+        self._taken_over = len(self._coarser._known), len(self._coarser.prices)
 
-    def _head_in(self, window: Window) -> list[Prices]:
-        """Find the first columns, and prices that prove something; none where `stop` says so.
+    def _head_in(self, window: Window) -> Prices | None:
+        """Find the first columns, and prices that prove something; None if a coarser grid has them or `stop` says so.
 
         Subgradient steps (Held, Wolfe and Crowder 1974): what several members would hold is worth less from then on,
         what none would hold is worth more. A linear program takes longer for each round, and as long as it has few
         columns its prices are far from right. On a coarser grid that tells enough loads apart they are as good.
         """
-        if self._coarser is not None:
+        if self._coarser is not None and self._coarser._largest >= ENOUGH_LOADS:
             finer = self.grid.unit / self._coarser.grid.unit
-            for prices in self._coarser._head_in(Window(floor(window.low * finer), ceil(window.high * finer))):
+            prices = self._coarser._head_in(Window(floor(window.low * finer), ceil(window.high * finer)))
+            if prices is not None:
                 self._coarser._learn(prices)
-            self._take_over(self._coarser)
-            return []
+            self.take_over()
+            return None
         values = np.zeros(len(self.lags), dtype=np.int64)
         values[self.places] = UNIT
-        best: list[Prices] = []
+        best: Prices | None = None
         step = FIRST_STEP * UNIT
         for _ in range(FIRST_STEPS):
             if self._stop():
                 break
             tables = self._tables(values)
             found = Prices(values, [table.best for table in tables])
-            if not best or found.slack(window, 0) < best[0].slack(window, 0):
-                best = [found]
+            if best is None or found.slack(window, 0) < best.slack(window, 0):
+                best = found
             lacking = (self.row >= 0).astype(np.int64)
             for n, table in enumerate(tables):
                 patterns = [table.pattern(load) for _, load in table.patterns(window, MOST_NEW)]
@@ -348,7 +356,7 @@ class MovePatterns:
     def _add(self, n: int, pattern: tuple[int, ...]) -> bool:
         if (n, pattern) in self._known:
             return False
-        self._known.add((n, pattern))
+        self._known[n, pattern] = None
         row = self.row
         self._program.add(
             [*((int(row[place]), 1) for place in pattern), (len(self.places) + n, 1)],
@@ -363,3 +371,48 @@ class MovePatterns:
         row = np.full(len(self.lags), -1, dtype=np.int64)
         row[self.places] = np.arange(len(self.places))
         return row
+
+
+class MoveGrids:
+    """`MovePatterns` for all budgets and prices of moves that are asked about: what one has proven the others know.
+
+    Parameters
+    ----------
+    rule, bounds, spread
+        As in `MovePatterns`.
+    """
+
+    def __init__(self, rule: CountRule, bounds: LoadBounds, spread: bool) -> None:
+        self._rule, self._bounds, self._spread = rule, bounds, spread
+        self._kept: list[list[MovePatterns]] = []  # for values of different sizes, from coarse to fine
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything has been asked."""
+        return bool(self._kept)
+
+    def up_to(self, value: Number, gap: Number, stop: Callable[[], bool]) -> Iterator[MovePatterns]:
+        """Yield what is known on finer and finer grids, those on which rounding loses less than a gap.
+
+        Parameters
+        ----------
+        value : number
+            The largest objective that will be asked about.
+        gap : number
+            In messages.
+        stop : callable
+        """
+        grids = next((kept for kept in self._kept if kept[0].serves(value)), None)
+        if grids is None:
+            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop)]
+            self._kept = [*self._kept[1 - MOST_KEPT :], grids]
+        grids[-1].go_on(stop)
+        for number in count():
+            if stop() or (number == len(grids) and grids[-1].finest):
+                return
+            if number == len(grids):
+                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, grids[-1]))
+            elif number:
+                grids[number].take_over()
+            if grids[number].resolution < gap:
+                yield grids[number]

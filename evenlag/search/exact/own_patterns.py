@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.model.balance import CountRule
-from evenlag.model.problem import NOBODY
 from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import WORD, Bits
-from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.member_share import Share, Topic
+from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
 
 SMALL = 2**29  # what values of patterns are below where 32 bits do
@@ -32,83 +31,6 @@ IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): knapsack.IMPOS
 
 Values = NDArray[np.signedinteger[Any]]  # int32 or int64
 MayHold = Callable[[int, Bits], Bools]
-
-
-@dataclass(frozen=True, eq=False)
-class Topic:
-    """Partitions of which a member holds a number between two.
-
-    Attributes
-    ----------
-    places : int64 array
-    fewest, most : int
-    counted : bool
-        Whether a table has to tell numbers apart.
-    """
-
-    places: Whole
-    fewest: int
-    most: int
-    counted: bool
-
-    @property
-    def levels(self) -> int:
-        """Rows of a table for each partition."""
-        return self.most + 1 if self.counted else 1
-
-
-@dataclass(frozen=True, eq=False)
-class Share:
-    """What one member may hold.
-
-    Attributes
-    ----------
-    topics : list of Topic
-        One for all together where topics are not balanced.
-    together : bool
-        Whether all topics together have a rule besides their own.
-    fewest, most : int
-        That rule: partitions beyond the fewest of each topic.
-    """
-
-    topics: list[Topic]
-    together: bool = False
-    fewest: int = 0
-    most: int = 0
-
-    @property
-    def rows(self) -> int:
-        """Rows of a table, whatever the loads."""
-        return sum(len(topic.places) * topic.levels for topic in self.topics) * (self.most + 1)
-
-    @property
-    def partitions(self) -> int:
-        """The most that it holds."""
-        if self.together:
-            return sum(topic.fewest for topic in self.topics) + self.most
-        return sum(topic.most for topic in self.topics)
-
-
-def share_of(rule: CountRule, m: int) -> Share:
-    """Return what a member may hold."""
-    problem = rule.problem
-    mine = problem.allowed[problem.topic_of, m] & ((problem.pins == NOBODY) | (problem.pins == m))
-    places = np.flatnonzero(mine)
-    fewest, most = int(rule.member_bounds.lo[m]), int(rule.member_bounds.hi[m])
-    used = np.unique(problem.topic_of[places]).tolist()
-    if rule.topic_bounds is None or rule.topic_distance or not used:
-        most = min(most, len(places))
-        return Share([Topic(places, fewest, most, fewest > 0 or most < len(places))])
-    owns = [places[problem.topic_of[places] == topic] for topic in used]
-    lows = [int(rule.topic_bounds.lo[topic, m]) for topic in used]
-    highs = [min(int(rule.topic_bounds.hi[topic, m]), len(own)) for topic, own in zip(used, owns, strict=True)]
-    if len(used) == 1:
-        lows, highs = [max(fewest, *lows)], [min(most, *highs)]
-    fewest, most = max(fewest - sum(lows), 0), min(most, sum(highs)) - sum(lows)
-    together = fewest > 0 or most < sum(highs) - sum(lows)
-    counted = [together or low > 0 or high < len(own) for own, low, high in zip(owns, lows, highs, strict=True)]
-    topics = [Topic(*each) for each in zip(owns, lows, highs, counted, strict=True)]
-    return Share(topics, together, fewest, most) if together else Share(topics)
 
 
 @dataclass(eq=False)

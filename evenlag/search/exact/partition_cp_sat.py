@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from ortools.sat.python import cp_model
 
 from evenlag.model.arrays import Whole
@@ -11,7 +12,8 @@ from evenlag.model.backends.cp_sat import round_up, solver_within, stopped_by
 from evenlag.model.backends.outcome import Limits
 from evenlag.search.exact.candidates import Candidates
 from evenlag.search.exact.patterns import with_holders
-from evenlag.search.exact.proof import Proof, TooManyError
+from evenlag.search.exact.proof import Proof
+from evenlag.search.exact.too_many import TooManyError
 
 
 def choose_patterns(
@@ -69,6 +71,8 @@ def _formulated(
         model.add(load <= high)
         model.add(load >= low)
     model.add(cp_model.LinearExpr.sum(chosen) == len(candidates.members))
+    needed = candidates.idle_needed(np.array([len(row) for row in rows], dtype=np.int64)).tolist()
+    model.add(cp_model.LinearExpr.weighted_sum(chosen, needed) <= len(candidates.idle))
     model.add(high - low <= spread - 1)
     model.add(high - low >= bound)
     model.minimize(high - low)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenlag.heuristics.arrays import undominated
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.candidates import ONE, Candidates, Patterns, Words
-from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.too_many import TooManyError
 
 AT_ONCE = 1 << 19  # pairs of label and pattern compared in one step of the clock: about 2 ms
 
@@ -34,6 +34,8 @@ class Labels:
         The smallest and the largest load, members still to come included as far as is known of them.
     load, reduced : int64 arrays
         Sums of lags and of reduced lags.
+    idle : int64 array
+        How many partitions without lag these members need at least.
     parent, pattern : int64 arrays
         The label of one member less that it came from, and the pattern that was added.
     """
@@ -43,6 +45,7 @@ class Labels:
     high: Whole
     load: Whole
     reduced: Whole
+    idle: Whole
     parent: Whole
     pattern: Whole
 
@@ -55,7 +58,7 @@ class Labels:
 
     def undominated(self) -> Labels:
         """Drop those beside which there is one of the same partitions with no smaller low and no larger high."""
-        return self.take(undominated(self.low, self.high, self.bits))
+        return self.take(undominated(self.low, self.high, self.bits, self.idle))
 
     @classmethod
     def together(cls, parts: list[Labels]) -> Labels:
@@ -83,6 +86,7 @@ class PartitionDP:
     ) -> None:
         self.candidates, self.patterns = candidates, patterns
         self.spread, self.most, self.stop = spread, most, stop
+        self.idle_needed = candidates.idle_needed(np.bitwise_count(patterns.bits).astype(np.int64))
         self.load, self.reduced = int(candidates.lags.sum()), int(candidates.reduced.sum())
         same = np.flatnonzero(np.diff(candidates.lags) == 0)
         after_its_like = ONE << (same + 1).astype(np.uint64)
@@ -109,7 +113,7 @@ class PartitionDP:
     def _empty(self) -> Labels:
         zero = np.zeros(1, dtype=np.int64)
         low, high = zero + self.candidates.min_load_ub, zero + self.candidates.max_load_lb
-        return Labels(zero.astype(np.uint64), low, high, zero, zero, zero, zero)
+        return Labels(zero.astype(np.uint64), low, high, zero, zero, zero, zero, zero)
 
     def _extended(self, labels: Labels, rest: int) -> Labels:
         """Return the labels of one member more; `rest` members are still to come after it."""
@@ -142,9 +146,11 @@ class PartitionDP:
         case = self.candidates
         bits = labels.bits[i] | self.patterns.bits[j]
         left = len(case.lags) - np.bitwise_count(bits).astype(np.int64)
+        idle = labels.idle[i] + self.idle_needed[j]
         kept = (((bits & self.after_its_like) >> ONE) & ~bits) == 0  # of equal lags the first are handed out first
-        kept &= (left >= rest * case.fewest) & (left <= rest * case.most)
-        bits, i, j = bits[kept], i[kept], j[kept]
+        kept &= (left >= rest) & (left <= rest * case.most)
+        kept &= idle + case.idle_needed(left, rest) <= len(case.idle)
+        bits, i, j, idle = bits[kept], i[kept], j[kept], idle[kept]
         loads = self.patterns.loads[j]
         low, high = np.minimum(labels.low[i], loads), np.maximum(labels.high[i], loads)
         load, reduced = labels.load[i] + loads, labels.reduced[i] + self.patterns.reduced[j]
@@ -153,7 +159,7 @@ class PartitionDP:
                 np.minimum(low, (self.reduced - reduced) // rest),
                 np.maximum(high, -((load - self.load) // rest)),
             )
-        return Labels(bits, low, high, load, reduced, i, j).take(high - low <= self.spread)
+        return Labels(bits, low, high, load, reduced, idle, i, j).take(high - low <= self.spread)
 
 
 def _traced(layers: list[Labels], at: int) -> list[int]:

@@ -15,7 +15,7 @@ from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import UNIT, MovePatterns, Prices
 from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.exact.proof import TooManyError
+from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
 
 MOST_LISTED = 300_000  # patterns of one member at size 1

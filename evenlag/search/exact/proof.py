@@ -38,7 +38,3 @@ def findings(proof: Proof, clock: Clock) -> Iterator[Finding]:
     yield Bound(proof.bound)
     if proof.stopped == "time" and clock.deterministic:
         yield Note("a proof was ended by the wall clock, not by its work limit", clocked=True)
-
-
-class TooManyError(Exception):
-    """There is more to list than asked for."""

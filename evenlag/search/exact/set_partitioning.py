@@ -25,13 +25,14 @@ from evenlag.search.exact.candidates import Candidates
 from evenlag.search.exact.partition_cp_sat import choose_patterns
 from evenlag.search.exact.partition_dp import PartitionDP
 from evenlag.search.exact.patterns import exact_cover_is_a_plan
-from evenlag.search.exact.proof import Proof, TooManyError, findings
+from evenlag.search.exact.proof import Proof, findings
+from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.task import Task
 
 # What may be listed at size 1, so that it ends within about a second and 200 MB.
-MOST_PARTITIONS = WORD  # the partitions of a label are one word
-MOST_HELD = 6  # partitions of a member; with more, nearly every load can be reached in too many ways
+MOST_PARTITIONS = WORD  # with lag; those of a label are one word
+MOST_HELD = 6  # partitions of a member, idle ones aside; with more, nearly every load can be reached in too many ways
 MOST_LISTED = 60_000  # patterns of one number of partitions
 MOST_TO_CHOOSE_FROM = 6_000  # patterns for CP-SAT; with more it proves nothing in the time there is
 MOST_LABELS = 400_000  # labels of one number of members
@@ -42,12 +43,14 @@ GROWTH = 4
 
 
 def applies(rule: CountRule) -> bool:
-    """Whether all patterns of plans may be listed: few partitions, and members alike that hold few of them each."""
+    """Whether all patterns of plans may be listed: few partitions with lag, and members alike that hold few of them."""
     problem = rule.problem
-    few = problem.active.sum() <= problem.assignable.sum() <= MOST_PARTITIONS
-    if not few or not exact_cover_is_a_plan(rule):
+    members, lags = int(problem.active.sum()), problem.lags[problem.assignable]
+    lagging = int(np.count_nonzero(lags))
+    if not members <= len(lags) or lagging > MOST_PARTITIONS or not exact_cover_is_a_plan(rule):
         return False
-    return int(rule.total_bounds.hi[problem.active].max()) <= MOST_HELD
+    idle = (len(lags) - lagging) // members  # of each, where they are shared out evenly
+    return int(rule.total_bounds.hi[problem.active].max()) - idle <= MOST_HELD
 
 
 def best_partitioning(

@@ -15,7 +15,6 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.construct import differencing
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import relabel
 from evenlag.search.improve import best_pair, lns, three_way
@@ -112,9 +111,7 @@ class Equalize:
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer one plan."""
         plan = equalize(fresh_plan(task.rule), task.rule, best.wanted, task.clock.stop(share), task.seed)
-        if task.has_owners and differencing.applies(task.rule):
-            plan = relabel(plan)
-        yield Candidate(plan)
+        yield Candidate(relabel(plan, task.rule))
 
 
 @dataclass(frozen=True)

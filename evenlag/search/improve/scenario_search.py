@@ -23,7 +23,6 @@ from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index
 from evenlag.search.clock import in_steps_of
-from evenlag.search.construct import differencing
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import relabel
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
@@ -445,7 +444,7 @@ class Scenarios:
         weights = np.array([float(weight) for weight in problem.scenario_weights])
         mean = (weights / weights.sum()) @ problem.scenario_lags.astype(np.float64)
         fresh = fresh_plan(task.rule.at(problem.at(mean.astype(np.int64), problem.owner)))
-        fresh = relabel(fresh) if task.has_owners and differencing.applies(task.rule) else fresh
+        fresh = relabel(fresh, task.rule)
         fresh = Plan(problem, fresh.member_of.copy())
         if task.goal.within_budget(fresh) and task.goal.stickiness * fresh.moves < best.value:
             yield fresh
