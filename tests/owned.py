@@ -14,14 +14,15 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.objective import Objective, resolve_objective
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.move_dp import applies
-from tests.problems import LAG_KINDS, alike, lags, random_parameters, random_problem
+from tests.problems import LAG_KINDS, alike, lags, provoking_lags, random_parameters, random_problem
 
+IDLE = "zeros"  # lags: most partitions have none
 SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
 
 
 def mostly_owned(random: Random, count: int, members: int, kind: str, **more: Any) -> evenlag.Problem:
     """One topic, most of it owned."""
-    drawn = lags(random, count, kind)
+    drawn = provoking_lags(random, count, kind) if kind == IDLE else lags(random, count, kind)
     names = [f"c{m}" for m in range(members)]
     owned: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     holders = random.sample(names, random.randint(1, members))  # the others have just joined
@@ -46,9 +47,9 @@ def case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objecti
         members = random.choice(list(SIZES))
         count = random.randint(members, SIZES[members])
         if random.random() < 0.6:
-            caps = {f"c{m}": random.choice([None, count // 2 + 1, count]) for m in range(members)}
-            more = {"max_partitions": caps} if random.random() < 0.2 else {}
-            problem = mostly_owned(random, count, members, random.choice(LAG_KINDS), **more)
+            caps = {f"c{m}": random.choice([None, count // 2 + 1, count, 0]) for m in range(members)}
+            more = {"max_partitions": caps} if random.random() < 0.2 and any(caps.values()) else {}
+            problem = mostly_owned(random, count, members, random.choice([*LAG_KINDS, IDLE, IDLE]), **more)
         else:
             problem = random_problem(random, partitions=8, members=4, topics=2)
         parameters = random_parameters(random)

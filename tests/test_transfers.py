@@ -13,8 +13,8 @@ from evenlag.model.objective import Objective, resolve_objective
 from evenlag.search.exact.move_dp import applies, best_plan_with_moves
 from evenlag.search.exact.proof import Proof
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
-from tests.owned import SIZES, case, mostly_owned
-from tests.problems import seeds
+from tests.owned import SIZES, case, meant, mostly_owned
+from tests.problems import alike, seeds
 
 
 def ask(rule: CountRule, goal: Objective, bound: int, value: int, size: float = 1.0, steps: int = 10**9) -> Proof:
@@ -127,3 +127,29 @@ def test_solve_with_it_finds_the_optimum(seed: int) -> None:
         pytest.fail("solve found a plan where there is none")
     assert result.status == "OPTIMAL"
     assert result.objective == result.bound == best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(60))
+def test_who_may_hold_nothing_gives_all(seed: int) -> None:
+    """Partitions of a member with `max_partitions` 0 move in every plan, which costs what moves cost."""
+    random = Random(seed)
+    problem = mostly_owned(random, random.randint(4, 8), 3, random.choice(["small", "zeros"]), max_partitions={"c2": 0})
+    parameters = {"balance": "none", "stickiness": random.choice([0, 1, 10]), "max_moves": random.choice([None, 8])}
+    rule, goal = meant(problem, parameters | {"objective": "spread"})
+    if not applies(rule, goal):
+        return
+    best = exhaustive(problem, Goal(**parameters)).objective
+    assert_best(ask(rule, goal, 0, int(best) + 1_000), rule, goal, int(best))
+
+
+def test_idle_partitions_are_not_told_apart() -> None:
+    """Thirty of them on four members: in all the ways that they could be chosen there were far too many."""
+    random = Random(5)
+    lags = [random.randint(1, 10**6) for _ in range(12)] + [0] * 30
+    owned = {f"c{m:03}": [("t", p) for p in range(m, 42, 5)] for m in range(4)}
+    problem = alike(lags, 4, owned=owned)
+    rule = count_rule(problem, "group")
+    goal = Objective(stickiness=20_000)
+    best = int(by_cp_sat(problem, Goal("group", 20_000)).objective)
+    assert_best(ask(rule, goal, 0, 10**8, size=0.01), rule, goal, best)

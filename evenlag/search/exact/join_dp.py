@@ -38,7 +38,9 @@ class Exchanges:
     Attributes
     ----------
     bits : uint64 array (W, N)
-        Partitions that it gives or takes.
+        Partitions that it gives or takes; without idle ones.
+    idle : int64 array (N,)
+        How many more idle partitions (idle.py) it holds.
     reduced : int64 array (N,)
         Sums of reduced lags of what it holds then.
     gives : int64 array (N,)
@@ -48,6 +50,7 @@ class Exchanges:
     """
 
     bits: Bits
+    idle: Whole
     reduced: Whole
     gives: Whole
     lost: Whole
@@ -101,6 +104,7 @@ class JoinDP:
         self.options, self.members, self.target = options, options.members, options.target
         self.stop, self.size, self.beam = stop, size, beam
         self.unowned = bits_of(self.members[0].unowned[None, :], self.members[0].words)[:, 0]
+        self.idle = self.members[0].idle
 
     def best(self) -> Found | None:
         """Return objective and members of the best plan asked for, or None if there is none.
@@ -136,15 +140,17 @@ class JoinDP:
         if listed is None:
             return None
         inside = self.members[i].inside
-        loads = listed.reduced + self.members[0].beyond_of(listed.bits ^ inside[:, None])
+        loads = self.members[i].loads_of(listed.bits ^ inside[:, None], listed.idle, listed.reduced)
         low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
-        plans = PartialPlans([i], inside, listed.bits, listed.gives, low, high, listed.reduced, listed.lost)
+        plans = PartialPlans(
+            [i], inside, listed.bits, listed.idle, listed.gives, low, high, listed.reduced, listed.lost
+        )
         return self._pruned(plans)
 
     def _pruned(self, plans: PartialPlans) -> PartialPlans:
         """Drop what leads to nothing, and what another that leaves the same open dominates."""
         plans = plans.take(self._promising(plans))
-        plans = plans.take(undominated(plans.low, plans.high, plans.gives, *plans.open))
+        plans = plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
         if self.beam is None or len(plans) <= self.beam:
             return plans
         return plans.take(np.lexsort((plans.high - plans.low, plans.lost))[: self.beam])
@@ -155,10 +161,10 @@ class JoinDP:
         left, got = sizes_of(plans.open & plans.inside[:, None]), sizes_of(plans.open & ~plans.inside[:, None])
         low, high = self._with_rest(plans.low, plans.high, self.target.reduced_total - plans.load, len(rest))
         moves = self._least_moves(plans, rest, left, got)
-        fits = np.ones(len(plans), dtype=bool)
+        fits = self._idle_left(plans) + sum(self.members[i].own_idle for i in rest) >= 0
         if rest:
-            count = sum(len(self.members[i].held) for i in rest) + left - got + self.target.unowned
-            fits = count >= sum(self.members[i].lo for i in rest)
+            count = sum(self.members[i].count for i in rest) + left - got - plans.idle + self.target.unowned
+            fits &= count >= sum(self.members[i].lo for i in rest)
             fits &= count <= sum(self.members[i].hi for i in rest)
         within = self.target.cost(low, high, moves) <= self.target.objective
         kept: NDArray[np.bool_] = fits & (moves <= self.target.most_moves) & within & (plans.lost <= self.options.slack)
@@ -166,14 +172,22 @@ class JoinDP:
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
         """How many moves a plan has at least that goes on from here: by what others give, and by what they take."""
-        moves = plans.gives.copy()
+        idle = self._idle_left(plans)
+        given, all_called_for = np.zeros((2, len(plans)), dtype=np.int64)
         for i in rest:
             called_for = sizes_of(plans.open & self.members[i].inside[:, None])
-            moves += np.maximum(self.options.gives[i], called_for)
-        unowned = self.target.unowned - sizes_of(plans.open & self.unowned[:, None])
-        takes = np.maximum(sum(self.options.takes[i] for i in rest), left + unowned)
-        least: Whole = np.maximum(moves, plans.gives - left + got + takes - self.target.unowned)
+            given += np.maximum(self.options.gives[i], called_for)
+            all_called_for += called_for
+        given = np.maximum(given, all_called_for - np.minimum(idle, 0))
+        unowned = int(sizes_of(self.unowned[:, None])[0]) - sizes_of(plans.open & self.unowned[:, None])
+        takes = np.maximum(sum(self.options.takes[i] for i in rest), left + unowned + np.maximum(idle, 0))
+        taken = plans.gives - left + got + plans.idle
+        least: Whole = np.maximum(plans.gives + given, taken + takes - self.target.unowned)
         return least
+
+    def _idle_left(self, plans: PartialPlans) -> Whole:
+        """Return how many more idle partitions the others hold together than today."""
+        return self.idle.more - plans.idle
 
     @staticmethod
     def _with_rest(low: Whole, high: Whole, load: Whole, rest: int) -> tuple[Whole, Whole]:
@@ -251,7 +265,8 @@ class JoinDP:
 
     def _matched(self, one: PartialPlans, two: PartialPlans) -> Found | None:
         """Return the best plan of two sets that are the whole: they leave the same open, but for what nobody owns."""
-        i, j = equal_pairs(one.open, two.open ^ self.unowned[:, None])
+        mine, theirs = one.idle.astype(np.uint64), self._idle_left(two).astype(np.uint64)
+        i, j = equal_pairs(np.vstack([one.open, mine]), np.vstack([two.open ^ self.unowned[:, None], theirs]))
         low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
         moves = one.gives[i] + two.gives[j]
         too_much = self.target.objective + 1
@@ -261,10 +276,12 @@ class JoinDP:
     def _completed(self, plans: PartialPlans) -> Found | None:
         """Return the best plan in which the member that is not listed does what is left to it."""
         assert self.options.unlisted is not None
-        inside = self.members[self.options.unlisted].inside[:, None]
-        left = self.target.reduced_total - plans.load
-        left = left + self.members[0].beyond_of(plans.open ^ inside ^ self.unowned[:, None])
-        moves = plans.gives + sizes_of(plans.open & inside)
+        last, idle = self.members[self.options.unlisted], self._idle_left(plans)
+        inside = last.inside[:, None]
+        left = last.loads_of(
+            plans.open ^ inside ^ self.unowned[:, None], idle, self.target.reduced_total - plans.load
+        )  # fmt: skip
+        moves = plans.gives + sizes_of(plans.open & inside) - np.minimum(idle, 0)
         cost = self.target.cost(np.minimum(plans.low, left), np.maximum(plans.high, left), moves)
         return self._best_of(cost, [(plans, np.arange(len(plans)))])
 
@@ -273,13 +290,16 @@ class JoinDP:
         if not len(cost) or cost.min() > self.target.objective:
             return None
         best = int(cost.argmin())
-        rest = 0 if self.options.unlisted is None else self.options.unlisted
-        chosen = np.full(len(self.members[0].lags), self.members[rest].member, dtype=np.int32)
+        rest = self.members[0 if self.options.unlisted is None else self.options.unlisted].member
+        chosen = np.full(len(self.members[0].lags), rest, dtype=np.int32)
+        more: dict[int, int] = {}
         for plans, rows in parts:
-            for i, exchange in plans.exchanges(int(rows[best])):
+            for i, exchange, idle in plans.exchanges(int(rows[best])):
                 held = exchange ^ self.members[i].inside
                 chosen[unpacked(held, len(chosen))] = self.members[i].member
-        return int(cost[best]), chosen
+                more[self.members[i].member] = idle
+        more.setdefault(rest, self.idle.more - sum(more.values()))
+        return int(cost[best]), self.members[0].with_idle(chosen, more)
 
 
 def _by_loss(plans: PartialPlans, rows: Whole) -> Whole:

@@ -1,8 +1,9 @@
 """What one member may give and take: all exchanges of one shape that leave it a load in a given range.
 
 An exchange is a set of partitions: those of its own that the member gives, and those of nobody and of others that it
-takes. They are found by meet in the middle (Horowitz and Sahni 1974): sums of what is given and of what nobody owns are
-looked up in the sorted sums of what others own.
+takes; and how many idle partitions (idle.py) it holds more or less than today. Sets are found by meet in the middle
+(Horowitz and Sahni 1974): sums of what is given and of what nobody owns are looked up in the sorted sums of what others
+own.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, weighed
+from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, unpacked, weighed
+from evenlag.search.exact.idle import idle_of
 from evenlag.search.exact.patterns import runs, subsets
 from evenlag.search.exact.too_many import TooManyError
 
-Shape = tuple[int, int, int]  # how many own partitions to give, of nobody's to take, of others' to take
+# How many own partitions to give, of nobody's to take, of others' to take, and how many more idle ones to hold.
+Shape = tuple[int, int, int, int]
 
 HELD = 0  # the place in a shape of what is given; of it the first ones leave
 
@@ -67,45 +70,80 @@ class MemberOptions:
         Of a move, in messages.
     size : float
         How much may be listed, as a share of the most there may ever be.
+
+    Attributes
+    ----------
+    held, unowned, foreign : int64 array
+        Its partitions, those of nobody and those of others, by their numbers among all that can be assigned. Idle ones
+        are in none of these; what members hold that may hold none is nobody's.
+    count : int
+        How many partitions it holds today, idle ones with them.
+    idle : Idle
+    own_idle : int
     """
 
     def __init__(self, rule: CountRule, member: int, reduced: Whole, price: int, size: float) -> None:
         problem = rule.problem
         items = np.flatnonzero(problem.assignable)
         owner, lags = problem.owner[items], problem.lags[items]
+        owner = np.where((owner != NOBODY) & problem.active[owner], owner, NOBODY)
+        self.idle = idle_of(rule)
+        idle = np.isin(items, self.idle.places)
+        self.own_idle = self.idle.owned(member)
+        self.count = int((owner == member).sum())
+        self._idle_lag = int(reduced[idle].max(initial=0))  # they all have the same
         self.member, self.size = member, size
         self.lags, self.beyond = reduced, lags - reduced
         different, numbers = np.unique(lags, return_inverse=True)
         self.twins = len(different) < len(items)
-        kinds = np.stack([owner, numbers, *_places_of(rule, items)])
+        kinds = np.stack([np.where(idle, NOBODY, owner), numbers, *_places_of(rule, items)])
         self.kinds: Whole = np.unique(kinds, axis=1, return_inverse=True)[1].ravel()
         near = 2 * np.abs(lags[:, None] - lags[None, :]) <= price
         for where in _places_of(rule, items):
             near &= where[:, None] == where
+        near[idle], near[:, idle] = np.eye(len(items), dtype=bool)[idle], np.eye(len(items), dtype=bool)[:, idle]
         self.any_alike = bool(near.sum() > len(items))
-        self.held, self.unowned = np.flatnonzero(owner == member), np.flatnonzero(owner == NOBODY)
-        self.foreign = np.flatnonzero((owner != member) & (owner != NOBODY))
+        self.held, self.unowned = np.flatnonzero(~idle & (owner == member)), np.flatnonzero(~idle & (owner == NOBODY))
+        self.foreign = np.flatnonzero(~idle & (owner != member) & (owner != NOBODY))
         self.lo, self.hi = int(rule.total_bounds.lo[member]), int(rule.total_bounds.hi[member])
         self.load = int(self.lags[self.held].sum())
         self.words = -(-len(items) // WORD)
         self.alike = np.array([bits_of(np.flatnonzero(row)[None, :], self.words)[:, 0] for row in near])
         self.inside = bits_of(self.held[None, :], self.words)[:, 0]
+        self.idle_bits = bits_of(np.flatnonzero(idle)[None, :], self.words)[:, 0]
         self.none: Bits = np.zeros((self.words, 0), dtype=np.uint64)
         self._known: dict[tuple[int, int], Subsets] = {}
 
     def shapes(self, gives: int, takes: int, most: int) -> Iterator[Shape]:
         """Return what counts allow, of at least so many to give, and so many to take, and at most so many moves."""
-        for give in range(gives, min(len(self.held), most) + 1):
-            kept = len(self.held) - give
-            for take in range(max(self.lo - kept, takes), self.hi - kept + 1):
-                for unowned in range(min(take, len(self.unowned)) + 1):
-                    others = take - unowned
-                    if others <= len(self.foreign) and give + others <= most:
-                        yield give, unowned, others
+        for more in self._idle_changes():
+            left, got = max(-more, 0), max(more, 0)
+            moved = left + max(got - self.idle.more, 0)
+            for give in range(max(gives - left, 0), min(len(self.held), most - moved) + 1):
+                kept = self.count + more - give
+                for take in range(max(self.lo - kept, takes - got, 0), self.hi - kept + 1):
+                    for unowned in range(min(take, len(self.unowned)) + 1):
+                        others = take - unowned
+                        if others <= len(self.foreign) and give + others + moved <= most:
+                            yield give, unowned, others, more
 
-    def beyond_of(self, held: Bits) -> Whole:
-        """Return what the loads of sets of partitions are more than the sums of their reduced lags."""
-        return weighed(held, self.beyond)
+    def _idle_changes(self) -> range:
+        """Return how many more idle partitions it may hold than today."""
+        return range(-self.own_idle, len(self.idle.places) - self.own_idle + 1) if self.idle.counted else range(1)
+
+    def reduced_idle(self, more: Whole | int) -> Whole | int:
+        """Return the reduced lags of its idle partitions, if it holds so many more than today."""
+        return (self.own_idle + more) * self._idle_lag
+
+    def with_idle(self, chosen: NDArray[np.int32], more: dict[int, int]) -> NDArray[np.int32]:
+        """Return the member of every partition that can be assigned, given how many more idle ones members hold."""
+        chosen[unpacked(self.idle_bits, len(chosen))] = self.idle.holders(more)
+        return chosen
+
+    def loads_of(self, held: Bits, more: Whole | int, reduced: Whole) -> Whole:
+        """Return the loads of sets of partitions and so many more idle ones than today, given their reduced lags."""
+        loads: Whole = reduced - self.reduced_idle(more) + weighed(held, self.beyond)
+        return loads
 
     @cached_property
     def _later(self) -> tuple[Whole, Bits]:
@@ -121,7 +159,7 @@ class MemberOptions:
         if following[item] < 0:
             return np.ones(bits.shape[1], dtype=bool)
         next_too = holds(bits, int(following[item]))
-        own = holds(self.inside[:, None], item)[0]
+        own = holds((self.inside | self.idle_bits)[:, None], item)[0]
         return next_too if own else next_too | ~(bits & later[item][:, None]).any(axis=0)
 
     def in_vain(self, held: Bits) -> Bools:
@@ -144,10 +182,11 @@ class MemberOptions:
         TooManyError
             There is too much to list, or `stop` ended it.
         """
-        given, found, taken = (self._subsets(kind, size, stop) for kind, size in enumerate(shape))
+        *sizes, more = shape
+        given, found, taken = (self._subsets(kind, size, stop) for kind, size in enumerate(sizes))
         if len(given.sums) * len(found.sums) > self.size * MOST_LOOKED_UP:
             raise TooManyError
-        base = (self.load - given.sums[:, None] + found.sums[None, :]).ravel()
+        base = (self.load + self.reduced_idle(more) - given.sums[:, None] + found.sums[None, :]).ravel()
         left, right = self._looked_up(base, taken.sums, low, high, stop)
         give, unowned = np.divmod(left, len(found.sums))
         if self.any_alike:

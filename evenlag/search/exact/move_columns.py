@@ -21,7 +21,6 @@ from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY
 from evenlag.search.exact import mip, move_dp, move_patterns
 from evenlag.search.exact.deepening import deepened, plan_of
 from evenlag.search.exact.join_dp import Found, JoinDP
@@ -98,11 +97,8 @@ class MoveColumns:
 
 
 def members_decide(rule: CountRule, goal: Objective) -> bool:
-    """Whether patterns that each member may hold are a plan, all owners are among them, and objectives are whole."""
-    problem = rule.problem
-    owners = problem.owner[problem.assignable & (problem.owner != NOBODY)]
-    alone = rule.ranks is None and not rule.topic_distance and isinstance(goal.stickiness, int)
-    return alone and bool(problem.active[owners].all())
+    """Whether patterns that each member may hold are a plan, and objectives are whole."""
+    return rule.ranks is None and not rule.topic_distance and isinstance(goal.stickiness, int)
 
 
 class _Search:
@@ -146,7 +142,7 @@ class _Search:
         width, lows = self._open(target, chosen)
         low = int(rng.choice(lows.tolist()))
         window = Window(low, low + width)
-        if self._patterns.solve(window, chosen, fully=True) is not Answer.FITS:
+        if self._patterns.solve(window, chosen + target.lost, fully=True) is not Answer.FITS:
             return None
         options = self._options(replace(target, most_moves=chosen), window, self._size, whole=False)
         with suppress(TooManyError):
@@ -162,6 +158,7 @@ class _Search:
 
     def _open(self, target: PlanTarget, moves: int) -> tuple[int, Whole]:
         """Return how wide windows are of plans with so many moves, and the low ends of those that may hold one."""
+        moves += target.lost
         width = self._patterns.grid.width(target.objective + 1 - target.price * moves) - 1
         return width, self._patterns.open_lows(width, moves)
 
@@ -172,9 +169,9 @@ class _Search:
 
     def _within(self, lows: Whole, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with its loads in one of the windows that begin at these low ends."""
-        if self._patterns.solve(_around(lows, width), target.most_moves, fully=True) is Answer.STOPPED:
+        if self._patterns.solve(_around(lows, width), target.all_moves, fully=True) is Answer.STOPPED:
             raise TooManyError
-        lows = lows[np.isin(lows, self._patterns.open_lows(width, target.most_moves))]
+        lows = lows[np.isin(lows, self._patterns.open_lows(width, target.all_moves))]
         if not len(lows):
             return None
         apart = lows[-1] - lows[0] > APART * width

@@ -23,6 +23,7 @@ from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.column_program import ColumnProgram
+from evenlag.search.exact.idle import idle_of
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.own_patterns import OwnTable, rows_of, tables_of
 from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
@@ -64,15 +65,18 @@ class Prices:
     values : int64 array (P,)
     best : list of int64 array
         Of each member, the most that it can hold by load, less its moves.
+    total : int
+        What members hold together in a plan without moves.
     """
 
     values: Whole
     best: list[Whole]
+    total: int
 
     def slack(self, window: Window, moves: int) -> int:
-        """Return what members can hold more in a window than all is worth less so many moves; below 0: none has."""
+        """Return what members can hold more in a window than in a plan with so many moves; below 0: there is none."""
         held = sum(max(int(best[window.low : window.high + 1].max()), LEAST // len(self.best)) for best in self.best)
-        return held - int(self.values.sum()) + moves * UNIT
+        return held - self.total + moves * UNIT
 
 
 class MovePatterns:
@@ -106,9 +110,11 @@ class MovePatterns:
         Whether no finer grid is tried.
     places : int64 array
         Of partitions that can be assigned.
+    idle : Idle
+        Partitions of which only the number counts.
     shares : list of Share
     moved : list of bool array (P,)
-        Of each member, which partitions move if it holds them.
+        Of each member, which partitions move if it holds them. Idle ones of nobody are said to move too.
     prices : list of Prices
         All that have proven something.
     """
@@ -126,9 +132,15 @@ class MovePatterns:
         self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
         self._value = value
         members = np.flatnonzero(problem.active).tolist()
-        self.shares = [share_of(rule, m) for m in members]
+        self.idle = idle_of(rule)
+        self.shares = [share_of(rule, m, self.idle) for m in members]
         self.places = np.flatnonzero(problem.assignable)
-        self.moved: list[Bools] = [(problem.owner != NOBODY) & (problem.owner != m) for m in members]
+        self.moved: list[Bools] = []
+        for m in members:
+            moved = (problem.owner != NOBODY) & (problem.owner != m)
+            moved[self.idle.places] = True
+            moved[self.idle.own_slots(m)] = False
+            self.moved.append(moved)
         lags = problem.lags.astype(np.int64)
         held, rows = max(share.partitions for share in self.shares), rows_of(self.shares)
         whole = int(np.gcd.reduce(lags[self.places])) or 1
@@ -177,10 +189,12 @@ class MovePatterns:
     @cached_property
     def _program(self) -> ColumnProgram:
         """Every partition is held once, every member has one pattern."""
-        lags = self.lags[self.places]
-        worth = WORTH + WORTH_BY_LAG * (lags + 1) / (lags.max() + 1)
+        lags = np.zeros(len(self._amounts), dtype=np.int64)
+        single = self.row >= 0
+        lags[self.row[single]] = self.lags[single]
+        worth = WORTH + WORTH_BY_LAG * (lags + 1) / (self.lags[self.places].max() + 1)
         program = ColumnProgram([*worth.tolist(), *(WORTH_OF_MEMBER for _ in self.shares)], UNIT)
-        program.ask([1] * (len(self.places) + len(self.shares)))
+        program.ask([*self._amounts.tolist(), *(1 for _ in self.shares)])
         return program
 
     def bound(self, value: Number, most: int | None, price: int = 0) -> Number:
@@ -249,24 +263,24 @@ class MovePatterns:
 
         def price(prices: Whole, costs: float) -> Answer | None:
             nonlocal best, least
-            values = np.zeros(len(self.lags), dtype=np.int64)
-            values[self.places], of_members = np.split(prices, [len(self.places)])
+            of_rows, of_members = np.split(prices, [len(self._amounts)])
+            values = self._by_place(of_rows)
             smoothed = values if best is None else SMOOTHED * best.values + (1 - SMOOTHED) * values
             for asked in (values,) if best is None else (smoothed.astype(np.int64), values):
                 tables = self._tables(asked)
-                found = Prices(asked, [table.best for table in tables])
+                found = self._proven_by(asked, tables)
                 slack = found.slack(window, 0)
                 if best is None or slack < least:
                     best, least = found, slack
                 if -least > known * UNIT:
                     return Answer.EXCLUDED
-                if costs + least / UNIT < NEAR:
+                if costs - self.idle.unowned + least / UNIT < NEAR:
                     return Answer.FITS
                 if self._generate(tables, window, values, of_members):
                     return None
             return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
-        answer = self._program.generate(self._stop, price, -1.0 if fully else known)
+        answer = self._program.generate(self._stop, price, -1.0 if fully else known + self.idle.unowned)
         if best is not None:
             self._learn(best)
         return answer
@@ -280,7 +294,7 @@ class MovePatterns:
         for found in self._coarser.prices[prices:][-TAKEN_OVER:]:
             if self._stop():
                 break
-            self._learn(Prices(found.values, [table.best for table in self._tables(found.values)]))
+            self._learn(self._proven_by(found.values, self._tables(found.values)))
         self._taken_over = len(self._coarser._known), len(self._coarser.prices)
 
     def _head_in(self, window: Window) -> Prices | None:
@@ -297,25 +311,24 @@ class MovePatterns:
                 self._coarser._learn(prices)
             self.take_over()
             return None
-        values = np.zeros(len(self.lags), dtype=np.int64)
-        values[self.places] = UNIT
+        values = self._by_place(np.full(len(self._amounts), UNIT, dtype=np.int64))
         best: Prices | None = None
         step = FIRST_STEP * UNIT
         for _ in range(FIRST_STEPS):
             if self._stop():
                 break
             tables = self._tables(values)
-            found = Prices(values, [table.best for table in tables])
+            found = self._proven_by(values, tables)
             if best is None or found.slack(window, 0) < best.slack(window, 0):
                 best = found
-            lacking = (self.row >= 0).astype(np.int64)
+            lacking = self._amounts.copy()
             for n, table in enumerate(tables):
                 patterns = [table.pattern(load) for _, load in table.patterns(window, MOST_NEW)]
                 if patterns:
-                    lacking[list(patterns[0])] -= 1
+                    lacking -= self._rows_held(patterns[0])
                 for pattern in patterns:
                     self._add(n, pattern)
-            values = values + np.rint(step * lacking).astype(np.int64)
+            values = values + self._by_place(np.rint(step * lacking / self._amounts).astype(np.int64))
             step *= SHORTER
         return best
 
@@ -330,6 +343,19 @@ class MovePatterns:
         tables = dict(tables_of(self.shares, self.lags, worth, self._largest))
         return [tables[n] for n in range(len(self.shares))]
 
+    def _proven_by(self, values: Whole, tables: list[OwnTable]) -> Prices:
+        """Return prices with what each member can hold by them."""
+        total = int(values[self.places].sum()) - UNIT * self.idle.unowned
+        return Prices(values, [table.best for table in tables], total)
+
+    def _by_place(self, of_rows: Whole) -> Whole:
+        """Return numbers that are given by row for each place; 0 without a row."""
+        return np.append(of_rows, 0)[self.row]
+
+    def _rows_held(self, pattern: tuple[int, ...]) -> Whole:
+        """Return how many of each row a pattern holds."""
+        return np.bincount(self.row[list(pattern)], minlength=len(self._amounts))
+
     def _learn(self, prices: Prices) -> None:
         """Keep what prices prove of all windows."""
         lows, widths = self._moves.shape
@@ -338,7 +364,7 @@ class MovePatterns:
             worth = np.maximum(best, LEAST // len(prices.best))
             by_low = np.lib.stride_tricks.sliding_window_view(worth[self._first :], widths)
             held += np.maximum.accumulate(by_low, axis=1)
-        proven = -((held - int(prices.values.sum())) // UNIT)  # rounded up: moves are whole
+        proven = -((held - prices.total) // UNIT)  # rounded up: moves are whole
         np.maximum(self._moves, np.where(proven > len(self.places), IMPOSSIBLE, proven), out=self._moves)
         self.prices.append(prices)
 
@@ -357,20 +383,35 @@ class MovePatterns:
         if (n, pattern) in self._known:
             return False
         self._known[n, pattern] = None
-        row = self.row
+        held = self._rows_held(pattern)
         self._program.add(
-            [*((int(row[place]), 1) for place in pattern), (len(self.places) + n, 1)],
+            [*((int(row), int(held[row])) for row in np.flatnonzero(held)), (len(held) + n, 1)],
             cost=int(self.moved[n][list(pattern)].sum()),
         )
         self._loads.append(int(self.lags[list(pattern)].sum()))
         return True
 
     @cached_property
-    def row(self) -> Whole:
+    def numbers(self) -> Whole:
         """The number of each place among `places`; -1 of others."""
+        numbers = np.full(len(self.lags), -1, dtype=np.int64)
+        numbers[self.places] = np.arange(len(self.places))
+        return numbers
+
+    @cached_property
+    def row(self) -> Whole:
+        """The row of each place in the linear program, one for all idle ones; -1 of those that nobody counts."""
         row = np.full(len(self.lags), -1, dtype=np.int64)
-        row[self.places] = np.arange(len(self.places))
+        single = np.setdiff1d(self.places, self.idle.places)
+        row[single] = np.arange(len(single))
+        if self.idle.counted:
+            row[self.idle.places] = len(single)
         return row
+
+    @cached_property
+    def _amounts(self) -> Whole:
+        """How many partitions each row stands for."""
+        return np.bincount(self.row[self.row >= 0])
 
 
 class MoveGrids:

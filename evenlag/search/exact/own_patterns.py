@@ -6,7 +6,8 @@ nothing is followed that the partitions before it cannot bring to that worth, so
 
 Members under the same rules differ by what they own alone. Their tables are built together: half of the members have
 what nobody of them owns in common, half of those have more in common, and so on. That takes the logarithm of their
-number for each partition, not their number.
+number for each partition, not their number. The slots of idle partitions (idle.py) come last, in order, so that a list
+of patterns begins with them.
 """
 
 from __future__ import annotations
@@ -250,6 +251,8 @@ def tables_of(
             continue
         common = np.minimum.reduce([values[n] for n in members])
         own = {n: values[n] != common for n in members}
+        for apart in own.values():
+            apart[topic.slots] = True
         parts = [(members, _begin(topic, lags, _nothing_held(share, capacity, [values[n] for n in members])))]
         while parts:
             some, begun = parts.pop()
@@ -264,7 +267,8 @@ def tables_of(
 
 def rows_of(shares: list[Share]) -> int:
     """Return how many rows the tables of all members have that are built apart, whatever the loads."""
-    return sum(ceil(shares[some[0]].rows * (log2(len(some)) + 1)) for some in _alike(shares))
+    alike = [(shares[some[0]], len(some)) for some in _alike(shares)]
+    return sum(ceil(share.rows * (log2(members) + 1)) + members * share.slot_rows for share, members in alike)
 
 
 def _alike(shares: list[Share]) -> list[list[int]]:
@@ -291,4 +295,5 @@ def _begin(topic: Topic, lags: Whole, before: Values) -> Begun:
     """Return what there is before any partition of a topic; those that are too large are left out."""
     layer = np.full((topic.levels, *before.shape), IMPOSSIBLE[before.dtype], dtype=before.dtype)
     layer[0] = before
-    return Begun(layer, [], [], topic.places[lags[topic.places] < before.shape[-1]].tolist())
+    held = topic.places[lags[topic.places] < before.shape[-1]]
+    return Begun(layer, [], [], [*held.tolist(), *topic.slots.tolist()])

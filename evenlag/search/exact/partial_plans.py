@@ -34,7 +34,9 @@ class PartialPlans:
     inside : uint64 array (W,)
         The partitions that these members hold today.
     open : uint64 array (W, N)
-        What they give and none of them takes, and what they take and none of them gives.
+        What they give and none of them takes, and what they take and none of them gives; without idle partitions.
+    idle : int64 array (N,)
+        How many more idle partitions (idle.py) they hold than today.
     gives : int64 array (N,)
         How many partitions leave their owner.
     low, high : int64 arrays (N,)
@@ -50,6 +52,7 @@ class PartialPlans:
     members: list[int]
     inside: Bits
     open: Bits
+    idle: Whole
     gives: Whole
     low: Whole
     high: Whole
@@ -64,10 +67,10 @@ class PartialPlans:
         """Return only these, in this order."""
         of = self.origin
         origin = None if of is None else Origin(of.one, of.i[kept], of.two, of.j[kept])
-        gives, low, high, load, lost = (
-            column[kept] for column in (self.gives, self.low, self.high, self.load, self.lost)
+        idle, gives, low, high, load, lost = (
+            column[kept] for column in (self.idle, self.gives, self.low, self.high, self.load, self.lost)
         )
-        return PartialPlans(self.members, self.inside, self.open[:, kept], gives, low, high, load, lost, origin)
+        return PartialPlans(self.members, self.inside, self.open[:, kept], idle, gives, low, high, load, lost, origin)
 
     def by_moves(self, elsewhere: Bits) -> list[tuple[int, Whole]]:
         """Return which have how many moves, made or called for of partitions held `elsewhere`, fewest first."""
@@ -76,10 +79,10 @@ class PartialPlans:
         numbers, starts = np.unique(moves[order], return_index=True)
         return list(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if len(order) else []
 
-    def exchanges(self, row: int) -> Iterator[tuple[int, Bits]]:
-        """Return what each member does in one of them."""
+    def exchanges(self, row: int) -> Iterator[tuple[int, Bits, int]]:
+        """Return what each member does in one of them, and how many more idle partitions it holds."""
         if self.origin is None:
-            yield self.members[0], self.open[:, row]
+            yield self.members[0], self.open[:, row], int(self.idle[row])
         else:
             yield from self.origin.one.exchanges(int(self.origin.i[row]))
             yield from self.origin.two.exchanges(int(self.origin.j[row]))
@@ -89,8 +92,9 @@ def joined(one: PartialPlans, i: Whole, two: PartialPlans, j: Whole) -> PartialP
     """Return the partial plans that such pairs make."""
     low, high = np.minimum(one.low[i], two.low[j]), np.maximum(one.high[i], two.high[j])
     gives, load, lost = one.gives[i] + two.gives[j], one.load[i] + two.load[j], one.lost[i] + two.lost[j]
+    idle = one.idle[i] + two.idle[j]
     members, inside, opened = one.members + two.members, one.inside | two.inside, one.open[:, i] ^ two.open[:, j]
-    return PartialPlans(members, inside, opened, gives, low, high, load, lost, Origin(one, i, two, j))
+    return PartialPlans(members, inside, opened, idle, gives, low, high, load, lost, Origin(one, i, two, j))
 
 
 def compatible(mine: Bits, inside: Bits, theirs: Bits, their_inside: Bits) -> tuple[Whole, Whole]:

@@ -26,9 +26,11 @@ class PlanTarget:
         The smallest load is at most the one, the largest at least the other.
     objective, price : int
     most_moves : int
-        Negative if the loads alone are past the objective.
+        Beside those that all plans make; negative if the loads alone are past the objective.
+    lost : int
+        Partitions of members that may hold none: a move each in all plans, and not counted otherwise.
     unowned : int
-        Partitions without an owner.
+        Partitions without an owner, and these.
     members : int
         How many are active.
     reduced_total, raised : int
@@ -40,14 +42,20 @@ class PlanTarget:
     objective: int
     price: int
     most_moves: int
+    lost: int
     unowned: int
     members: int
     reduced_total: int
     raised: int
 
+    @property
+    def all_moves(self) -> int:
+        """The most moves of a plan, those that all plans make among them."""
+        return self.most_moves + self.lost
+
     def loads(self, moves: int) -> tuple[int, int]:
         """Return the least and the greatest load of a plan with at least so many moves."""
-        spread = self.objective - self.price * moves
+        spread = self.objective - self.price * (moves + self.lost)
         return self.max_load_lb - spread, self.min_load_ub + spread
 
     def reduced_loads(self, moves: int) -> tuple[int, int]:
@@ -57,7 +65,7 @@ class PlanTarget:
 
     def cost(self, low: Whole, high: Whole, moves: Whole | int) -> Whole:
         """Return the objectives of plans with these smallest and largest loads."""
-        cost: Whole = high - low + self.price * moves
+        cost: Whole = high - low + self.price * (moves + self.lost)
         return cost
 
 
@@ -79,14 +87,15 @@ def plan_target(
     """
     problem, price = rule.problem, int(goal.stickiness)
     min_load_ub, max_load_lb = loads
-    owned = int((problem.owner != NOBODY).sum())
+    owners = problem.owner[problem.assignable & (problem.owner != NOBODY)]
+    owned, lost = len(owners), int((~problem.active[owners]).sum())
     most = owned if goal.max_moves is None else min(goal.max_moves, owned)
     left = objective - max(max_load_lb - min_load_ub, least, 0)
     if left < 0:
         most = -1
     elif price:
         most = min(most, left // price)
-    unowned, members = int(problem.assignable.sum()) - owned, int(problem.active.sum())
+    unowned, members = int(problem.assignable.sum()) - owned + lost, int(problem.active.sum())
     raised = int(np.maximum(reduced - problem.lags[problem.assignable], 0).sum())
     total, price = int(reduced.sum()), min(price, objective + 1)
-    return PlanTarget(min_load_ub, max_load_lb, objective, price, most, unowned, members, total, raised)
+    return PlanTarget(min_load_ub, max_load_lb, objective, price, most - lost, lost, unowned, members, total, raised)

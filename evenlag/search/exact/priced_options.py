@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from evenlag.search.exact.bits import sizes_of, weighed
 from evenlag.search.exact.join_dp import Exchanges
 from evenlag.search.exact.member_options import MemberOptions
@@ -65,11 +67,11 @@ class PricedOptions:
         self.unlisted: int | None = None
         self._all_alike = alike
         self._patterns, self._window, self._stop, self._size = patterns, window, stop, size
-        prices = [(found.slack(window, target.most_moves), n) for n, found in enumerate(patterns.prices)]
+        prices = [(found.slack(window, target.all_moves), n) for n, found in enumerate(patterns.prices)]
         self._prices = [(slack, patterns.prices[n]) for slack, n in sorted(prices)[:MOST_PRICES]]
         self.slack = self._prices[0][0]
-        self.gives = [max(0, len(me.held) - me.hi) for me in members]
-        self.takes = [max(0, me.lo - len(me.held)) for me in members]
+        self.gives = [max(0, me.count - me.hi) for me in members]
+        self.takes = [max(0, me.lo - me.count) for me in members]
         self._listed: list[Exchanges | None] = [None] * len(members)
 
     def narrow(self) -> bool:
@@ -94,7 +96,8 @@ class PricedOptions:
             if not len(listed.lost):
                 return False
             self.gives[i] = int(listed.gives.min())
-            self.takes[i] = int(sizes_of(listed.bits & ~me.inside[:, None]).min())
+            taken = sizes_of(listed.bits & ~me.inside[:, None]) + np.maximum(listed.idle, 0)
+            self.takes[i] = int(taken.min())
         return True
 
     def exchanges(self, i: int) -> Exchanges | None:
@@ -106,12 +109,12 @@ class PricedOptions:
         me, patterns = self.members[i], self._patterns
         window = self._window
         slack, prices = self._prices[0]
-        values = patterns.worth(prices.values, i)[patterns.places]
+        values, numbers = patterns.worth(prices.values, i)[patterns.places], patterns.numbers
         most = _most(prices, i, window)
         allowed, limit = slack, int(self._size * MOST_LISTED) if self._whole else MOST_CHOSEN
         while True:
             try:
-                held = table.all_worth(most - allowed, window, patterns.row, me.may_hold, limit)
+                held = table.all_worth(most - allowed, window, numbers, me.may_hold, limit)
                 break
             except TooManyError:
                 if self._whole or not allowed:
@@ -129,8 +132,10 @@ class PricedOptions:
             least = _most(other, i, window) - other_slack
             kept &= weighed(held, patterns.worth(other.values, i)[patterns.places]) >= least
         held, loads, lost = held[:, kept], loads[kept], lost[kept]
-        gives = sizes_of(me.inside[:, None] & ~held)
-        return Exchanges(held ^ me.inside[:, None], loads, gives, lost)
+        idle = sizes_of(held & me.idle_bits[:, None]) - me.own_idle * me.idle.counted
+        held = held & ~me.idle_bits[:, None]
+        gives = sizes_of(me.inside[:, None] & ~held) - np.minimum(idle, 0)
+        return Exchanges(held ^ me.inside[:, None], idle, loads, gives, lost)
 
 
 def _most(prices: Prices, i: int, window: Window) -> int:

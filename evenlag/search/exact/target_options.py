@@ -41,8 +41,8 @@ class TargetOptions:
 
     def __init__(self, members: list[MemberOptions], target: PlanTarget, stop: Callable[[], bool], size: float) -> None:
         self.members, self.target, self.stop, self.size = members, target, stop, size
-        self.gives = [max(0, len(me.held) - me.hi) for me in members]
-        self.takes = [max(0, me.lo - len(me.held)) for me in members]
+        self.gives = [max(0, me.count - me.hi) for me in members]
+        self.takes = [max(0, me.lo - me.count) for me in members]
         self.unlisted: int | None = None
         self.slack = 0
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
@@ -77,7 +77,7 @@ class TargetOptions:
         if i == self.unlisted:
             return None
         try:
-            found = [(shape[0], *self._block(i, shape)) for shape in self._shapes(i)]
+            found = [(shape, *self._block(i, shape)) for shape in self._shapes(i)]
             if sum(len(loads) for _, _, loads in found) > self.size * MOST_LISTED:
                 raise TooManyError
         except TooManyError:
@@ -85,8 +85,9 @@ class TargetOptions:
             return None
         bits = np.concatenate([self.members[i].none, *(bits for _, bits, _ in found)], axis=1)
         loads = np.concatenate([NOTHING, *(loads for _, _, loads in found)])
-        gives = np.concatenate([NOTHING, *(np.full(len(loads), give) for give, _, loads in found)])
-        return Exchanges(bits, loads, gives, np.zeros_like(loads))
+        gives = np.concatenate([NOTHING, *(np.full(len(loads), _given(shape)) for shape, _, loads in found)])
+        idle = np.concatenate([NOTHING, *(np.full(len(loads), shape[-1]) for shape, _, loads in found)])
+        return Exchanges(bits, idle, loads, gives, np.zeros_like(loads))
 
     def _need(self, i: int, of: Callable[[Shape], int]) -> int | None:
         """Return the least that the member gives, or takes, in any exchange."""
@@ -100,9 +101,9 @@ class TargetOptions:
 
     def _least_moves(self, i: int, shape: Shape) -> int:
         """How many moves a plan has at least in which this member does that."""
-        give, unowned, others = shape
+        called_for = shape[2] + max(shape[3] - self.members[i].idle.more, 0)
         gives, takes = sum(self.gives) - self.gives[i], sum(self.takes) - self.takes[i]
-        return max(give + max(others, gives), unowned + others + takes - self.target.unowned)
+        return max(_given(shape) + max(called_for, gives), _taken(shape) + takes - self.target.unowned)
 
     def _block(self, i: int, shape: Shape) -> tuple[Bits, Whole]:
         """Return the exchanges of a shape whose load suits the moves that they imply, listed the first time."""
@@ -113,7 +114,7 @@ class TargetOptions:
         if (i, shape) not in self._blocks:
             self._blocks[i, shape] = self.members[i].exchanges(shape, low, most, self.stop)
         bits, reduced = self._blocks[i, shape]
-        loads = reduced + self.members[i].beyond_of(bits ^ self.members[i].inside[:, None])
+        loads = self.members[i].loads_of(bits ^ self.members[i].inside[:, None], shape[-1], reduced)
         kept = (reduced >= low) & (reduced <= most) & (loads <= self.target.loads(moves)[1])
         if not kept.all():
             self._blocks[i, shape] = bits[:, kept], reduced[kept]
@@ -126,8 +127,10 @@ class TargetOptions:
 
 
 def _given(shape: Shape) -> int:
-    return shape[0]
+    give, _, _, more = shape
+    return give + max(-more, 0)
 
 
 def _taken(shape: Shape) -> int:
-    return shape[1] + shape[2]
+    _, unowned, others, more = shape
+    return unowned + others + max(more, 0)
