@@ -790,6 +790,32 @@ def test_reduced_lags_know_what_oversized_partitions_need() -> None:
     assert reduced_lags(rule, 40).tolist() == [24, 24, 20, 10, 9, 8, 8, 8, 8]
 
 
+@pytest.mark.parametrize(
+    ("held", "oversized"),
+    [
+        # Least reduced lag 8, greatest 24: 30 is oversized with two companions of up to 8.
+        ([[100, 1, 3], [30, 5, 8], [17, 16, 15]], [True, True, False]),
+        # Others hold less than that, for which it might give its own.
+        ([[100, 16, 8], [30, 8, 5], [17, 3, 15]], [True, False, False]),
+        # It has too little, or more than companions.
+        ([[100, 5, 8], [30, 1, 3], [17, 16, 15]], [True, False, False]),
+        ([[100, 5, 3], [30, 8, 15], [17, 16, 8]], [True, False, False]),
+    ],
+)
+def test_who_has_the_least_companions_is_left_alone(held: list[list[int]], oversized: list[bool]) -> None:
+    lags = [lag for share in held for lag in share]
+    problem = alike(lags, 3)
+    rule, plan = count_rule(problem, "group"), Plan(problem, np.repeat(np.arange(3, dtype=np.int32), 3))
+    assert SearchState(plan, rule, (Fraction(40), Fraction(104)), 0).oversized.tolist() == oversized
+
+
+def test_companions_stay_where_they_are_least() -> None:
+    """Members with one large partition each keep the smallest ones, so that the others can be equal."""
+    lags = np.rint(1000 * (1 + np.random.default_rng(3).pareto(1.2, 400))).astype(np.int64).tolist()
+    result = evenlag.solve(alike(lags, 100), stickiness=0, deterministic=True, work=2, time_limit=120)
+    assert result.status == "OPTIMAL"
+
+
 def test_the_bound_on_moves_is_met_where_swaps_are_all_that_helps() -> None:
     lags = {"t": [8, 8, 0, 0]}
     problem = alike(lags, 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})

@@ -23,18 +23,33 @@ def reduced_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
 
     Shape (P,), in messages, for equal weights; partitions that nobody may take stay as they are.
     """
-    lags = rule.problem.lags
-    items = rule.problem.assignable
-    fewest = int(rule.total_bounds.lo[rule.problem.active].min())
-    if low <= 0 or fewest < 1 or not rule.problem.equal_weights:
+    lags, items = rule.problem.lags, rule.problem.assignable
+    limits = reduction(rule, low)
+    if limits is None:
         return lags
-    floors = np.unique(np.append(lags[items], 0))
+    reduced = lags.copy()
+    reduced[items] = np.clip(lags[items], *limits)
+    return reduced
+
+
+def reduction(rule: CountRule, low: int) -> tuple[int, int] | None:
+    """Return the least and the greatest reduced lag, in messages; None where lags stay as they are.
+
+    A partition of more than the greatest is oversized: beside it, its member needs no more than the least companions.
+    """
+    problem = rule.problem
+    fewest = int(rule.total_bounds.lo[problem.active].min(initial=len(problem.lags)))
+    if low <= 0 or fewest < 1 or not problem.equal_weights:
+        return None
+    lags = np.sort(problem.lags[problem.assignable])
+    sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
+    floors = np.unique(np.append(lags, 0))
     floors = floors[floors * fewest <= low]
-    most = low - (fewest - 1) * floors[:, None]
-    reduced = np.minimum(np.maximum(lags[items][None, :], floors[:, None]), most)
-    chosen = lags.copy()
-    chosen[items] = reduced[reduced.sum(axis=1).argmin()]
-    return chosen
+    most = low - (fewest - 1) * floors
+    below, within = np.searchsorted(lags, floors), np.searchsorted(lags, most, side="right")
+    totals = floors * below + (sums[within] - sums[below]) + most * (len(lags) - within)
+    best = int(totals.argmin())
+    return int(floors[best]), int(most[best])
 
 
 def max_reduced_load(total: int, raised: int, members: int, low: int, high: int) -> int:

@@ -3,8 +3,8 @@
 The window is what the bounds leave (model/bounds.py): with all loads inside, the plan is optimal. So a search has a
 target, and how bad a plan is can be said by member: how far its load lies outside the window.
 
-An *oversized* partition is one that alone takes its member past the low end of the window. Whoever holds one needs
-no more than the companions that the counts ask for, the smaller the better.
+An *oversized* partition is one that takes its member past the low end of the window, with no more than the companions
+that the counts ask for (model/reduced_lags.py). The smaller these are, the better.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan, by_member
 from evenlag.model.problem import NOBODY, Index
+from evenlag.model.reduced_lags import reduction
 
 Column = NDArray[Any]
 Score = tuple[int, int]
@@ -90,6 +91,8 @@ class SearchState:
         self.interchangeable = rule.interchangeable
         positive = self.lags[self.free & (self.lags > 0)]
         self.least_companion = int(positive.min()) if len(positive) else 0
+        limits = reduction(rule, self.low)
+        self.least_reduced, self.most_reduced = (0, self.low) if limits is None else limits
         self.start_from(plan.member_of)
 
     def start_from(self, member_of: Index) -> None:
@@ -101,7 +104,12 @@ class SearchState:
         by_topic = not self.interchangeable and self.rule.topic_bounds is not None
         self.topic_counts = plan.topic_counts.copy() if by_topic else None
         self.held = by_member(member_of, len(self.problem.members), self.free)
-        self.oversized = np.array([self._holds_oversized(m) for m in range(len(self.held))], dtype=bool)
+        self.companions_in_place = True
+        self.oversized = self._all_oversized()
+        others = self.free & ~self.oversized[self.member_of]
+        if (self.lags[others] < self.least_reduced).any():
+            self.companions_in_place = False
+            self.oversized = self._all_oversized()
 
     # ---- the window ----------------------------------------------------------------------------------------------
 
@@ -119,12 +127,26 @@ class SearchState:
         able: NDArray[np.bool_] = ~(self.tabu | self.oversized[self.active])
         return able
 
+    def _all_oversized(self) -> NDArray[np.bool_]:
+        return np.array([self._holds_oversized(m) for m in range(len(self.held))], dtype=bool)
+
     def _holds_oversized(self, m: int) -> bool:
         held = self.held[m]
         if not len(held):
             return False
         biggest = self.lags[held].max() * self.factors[m]
-        return bool(biggest >= self.low or self.has_its_companions(biggest, self.scaled[m]))
+        if biggest >= self.low or (self.companions_in_place and self._has_least_companions(m)):
+            return True
+        return bool(self.has_its_companions(biggest, self.scaled[m]))
+
+    def _has_least_companions(self, m: int) -> bool:
+        """Whether a member is in the window by a partition that is oversized with the least companions, and by these.
+
+        As long as no other member holds so small partitions, it has none to give for them.
+        """
+        lags = self.lags[self.held[m]]
+        few = self.scaled[m] >= self.low and (lags > self.least_reduced).sum() <= 1
+        return bool(few and len(lags) and lags.max() >= self.most_reduced)
 
     def has_its_companions(self, biggest: Any, scaled: Any) -> Any:
         """Whether members whose biggest partition falls just short of the window are inside by the smallest companions.
