@@ -78,3 +78,22 @@ class Clock:
 def in_steps_of(count: int, stop: Callable[[], bool]) -> Callable[[], bool]:
     """Return the same question for steps that are each worth so many of the usual ones."""
     return lambda: any(stop() for _ in range(count))
+
+
+class Turn:
+    """The same question with a limit of steps, for a search that others take turns with.
+
+    Attributes
+    ----------
+    over : bool
+        Whether the limit was reached.
+    """
+
+    def __init__(self, steps: int, stop: Callable[[], bool]) -> None:
+        self.steps, self.stop, self.over = steps, stop, False
+
+    def __call__(self) -> bool:
+        """Say whether to stop, of which the limit is one reason."""
+        self.over = self.over or self.steps <= 0
+        self.steps -= 1
+        return self.over or self.stop()

@@ -3,18 +3,20 @@
 A variable neighbourhood search (Mladenović and Hansen 1997): small neighbourhoods until they bring little, then
 larger ones. Members with few partitions: best pair, three members, destroy and repair, and kicks between. Members
 with many: pairs by subset sums, and before them, where subscriptions differ and a pair has little in common, single
-swaps and shifts with whoever serves best.
+swaps and shifts with whoever serves best. There one search often ends in a moment what another would take long for,
+so pairs and destroy and repair take turns, each twice as long as the turn before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
-from evenlag.search.clock import in_steps_of
+from evenlag.search.clock import Turn, in_steps_of
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import relabel
 from evenlag.search.improve import best_pair, lns, three_way
@@ -27,9 +29,13 @@ from evenlag.search.improve.three_way import three_way_search
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
+STEPS_OF_A_TURN = 8  # for each member, of the first turn
 STEPS_OF_A_REPAIR = 20  # what one destroy and repair takes, in steps of pairs
 PATIENCE = 3  # descents of destroy and repair, and the kicks after each, without progress
 KICKS = 6  # times that the worst are helped at others' cost after a descent: one member, two, …
+
+
+Search = Callable[[Callable[[], bool]], None]  # takes the question that it asks before each step: stop now?
 
 
 def equalize(
@@ -61,17 +67,32 @@ def equalize(
     by_threes = alike and three_way.applies(state)
     if alike and best_pair.applies(state):
         best_pair_search(state, stop, briefly=by_threes)
-    else:
-        if not rule.problem.equal_subscriptions:
-            exchange_worst(state, stop)
-        pairs = PairSearch(state)
-        pairs.rounds(stop)
-        pairs.worst_first(stop, briefly=by_threes and bool(state.oversized.any()))
-    if by_threes:
-        three_way_search(state, stop)
-    if alike:
+        if by_threes:
+            three_way_search(state, stop)
         _destroy_and_repair(state, stop)
+        return Plan(plan.problem, state.member_of)
+    if not rule.problem.equal_subscriptions:
+        exchange_worst(state, stop)
+    pairs = PairSearch(state)
+    pairs.rounds(stop)
+    if not alike:
+        pairs.worst_first(stop)
+    else:
+        larger = (partial(three_way_search, state),) if by_threes else ()
+        _in_turns(state, (pairs.worst_first, *larger, partial(_destroy_and_repair, state)), stop)
     return Plan(plan.problem, state.member_of)
+
+
+def _in_turns(state: SearchState, searches: tuple[Search, ...], stop: Callable[[], bool]) -> None:
+    """Let searches go on from one another, in turns of more and more steps, until all of them give up in one turn."""
+    steps = STEPS_OF_A_TURN * (len(state.active) + STEPS_OF_A_TURN)
+    while True:
+        turns = [Turn(steps, stop) for _ in searches]
+        for search, turn in zip(searches, turns, strict=True):
+            search(turn)
+        if stop() or not state.badness().any() or not any(turn.over for turn in turns):
+            return
+        steps *= 2
 
 
 def _destroy_and_repair(state: SearchState, stop: Callable[[], bool]) -> None:

@@ -3,8 +3,8 @@
 Destroy and repair as Shaw 1998 and Pisinger and Ropke 2010 have it. *Destroy* takes the members farthest outside the
 window and some others at random that make up for them. *Repair* depends on how much they hold. Few partitions: an
 exact cover of all of them by patterns, solved by CP-SAT; the neighbourhood grows until chance alone would leave it
-several covers. More: sequential number partitioning (Korf, Schreiber and Moffitt 2018) without its proof: one member
-after another is served by a subset sum near the mean of what is left, and the last gets what remains.
+several covers. More: sequential number partitioning (Korf, Schreiber and Moffitt 2018) without its proof: the largest
+partition that is left and others by a subset sum near the mean are one member's, and so on, with a few tries each.
 
 What differs from the textbook: a repair is accepted if all loads come within a target distance from the window, at
 first half the worst distance; where none does, the target gives way.
@@ -57,6 +57,8 @@ class NeighbourhoodSettings:
         Neighbourhoods without a cover before the target gives way.
     sequence : int
         Members of a neighbourhood that are served one after another.
+    sequence_tries : tuple of int
+        Shares that are tried for the last member but one, but two and but more: few splits of the last two fit.
     sequence_sample : int
         Partitions that a member's share is chosen from.
     sequence_patience : int
@@ -74,7 +76,8 @@ class NeighbourhoodSettings:
     covers_more: float = 0.5
     cover_patience: int = 4
     sequence: int = 4
-    sequence_sample: int = 22
+    sequence_tries: tuple[int, int, int] = (1, 8, 2)
+    sequence_sample: int = 26
     sequence_patience: int = 40
     draws: int = 8
 
@@ -207,38 +210,44 @@ class NeighbourhoodSearch:
     def _repair_in_sequence(self, members: Whole) -> _Repair:
         state = self.state
         members = self.rng.permutation(members)
-        left = np.concatenate([state.held[m] for m in members])
-        shares = []
-        for position, m in enumerate(members[:-1].tolist()):
-            share = self._share_of(left, len(state.held[m]), len(members) - position)
-            if share is None or not self._within_target(share):
-                return _Repair.FAILED
-            shares.append(share)
-            left = np.setdiff1d(left, share, assume_unique=True)
-        if not self._within_target(left):
+        shares = self._serve(members, np.concatenate([state.held[m] for m in members]))
+        if shares is None:
             return _Repair.FAILED
-        for m, share in zip(members.tolist(), [*shares, left], strict=True):
+        for m, share in zip(members.tolist(), shares, strict=True):
             state.give(m, share)
         return _Repair.DONE
 
-    def _share_of(self, left: Whole, count: int, members: int) -> Whole | None:
-        """`count` partitions of those left for so many members, with a load near the mean."""
-        state = self.state
+    def _serve(self, members: Whole, left: Whole) -> list[Whole] | None:
+        """Shares within the target for members that get all that is left, the first of them served first."""
+        state, others = self.state, members[1:]
         whole = int(state.lags[left].sum())
-        wanted = min(max(whole // members, state.low - self.target), state.high + self.target)
-        sample = self.rng.permutation(len(left))[: self.settings.sequence_sample]
-        spare = count - len(sample) // 2  # beyond what half a sample gives, any will do
-        fixed = np.zeros(0, dtype=np.int64)
-        if spare > 0:
-            rest = np.setdiff1d(np.arange(len(left)), sample)
-            fixed = self.rng.permutation(rest)[:spare]
-        base = int(state.lags[left[fixed]].sum())
-        taken = subset_of_size(state.lags[left[sample]], count - len(fixed), wanted - base, whole, self.rng)
-        return None if taken is None else np.concatenate([left[fixed], left[sample[taken]]])
+        low, high = state.low - self.target, state.high + self.target
+        low, high = max(low, whole - len(others) * high), min(high, whole - len(others) * low)
+        if low > high:
+            return None
+        if not len(others):
+            return [left]
+        wanted = min(max(whole // len(members), low), high)
+        for _ in range(self.settings.sequence_tries[min(len(others), 3) - 1]):
+            share = self._share_of(left, len(state.held[members[0]]), wanted)
+            if share is not None and low <= state.lags[share].sum() <= high:
+                shares = self._serve(others, np.setdiff1d(left, share, assume_unique=True))
+                if shares is not None:
+                    return [share, *shares]
+        return None
 
-    def _within_target(self, share: Whole) -> bool:
-        load = int(self.state.lags[share].sum())
-        return self.state.low - self.target <= load <= self.state.high + self.target
+    def _share_of(self, left: Whole, count: int, wanted: int) -> Whole | None:
+        """`count` partitions of those left with a load near the one wanted, the largest among them."""
+        lags = self.state.lags[left]
+        order = self.rng.permutation(len(left))
+        largest = order == lags.argmax()
+        order = np.concatenate([order[largest], order[~largest]])
+        few = self.settings.sequence_sample
+        fixed = 1 + max(count - 1 - few // 2, 0)  # beyond what half a sample gives, any will do
+        sample = order[fixed : fixed + few]
+        aim = wanted - int(lags[order[:fixed]].sum())
+        taken = subset_of_size(lags[sample], count - fixed, aim, int(lags.sum()), self.rng)
+        return None if taken is None else left[np.concatenate([order[:fixed], sample[taken]])]
 
 
 def _log_covers(items: int, sizes: Whole, repeats: Whole, patterns: list[Whole]) -> float:

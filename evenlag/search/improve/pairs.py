@@ -32,8 +32,6 @@ class PairSettings:
         The same in `rounds`, where many pairs have much to gain.
     worst_share : float
         Share of the steps that go to the worst member; the others go to any member outside the window.
-    brief_steps : int
-        Steps per member by which progress is judged where other searches wait.
     patience : int
         Steps per member without progress before the search gives up.
     kick_after : int
@@ -47,7 +45,6 @@ class PairSettings:
     exchanges: int = 22
     quick_exchanges: int = 14
     worst_share: float = 0.8
-    brief_steps: int = 3
     patience: int = 25
     kick_after: int = 12
     kick_swaps: int = 20_000
@@ -91,15 +88,13 @@ class PairSearch:
                 if not self._repartition(heavy, light, self.settings.quick_exchanges):
                     able[heavy if bad[heavy] <= bad[light] else light] = False
 
-    def worst_first(self, stop: Callable[[], bool], *, briefly: bool = False) -> None:
+    def worst_first(self, stop: Callable[[], bool]) -> None:
         """Repartition the member farthest outside the window with others until none is outside, or nothing helps.
 
         Parameters
         ----------
         stop : callable
             Asked before each step.
-        briefly : bool
-            Go on only as long as every round of a few steps a member brings the worst a quarter of the way.
         """
         state, settings = self.state, self.settings
         count = len(state.active)
@@ -108,7 +103,6 @@ class PairSearch:
         best, since, kicks = BestState(state), 0, 0
         state.tabu[:] = False
         failures = np.zeros(count, dtype=np.int64)
-        stagnant = Stagnation()
         patience = settings.patience * min(count + settings.patience, len(state.lags))
         for step in itertools.count():
             bad = state.badness()
@@ -116,8 +110,6 @@ class PairSearch:
             if best.update(bad):
                 since, kicks = step, 0
                 state.tabu[:] = False
-            if briefly and step % (settings.brief_steps * count) == 0 and stagnant(best.score[0]):
-                break
             if worst <= 0 or stop() or step - since > patience:
                 break
             due = (step - since) // (settings.kick_after * (1 + count // 10))

@@ -82,6 +82,7 @@ class SearchState:
         fits = 8 * max(problem.total_lag, 1) * factor * factor < 2**62
         self.dtype: Any = np.int64 if fits else object
         self.lags, self.factors = problem.lags.astype(self.dtype), problem.load_factors.astype(self.dtype)
+        self._lags_and_none: Column = np.append(self.lags, 0)  # the last is NOBODY's
         low, high = (bound / problem.load_unit for bound in window)
         self.low, self.high = int(low // 1), -int(-high // 1)
         self.free = (problem.pins == NOBODY) & problem.assignable
@@ -208,7 +209,8 @@ class SearchState:
 
     def lag_of(self, items: Column) -> Column:
         """Lags of partitions, 0 for NOBODY."""
-        return np.where(items == NOBODY, 0, self.lags[items]).astype(self.dtype)
+        lags: Column = self._lags_and_none[items]
+        return lags
 
     def draw_up_to(self, whole: int) -> int:
         """Draw a whole number between 0 and `whole`, which may be of any size."""

@@ -38,20 +38,18 @@ def nearest_subset(values: Column, target: Any, within: Any, rng: np.random.Gene
     """
     half = len(values) // 2
     first, second = _subset_sums(values[:half]), _subset_sums(values[half:])
-    order = np.argsort(second)
-    ascending = second[order]
-    wanted = target - first
-    right = np.searchsorted(ascending, wanted)
-    above = np.minimum(right, len(ascending) - 1)
-    below = np.maximum(right - 1, 0)
-    miss_above, miss_below = np.abs(ascending[above] - wanted), np.abs(ascending[below] - wanted)
+    ascending, wanted = np.sort(second), np.sort(target - first)  # both, because what ascends is looked up quicker
+    right = ascending.searchsorted(wanted)
+    # Below the smallest and above the largest comes the sum at the other end, which is a sum like any other.
+    above, below = ascending.take(right, mode="wrap"), ascending[right - 1]
+    miss_above, miss_below = np.abs(above - wanted), np.abs(below - wanted)
     miss = np.minimum(miss_above, miss_below)
     least = miss.min()
     if least > within:
         return None
-    ties = np.flatnonzero(miss == least)
-    i = int(ties[0] if len(ties) == 1 else rng.choice(ties))
-    j = int(order[above[i] if miss_above[i] <= miss_below[i] else below[i]])
+    one = _any(rng, miss == least)
+    nearest = above[one] if miss_above[one] <= miss_below[one] else below[one]
+    i, j = _any(rng, first == target - wanted[one]), _any(rng, second == nearest)
     if i == 0 and j == 0:
         return None
     return np.concatenate([_membership(half)[i], _membership(len(values) - half)[j]])
@@ -91,6 +89,12 @@ def subset_of_size(
     taken = np.zeros(len(values), dtype=bool)
     taken[order[chosen]] = True
     return taken
+
+
+def _any(rng: np.random.Generator, among: NDArray[np.bool_]) -> int:
+    """One of the positions that are true."""
+    chosen = among.nonzero()[0]
+    return int(chosen[rng.integers(len(chosen)) if len(chosen) > 1 else 0])
 
 
 def _subset_sums(values: Column) -> Column:

@@ -24,6 +24,7 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.improve.state import Column, SearchState
 
 MOST_MEMBERS = 2_000  # beyond them the sums of one look-up take too long
+MOST_HELD = 8  # partitions of a member, beyond which pairs have ways enough to share
 EXACT = 2.0**50  # loads below this are exact as doubles
 MEMBERS_OF_A_STEP = 40  # members whose subsets are looked up in the time that a step of a pair takes elsewhere
 
@@ -59,14 +60,14 @@ class ThreeWaySettings:
 
 
 def applies(state: SearchState) -> bool:
-    """Whether three can share: members of even counts, enough of them but not too many, loads exact as doubles.
+    """Whether three can share: members of even, small counts, not too few or many of them, loads exact as doubles.
 
     Of a state of interchangeable partitions, with members alike.
     """
     counts = state.counts[state.active]
     members = int((~state.oversized[state.active]).sum())
     fits = state.dtype is np.int64 and 3 <= members <= MOST_MEMBERS and float(state.scaled.sum()) < EXACT
-    return bool(fits and np.ptp(counts) <= 1 and counts.max() > 1)
+    return bool(fits and np.ptp(counts) <= 1 and 1 < counts.max() <= MOST_HELD)
 
 
 def three_way_search(
