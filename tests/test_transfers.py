@@ -10,7 +10,7 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective, resolve_objective
-from evenlag.search.exact.move_dp import applies, best_plan_with_moves
+from evenlag.search.exact.move_dp import MovePlans, applies, best_plan_with_moves
 from evenlag.search.exact.proof import Proof
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
 from tests.owned import SIZES, case, meant, mostly_owned
@@ -24,7 +24,7 @@ def ask(rule: CountRule, goal: Objective, bound: int, value: int, size: float = 
         steps -= 1
         return steps < 0
 
-    return best_plan_with_moves(rule, goal, load_bounds(rule), bound, value, stop, size)
+    return best_plan_with_moves(MovePlans(rule, goal, load_bounds(rule), stop, size), bound, value)
 
 
 def assert_best(proof: Proof, rule: CountRule, goal: Objective, best: int) -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.objective import Objective
-from evenlag.model.problem import NOBODY
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.exact.deepening import deepened
 from evenlag.search.exact.join_dp import Found, JoinDP
@@ -54,17 +54,13 @@ def applies(rule: CountRule, goal: Objective) -> bool:
     return bool(few) and loads_and_moves_alone(rule, goal)
 
 
-def best_plan_with_moves(
-    rule: CountRule,
-    goal: Objective,
-    bounds: LoadBounds,
-    bound: int,
-    value: int,
-    stop: Callable[[], bool],
-    size: float = 1.0,
-    least: int = 0,
-) -> Proof:
-    """Find the best plan with an objective below `value`, or prove that there is none.
+def sums_fit(problem: Problem, value: int) -> bool:
+    """Whether no sum of loads and prices leaves 64 bits for plans with an objective up to `value`."""
+    return max(value, problem.total_lag) < LARGEST_SUM // MOST_PARTITIONS
+
+
+class MovePlans:
+    """The plans of a group, by all that its members may give and take.
 
     Parameters
     ----------
@@ -73,36 +69,70 @@ def best_plan_with_moves(
         `applies` says to which of both.
     bounds : LoadBounds
         What is proven of the largest and the smallest load of any plan.
-    bound, value : int
-        What is proven of the objective, and the best one known, in messages.
     stop : callable
         Asked before each step.
     size : float
         How much may be listed, as a share of the most there may ever be; in 1 / `size` of the time it takes less.
     least : int
         What is proven of the spread (makespan) alone.
+    """
+
+    def __init__(
+        self,
+        rule: CountRule,
+        goal: Objective,
+        bounds: LoadBounds,
+        stop: Callable[[], bool],
+        size: float = 1.0,
+        least: int = 0,
+    ) -> None:
+        problem = rule.problem
+        self.rule, self.goal, self.stop, self.size, self.least = rule, goal, stop, size, least
+        self.loads = floor(bounds.min_load_ub) if goal.kind == "spread" else 0, ceil(bounds.max_load_lb)
+        self.reduced = reduced_lags(rule, self.loads[0])[problem.assignable]
+        price, active = int(goal.stickiness), np.flatnonzero(problem.active).tolist()
+        self.members = [MemberOptions(rule, m, self.reduced, price, size) for m in active]
+
+    def best_within(self, asked: int, beyond: int | None = None) -> Found | None:
+        """Return the best plan with an objective of at most `asked`, or None if there is none.
+
+        Parameters
+        ----------
+        asked : int
+        beyond : int, optional
+            Only plans in which each member gives and takes at most so many more than counts make it.
+
+        Raises
+        ------
+        TooManyError
+            There is too much to list, or `stop` ended it.
+        """
+        target = plan_target(self.rule, self.goal, self.loads, asked, self.least, self.reduced)
+        if target.most_moves < 0:
+            return None
+        options = TargetOptions(self.members, target, self.stop, self.size, beyond)
+        return JoinDP(options, self.stop, self.size).best()
+
+
+def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
+    """Find the best plan with an objective below `value`, or prove that there is none.
+
+    Parameters
+    ----------
+    plans : MovePlans
+    bound, value : int
+        What is proven of the objective, and the best one known, in messages.
 
     Returns
     -------
     Proof
         With the best plan there is, if it has been found; without one, the bound is `value` where there is no better
-        plan, and less where there was too much to list or `stop` ended it.
+        plan, and less where there was too much to list or the caller's `stop` ended it.
     """
-    problem = rule.problem
-    if max(value, problem.total_lag) >= LARGEST_SUM // MOST_PARTITIONS:
+    problem = plans.rule.problem
+    if not sums_fit(problem, value):
         return Proof(None, bound, "work")
-    loads = floor(bounds.min_load_ub) if goal.kind == "spread" else 0, ceil(bounds.max_load_lb)
-    reduced = reduced_lags(rule, loads[0])[problem.assignable]
-    price = int(goal.stickiness)
-    members = [MemberOptions(rule, m, reduced, price, size) for m in np.flatnonzero(problem.active).tolist()]
-
-    def look(asked: int) -> Found | None:
-        target = plan_target(rule, goal, loads, asked, least, reduced)
-        if target.most_moves < 0:
-            return None
-        return JoinDP(TargetOptions(members, target, stop, size), stop, size).best()
-
-    return deepened(problem, bound, value, look, stop)
+    return deepened(problem, bound, value, plans.best_within, plans.stop)
 
 
 @dataclass(frozen=True)
@@ -131,7 +161,5 @@ class MoveDP:
         if seconds < self.least_seconds:
             return
         stop, size = task.clock.stop(share), min(seconds / self.full_seconds, 1.0)
-        proof = best_plan_with_moves(
-            task.rule, task.goal, task.bounds, ceil(best.bound), int(best.value), stop, size, ceil(best.base_bound)
-        )
-        yield from findings(proof, task.clock)
+        plans = MovePlans(task.rule, task.goal, task.bounds, stop, size, ceil(best.base_bound))
+        yield from findings(best_plan_with_moves(plans, ceil(best.bound), int(best.value)), task.clock)
