@@ -1,7 +1,8 @@
 #!/bin/sh
-# Runs every test: those that share a Kafka broker in one process, and after them those with a Spark of their own in
-# other processes; those that share a Spark session alone in another; and everything else beside them in as many as
-# there are processors, at most four. The others wait for Java much of their time. Arguments go to all.
+# Runs every test in lines beside one another, each with what it shares started once: a Kafka broker; a broker and a
+# Spark session, and after them Sparks of their own; a Spark session alone; and everything else in as many processes as
+# there are processors, at most four. The others wait much of their time, for Java or for a group to settle. Arguments
+# go to all.
 set -u
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 processes=$((cores < 4 ? cores : 4))
@@ -21,9 +22,9 @@ beside() { # COMMAND...: run it beside what follows
   started="$started $!"
 }
 
-broker_then_clusters() {
+topics_then_clusters() {
   failed=0
-  alone broker "broker" "$@" || failed=1
+  alone topics "broker and spark" "$@" || failed=1
   alone cluster "cluster and not broker" "$@" || failed=1
   return "$failed"
 }
@@ -33,15 +34,16 @@ stop() {
 }
 
 trap stop INT TERM
-beside broker_then_clusters "$@"
+beside topics_then_clusters "$@"
+beside alone broker "broker and not spark" "$@"
 beside alone spark "spark and not broker and not cluster" "$@"
 .venv/bin/python -m pytest -m "not spark and not broker and not cluster" --numprocesses "$processes" --dist worksteal "$@"
 failed=$?
 for each in $started; do
   wait "$each" || failed=1
 done
-for name in broker cluster spark; do
-  echo "tests marked $name, run beside these:"
+for name in broker topics cluster spark; do
+  echo "tests of the line $name, run beside these:"
   cat ".cache/$name-tests.log"
 done
 exit "$failed"

@@ -3,7 +3,7 @@
 By Maven, or where Maven or a system Java is missing by the Apache Ivy that pyspark carries.
 """
 
-import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
@@ -26,21 +26,28 @@ def find_java() -> Path:
 
 
 def fetched(pom: Path, name: str, java: Path) -> Path:
-    """The folder `.cache/NAME`, filled on first use; a process that is killed meanwhile leaves no partial folder."""
+    """The folder `.cache/NAME`, filled on first use; a process that is killed meanwhile leaves no partial folder.
+
+    One process fetches and others wait for it: two Mavens would write to the same files.
+    """
     folder = CACHE / name
-    if folder.is_dir():
-        return folder
     CACHE.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=CACHE) as aside:
+    with (CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            _fetch(folder, pom, java)
+    return folder
+
+
+def _fetch(folder: Path, pom: Path, java: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix=f"{folder.name}-", dir=CACHE) as aside:
         jars = Path(aside) / "jars"
         maven = shutil.which("mvn")
         if maven is not None and _system_java() is not None:
             _fetch_by_maven(maven, pom, jars)
         else:
             _fetch_by_ivy(java, pom, jars, Path(aside) / "ivy")
-        with contextlib.suppress(OSError):  # another process may have been first
-            jars.rename(folder)
-    return folder
+        jars.rename(folder)
 
 
 def run(command: list[str]) -> None:
