@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -67,6 +67,7 @@ class Group:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self._allowed: dict[tuple[str, int], Matrices] = {}  # count matrices by balance and slack
         self.members = range(len(problem.members))
         self.topics = range(len(problem.topics))
         self.topic_of = problem.topic_of.tolist()
@@ -98,6 +99,15 @@ class Group:
             if m not in told:
                 subscribed = tuple(self.problem.subscribed[:, m].tolist())
                 kinds.setdefault((subscribed, self.caps[m], self.problem.weights[m]), []).append(m)
+        return list(kinds.values())
+
+    @cached_property
+    def kinds(self) -> list[list[int]]:
+        """Partitions that nothing tells apart: to exchange two of them changes no figure and no rule."""
+        kinds: dict[Any, list[int]] = {}
+        for p in self.assignable:
+            lags = tuple(of_scenario[p] for _, of_scenario in self.scenarios)
+            kinds.setdefault((self.topic_of[p], self.lags[p], lags, self.owner[p], self.pin[p]), []).append(p)
         return list(kinds.values())
 
     def _options(self, p: int) -> list[int]:
@@ -150,6 +160,12 @@ class Group:
 
     def allowed_counts(self, balance: str, slack: int = 0) -> Matrices:
         """Every count matrix that the balance allows."""
+        known = self._allowed.get((balance, slack))
+        if known is None:
+            known = self._allowed[balance, slack] = self._list_allowed_counts(balance, slack)
+        return known
+
+    def _list_allowed_counts(self, balance: str, slack: int) -> Matrices:
         counts = best = self.feasible_counts
         if balance in ("topic", "both"):
             distance = self.distance(best)
@@ -230,9 +246,12 @@ class Group:
         return counts
 
 
+grouped = lru_cache(maxsize=4)(Group)  # many plans and goals of one problem are asked for
+
+
 def assess(problem: Problem, assignment: Assignment, goal: Goal) -> Figures:
     """Recompute the figures of a plan from its assignment alone; AssertionError if it breaks a rule but the budget."""
-    group = Group(problem)
+    group = grouped(problem)
     member_of = group.read(assignment)
     assert set(member_of) == set(group.assignable), "not every partition with a subscriber is assigned"
     for p, m in member_of.items():
@@ -258,19 +277,21 @@ class Optimum:
 
 
 def exhaustive(problem: Problem, goal: Goal, *, alike: bool = True) -> Optimum:
-    """Look at every assignment; of members that are alike, at one of those that differ by their names alone."""
-    group = Group(problem)
-    plans = _assignments(group, group.alike if alike else [])
-    cells = [
-        (plans[:, [group.topic_of[p] == t for p in group.assignable]] == m).sum(axis=1)
-        for t in group.topics
-        for m in group.members
-    ]
-    matrices = np.stack(cells, axis=1).astype(np.int8)
-    plans = plans[_are_among(matrices, group.allowed_counts(goal.balance, goal.slack), plans.shape[1] + 1)]
+    """The best of the plans that `by_moves` looks at."""
+    least = by_moves(problem, goal, alike=alike)
+    fewest = min(least)
+    return Optimum(within(least, _budget(goal, fewest)), fewest)
+
+
+def by_moves(problem: Problem, goal: Goal, *, alike: bool = True) -> dict[int, Fraction]:
+    """The least objective of each number of moves, whatever the budget is.
+
+    It looks at every assignment; of members that are alike, at one of those that differ by their names alone.
+    """
+    group = grouped(problem)
+    plans = _allowed(group, goal.balance, goal.slack, group.alike if alike else [])
     owner = np.array([-1 if group.owner[p] is None else group.owner[p] for p in group.assignable])
     moves = ((owner >= 0) & (plans != owner)).sum(axis=1)
-    fewest = int(moves.min())
     factors, unit = _factors(group)
     levels = []
     for _, of_partition in group.scenarios:
@@ -280,16 +301,29 @@ def exhaustive(problem: Problem, goal: Goal, *, alike: bool = True) -> Optimum:
         loads = np.stack([((plans == m) * lags).sum(axis=1) * factors[m] for m in group.active], axis=1)
         levels.append(loads.max(axis=1) - (loads.min(axis=1) if goal.objective == "spread" else 0))
     units = levels[0] if len(levels) == 1 else group.combined([level.astype(object) for level in levels], goal.across)
-    kept = moves <= _budget(goal, fewest)
     price = group.price(goal.stickiness, goal.across)
-    best = min(units[kept & (moves == count)].min() * unit + price * int(count) for count in np.unique(moves[kept]))
-    return Optimum(Fraction(best), fewest)
+    return {int(count): Fraction(units[moves == count].min() * unit + price * int(count)) for count in np.unique(moves)}
+
+
+def every_plan(problem: Problem, balance: str, slack: int = 0) -> Matrices:
+    """Every plan that keeps the balance, a row each: the member of each partition, -1 where nobody subscribes."""
+    group = grouped(problem)
+    plans = _allowed(group, balance, slack, [])
+    rows = np.full((len(plans), len(group.lags)), -1, dtype=np.int32)
+    rows[:, group.assignable] = plans
+    return rows
+
+
+def within(least: Mapping[int, Fraction], budget: float) -> Fraction:
+    """The least objective within a budget of moves, of what `by_moves` gives."""
+    return min(objective for moves, objective in least.items() if moves <= budget)
 
 
 def by_cp_sat(problem: Problem, goal: Goal, seconds: float = 60.0) -> Optimum:
     """Minimise by CP-SAT: first the moves, then the objective."""
-    group = Group(problem)
-    fewest = int(_cp_sat(group, goal, None, seconds))
+    group = grouped(problem)
+    owned = any(group.owner[p] is not None for p in group.assignable)
+    fewest = int(_cp_sat(group, goal, None, seconds)) if owned else 0
     return Optimum(_cp_sat(group, goal, _budget(goal, fewest), seconds), fewest)
 
 
@@ -313,6 +347,19 @@ def _factors(group: Group) -> tuple[list[int], Fraction]:
     """Whole factors f and a unit such that load / weight = load · f · unit."""
     common = math.lcm(*(w.numerator for w in group.weights))
     return [int(common / w) for w in group.weights], Fraction(1, common)
+
+
+def _allowed(group: Group, balance: str, slack: int, alike: list[list[int]]) -> Matrices:
+    """The assignments with counts that the balance allows."""
+    plans = _assignments(group, alike)
+    cells = [
+        (plans[:, [group.topic_of[p] == t for p in group.assignable]] == m).sum(axis=1)
+        for t in group.topics
+        for m in group.members
+    ]
+    matrices = np.stack(cells, axis=1).astype(np.int8)
+    allowed: Matrices = plans[_are_among(matrices, group.allowed_counts(balance, slack), plans.shape[1] + 1)]
+    return allowed
 
 
 def _assignments(group: Group, alike: list[list[int]]) -> Matrices:
@@ -367,11 +414,14 @@ def _as_numbers(rows: Matrices, base: int) -> Matrices:
 def _cp_sat(group: Group, goal: Goal, budget: float | None, seconds: float) -> Fraction:
     """Fewest moves (budget None), or the least objective within the budget."""
     model = cp_model.CpModel()
-    x = {(p, m): model.new_bool_var("") for p, options in group.options.items() for m in options}
-    for p, options in group.options.items():
-        model.add_exactly_one(x[p, m] for m in options)
-    _count_constraints(model, group, goal, x)
-    moves = sum(1 - x.get((p, m), 0) for p, m in enumerate(group.owner) if m is not None)
+    held = {  # how many of each kind a member has, and one of the kind
+        (kind[0], m): model.new_int_var(0, len(kind), "") for kind in group.kinds for m in group.options[kind[0]]
+    }
+    for p, *others in group.kinds:
+        model.add(sum(held[p, m] for m in group.options[p]) == 1 + len(others))
+    _count_constraints(model, group, goal, held)
+    owned = [(p, m, 1 + len(others)) for p, *others in group.kinds if (m := group.owner[p]) is not None]
+    moves = sum(count - held.get((p, m), 0) for p, m, count in owned)
     if budget is None:
         model.minimize(moves)
         return Fraction(round(_minimum(model, seconds)))
@@ -381,7 +431,8 @@ def _cp_sat(group: Group, goal: Goal, budget: float | None, seconds: float) -> F
     most = sum(group.lags) * max(factors)
     high, low = model.new_int_var(0, most, ""), model.new_int_var(0, most, "")
     load = {
-        m: sum(factors[m] * group.lags[p] * var for (p, member), var in x.items() if member == m) for m in group.active
+        m: sum(factors[m] * group.lags[p] * var for (p, member), var in held.items() if member == m)
+        for m in group.active
     }
     for m in group.active:
         model.add(high >= load[m])
@@ -395,9 +446,9 @@ def _cp_sat(group: Group, goal: Goal, budget: float | None, seconds: float) -> F
     return Fraction(round(_minimum(model, seconds))) * unit / scale
 
 
-def _count_constraints(model: cp_model.CpModel, group: Group, goal: Goal, x: dict[tuple[int, int], Any]) -> None:
+def _count_constraints(model: cp_model.CpModel, group: Group, goal: Goal, held: dict[tuple[int, int], Any]) -> None:
     count = {
-        (t, m): sum(var for (p, member), var in x.items() if member == m and group.topic_of[p] == t)
+        (t, m): sum(var for (p, member), var in held.items() if member == m and group.topic_of[p] == t)
         for t in group.topics
         for m in group.members
     }

@@ -17,6 +17,7 @@ from evenlag.search.exact.move_dp import applies
 from tests.problems import LAG_KINDS, alike, lags, provoking_lags, random_parameters, random_problem
 
 IDLE = "zeros"  # lags: most partitions have none
+FEW_STEPS = 12  # subgradient steps before a linear program: as much is proven of small groups, in a third of the time
 SIZES = {2: 12, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
 
 

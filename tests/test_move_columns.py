@@ -27,7 +27,7 @@ from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 from tests.exact import Goal, exhaustive
-from tests.owned import all_patterns, any_case, case, owned_problems, values_of
+from tests.owned import FEW_STEPS, all_patterns, any_case, case, owned_problems, values_of
 from tests.problems import alike, seeds
 
 
@@ -51,6 +51,7 @@ def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
     monkeypatch.setattr(MovePatterns, "resolution", 0)
+    monkeypatch.setattr(move_patterns, "FIRST_STEPS", FEW_STEPS)
 
 
 @pytest.mark.slow

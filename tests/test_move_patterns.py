@@ -15,8 +15,8 @@ from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.own_patterns import Begun, tables_of
 from evenlag.search.exact.windows import Window
-from tests.exact import Goal, exhaustive
-from tests.owned import all_patterns, owned_problems, values_of
+from tests.exact import Goal, by_moves, within
+from tests.owned import FEW_STEPS, all_patterns, owned_problems, values_of
 from tests.problems import alike, seeds
 
 
@@ -26,16 +26,17 @@ from tests.problems import alike, seeds
 def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 300 cells lags are rounded."""
     monkeypatch.setattr(move_patterns, "CELLS", cells)
+    monkeypatch.setattr(move_patterns, "FIRST_STEPS", FEW_STEPS)
     met = asked = 0
     for seed, problem in owned_problems(len(seeds(60))):
         objective = Random(seed).choice(["spread", "makespan"])
         rule, cache = count_rule(problem, balance), SolveCache(problem)
         assert move_patterns.applies(rule)
-        fewest = exhaustive(problem, Goal(balance, 0, objective=objective)).fewest_moves
+        least = by_moves(problem, Goal(balance, 0, objective=objective))
         bounds = cache.load_bounds(rule)
         value: Fraction | None = None
-        for moves in range(fewest, fewest + 4):
-            best = exhaustive(problem, Goal(balance, 0, max_moves=moves, objective=objective)).objective
+        for moves in range(min(least), min(least) + 4):
+            best = within(least, moves)
             value = value or best + Random(seed).choice([0, 1, 50])
             patterns = MovePatterns(rule, bounds, value, objective == "spread", lambda: False)
             bound = patterns.bound(value, moves)
@@ -104,12 +105,14 @@ def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
 def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Budgets in any order, by the same grids; with few cells lags are rounded, and there are finer grids."""
     monkeypatch.setattr(move_patterns, "CELLS", cells)
+    monkeypatch.setattr(move_patterns, "FIRST_STEPS", FEW_STEPS)
     grids_seen = 0
     for seed, problem in owned_problems(len(seeds(40))):
         random, rule, cache = Random(seed), count_rule(problem, "group"), SolveCache(problem)
-        fewest = exhaustive(problem, Goal("group", 0)).fewest_moves
+        least = by_moves(problem, Goal("group", 0))
+        fewest = min(least)
         budgets = random.sample(range(fewest, fewest + 4), 4)
-        best = {moves: exhaustive(problem, Goal("group", 0, max_moves=moves)).objective for moves in budgets}
+        best = {moves: within(least, moves) for moves in budgets}
         for moves in budgets:
             value = random.choice([best[fewest], best[moves] + 50])
             for patterns in cache.move_grids(rule, spread=True).up_to(value, value + 1, lambda: False):

@@ -13,11 +13,12 @@ import pytest
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
-from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive
+from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive, grouped
 from tests.problems import alike, random_owners, random_parameters, random_problem, seeds, solved_again
+from tests.solving import briefly, unexplained
 
 LIMIT = 60.0  # seconds; the small groups take some milliseconds, but a disk that is busy can hold CBC up
-HOPELESS = 0.5  # seconds, where the bound cannot meet the objective because it is rounded, so that time runs out
+HOPELESS = 0.2  # seconds, where the bound cannot meet the objective because it is rounded, so that time runs out
 SMALL = {"partitions": 8, "members": 4, "topics": 3}
 
 
@@ -61,7 +62,8 @@ def optimum(seed: int) -> Optimum:
 @cache
 def solved(seed: int, by: str) -> evenlag.Result:
     problem, parameters, _ = small_case(seed)
-    result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
+    with briefly():
+        result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
     assert by == "enumeration" or result.method != "enumeration"
     return result
 
@@ -146,10 +148,12 @@ def test_solving_again_moves_nothing(seed: int, by: str) -> None:
     problem, parameters, goal = small_case(seed)
     if goal.max_moves is not None:  # a fresh budget is a fresh chance
         parameters = {**parameters, "max_moves": None}
-        result = evenlag.solve(problem, **parameters, time_limit=LIMIT)
+        with briefly():
+            result = unexplained(problem, **parameters, time_limit=LIMIT)
     else:
         result = solved(seed, by)
-    again = evenlag.solve(solved_again(problem, result.assignment), **parameters, time_limit=LIMIT)
+    with briefly():
+        again = unexplained(solved_again(problem, result.assignment), **parameters, time_limit=LIMIT)
     assert again.assignment == result.assignment
     assert again.moves == again.forced_moves == 0
 
@@ -222,7 +226,7 @@ def test_a_heuristic_by_name_gives_its_plan_and_says_what_it_breaks(seed: int) -
 def test_larger_groups(seed: int) -> None:
     problem, parameters, wanted = larger_case(seed)
     goal = Goal(**parameters)
-    result = evenlag.solve(problem, **parameters, time_limit=3)
+    result = unexplained(problem, **parameters, time_limit=3, threads=1)
     figures = assess(problem, result.assignment, goal)
     assert result.objective == figures.objective
     assert result.bound <= wanted.objective <= result.objective
@@ -239,7 +243,7 @@ def larger_case(seed: int) -> tuple[evenlag.Problem, dict[str, Any], Optimum]:
         if len(problem.lags) < 11 or not Group(problem).assignable:
             continue
         try:
-            Group(problem).feasible_counts  # noqa: B018 - raises where there are too many to check a plan against
+            grouped(problem).feasible_counts  # noqa: B018 - raises where there are too many to check a plan against
             return problem, parameters, by_cp_sat(problem, Goal(**parameters))
         except (TooLarge, Infeasible):
             continue
@@ -517,7 +521,7 @@ def test_hundreds_of_partitions_keep_the_rules(seed: int) -> None:
     sizes = [random.randint(1, 120) for _ in range(random.randint(1, 6))]
     topics = {f"t{t}": [int(random.paretovariate(1.1) * 100) for _ in range(size)] for t, size in enumerate(sizes)}
     problem = alike(topics, members, owned=random_owners(random, topics, members))
-    result = evenlag.solve(problem, time_limit=1)
+    result = evenlag.solve(problem, time_limit=0.4)
     assert result.unassigned == []
     assert max(result.counts.values()) - min(result.counts.values()) <= 1
     for topic in topics:

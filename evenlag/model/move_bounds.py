@@ -64,6 +64,7 @@ class MoveBound:
         self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
         rows: dict[str, list[Column]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
         owned_by = by_member(problem.owner, len(problem.members), owned)
+        self._known: dict[int, int] = {}  # moves of each width asked for: budgets and prices ask for the same ones
         self.least_departures = self.least_arrivals = 0
         lo, hi = _count_range(rule)
         for m in np.flatnonzero(problem.active).tolist():
@@ -121,6 +122,12 @@ class MoveBound:
 
     def moves(self, width: int) -> int:
         """Return the fewest moves that any window of this width (in load · factor) may take."""
+        known = self._known.get(width)
+        if known is None:
+            known = self._known[width] = self._fewest_within(width)
+        return known
+
+    def _fewest_within(self, width: int) -> int:
         if not self.spread_matters:
             return int(self._moves(np.zeros(1, dtype=np.int64), np.array([width]))[0])
         least, greatest = self.max_load_lb - width, self.min_load_ub

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.values import MAX_LAG
-from evenlag.solve import solve
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
 
 Partition = tuple[str, int]
 Sizes = Mapping[Partition, int]
@@ -70,8 +71,7 @@ def _solved(sizes: list[int], tasks: int, cap: int) -> Plan:
     members = {f"{task:09}": ["rest"] for task in range(tasks)}
     problem = Problem.from_lags({"rest": sizes}, members)
     slack = max(cap * tasks / sum(sizes) - 1, 0.0)  # as soon as it fits, it is good enough
-    result = solve(
-        problem,
+    options = SolveOptions(
         balance="none",
         objective="makespan",
         stickiness=0,
@@ -81,7 +81,7 @@ def _solved(sizes: list[int], tasks: int, cap: int) -> Plan:
         deterministic=True,
         threads=1,
     )
-    return result.plan
+    return search(problem, options, explain=False).plan
 
 
 def fill(
@@ -155,14 +155,16 @@ def equalize(shares: Shares, tasks: int, least: int) -> None:
 
 def _water_level(others: list[int], records: int, floor: int) -> int:
     """Return the lowest load to which so many records raise these, each by at least `floor`."""
-    low, high = min(others), max(others) + records
-    while low < high:
-        middle = (low + high) // 2
-        if sum(max(floor, middle - other) for other in others) >= records:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    missing = records - floor * len(others)
+    level = min(others)
+    if missing > 0:
+        ascending = sorted(other + floor for other in others)
+        for raised, start in enumerate(ascending, 1):
+            missing += start
+            level = -(-missing // raised)
+            if raised < len(ascending) and level <= ascending[raised]:
+                break
+    return level
 
 
 def task_loads(shares: Shares, tasks: int) -> list[int]:

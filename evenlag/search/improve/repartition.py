@@ -141,15 +141,25 @@ def _disjoint_exchanges(state: SearchState, a: int, b: int) -> Exchange:
     else:
         x, y = _swaps_within_topics(state, ours, theirs)
         give, take = ours[x], theirs[y]
-        over = _shifts_by_topic(state, a, b, np.delete(ours, x))
-        under = _shifts_by_topic(state, b, a, np.delete(theirs, y))
+        over = _shifts_by_topic(state, a, b, _without(ours, x))
+        under = _shifts_by_topic(state, b, a, _without(theirs, y))
         across = min(len(over), len(under))  # two shifts the opposite way leave the totals as they are
-        give, take = np.append(give, over[:across]), np.append(take, under[:across])
-        over, under = over[across:], under[across:]
-    over, under = over[: state.shifts_allowed(a, b)], under[: state.shifts_allowed(b, a)]
-    give = np.concatenate([give, over, np.full(len(under), NOBODY)])
-    take = np.concatenate([take, np.full(len(over), NOBODY), under])
+        if across:
+            give, take = np.concatenate([give, over[:across]]), np.concatenate([take, under[:across]])
+            over, under = over[across:], under[across:]
+    over = over[: state.shifts_allowed(a, b)] if len(over) else over
+    under = under[: state.shifts_allowed(b, a)] if len(under) else under
+    if len(over) or len(under):
+        give = np.concatenate([give, over, np.full(len(under), NOBODY)])
+        take = np.concatenate([take, np.full(len(over), NOBODY), under])
     return give, take
+
+
+def _without(items: Column, positions: Column) -> Column:
+    """Leave out what is at these positions; quicker than numpy.delete, which takes more kinds of them."""
+    left = np.ones(len(items), dtype=bool)
+    left[positions] = False
+    return items[left]
 
 
 def _swaps_within_topics(state: SearchState, ours: Column, theirs: Column) -> tuple[Column, Column]:

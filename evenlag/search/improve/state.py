@@ -240,7 +240,7 @@ class BestState:
 
 
 def _score(bad: Column) -> Score:
-    return int(bad.max(initial=0)), int((bad > 0).sum())
+    return int(bad.max(initial=0)), int(np.count_nonzero(bad > 0))
 
 
 class Stagnation:

@@ -1,0 +1,42 @@
+"""Solving with less around it, in tests that are not about that."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from numpy.typing import NDArray
+
+import evenlag
+from evenlag.model.backends import Backend, Limits, Outcome
+from evenlag.model.formulation import Mip
+from evenlag.search.exact import mip
+from evenlag.search.improve import pairs
+from evenlag.search.improve.pairs import PairSettings
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
+
+PATIENCE = 5  # of pair search: enough for some kicks
+
+
+def unexplained(problem: evenlag.Problem, **parameters: Any) -> evenlag.Result:
+    """`evenlag.solve`, but for what binds: to find that out takes about as long as the plan."""
+    return search(problem, SolveOptions(**parameters), explain=False)
+
+
+@contextmanager
+def briefly() -> Iterator[None]:
+    """Solve small groups with less effort; what is proven of them is the same.
+
+    MIP backends run in this process and on one of its threads, since to fork takes longer than a small program. Pair
+    search soon gives up, where it would try 25 times as many exchanges as there are partitions.
+    """
+
+    def run(backend: Backend, program: Mip, hint: NDArray[Any] | None, limits: Limits) -> Outcome:
+        return backend(program, hint, Limits(limits.seconds, limits.work, 1, limits.seed), lambda _: None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mip, "run_backend", run)
+        patch.setattr(pairs, "PairSettings", partial(PairSettings, patience=PATIENCE))
+        yield
