@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import count
 
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
@@ -19,7 +20,7 @@ from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import mip, move_patterns
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
-from evenlag.search.options import SolveOptions
+from evenlag.search.options import MOST_SEED, SolveOptions
 from evenlag.search.solver import search
 
 PATHS = (
@@ -208,8 +209,9 @@ def _solve_each(
 ) -> None:
     """Solve budgets one by one: next always the one with the widest gap for the time that it is to get.
 
-    Each gets little at first and twice as much every time it is gone on with.
+    Each gets little at first and twice as much every time it is gone on with, and other random draws.
     """
+    seeds = count(options.seed)
     allowed = share * clock.allowance()
     each = allowed / max(len(budgets), 1)
     slices, spent, started = dict.fromkeys(budgets, max(FIRST * each, min(each, ENOUGH_SECONDS))), 0.0, clock.spent
@@ -223,7 +225,8 @@ def _solve_each(
         budget = max(left, key=lambda budget: curve.gap(budget) / slices[budget])
         seconds = max(min(slices[budget], allowed - passed), LEAST_SECONDS)
         known = replace(fewest, plan=curve.best(budget), bound=curve.bound(budget))
-        within = _within(replace(options, max_moves=budget), seconds, clock)
+        drawn = replace(options, max_moves=budget, seed=next(seeds) % (MOST_SEED + 1))
+        within = _within(drawn, seconds, clock)
         result = search(cache.problem, within, known=known, cache=cache, explain=False)
         curve.take(result.plan)
         curve.prove(budget, result.bound)

@@ -102,7 +102,7 @@ def local_search_share(_task: Task, best: Incumbent) -> float:
 
 def relocation_share(task: Task, _best: Incumbent) -> float:
     """Little where moves matter in a group small enough for the stages that prove."""
-    return 0.3 / 3 if task.moves_matter and mip.fits(task.problem) else 0.3
+    return 0.2 if task.moves_matter and mip.fits(task.problem) else 0.3
 
 
 def first_move_dp_share(task: Task, _best: Incumbent) -> float:

@@ -28,17 +28,21 @@ class Broadening:
 
     Attributes
     ----------
+    largest : int
+        Partitions of a group, at most: budgets of many moves in larger ones have too much to list at any breadth.
     full_seconds : float
         From so many seconds on as much may be listed as there may ever be, with less time less.
     """
 
+    largest: int = 128
     full_seconds: float = 2.0
     name: str = "broadening"
 
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Where moves have a budget and no price, in small groups of members alike: a price spreads moves by itself."""
         budget = task.goal.max_moves is not None and not task.goal.stickiness
-        return budget and applies(task.rule, task.goal) and sums_fit(task.problem, int(best.value))
+        small = len(task.problem.lags) <= self.largest and sums_fit(task.problem, int(best.value))
+        return budget and small and applies(task.rule, task.goal)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the best plan of each breadth that is better, until there is too much to list."""

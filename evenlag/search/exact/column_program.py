@@ -67,6 +67,11 @@ class ColumnProgram:
             self._columns[place].SetUb(self._endless if usable[place] else 0.0)
         used[:] = usable
 
+    def costs_at_most(self, enough: float) -> bool:
+        """Say whether the columns that there are cost so little."""
+        solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
+        return bool(solved and self._program.Objective().Value() <= enough + NEAR)
+
     def generate(
         self, stop: Callable[[], bool], price: Callable[[Whole, float], Answer | None], enough: float = 0.0
     ) -> Answer:

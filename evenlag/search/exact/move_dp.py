@@ -36,7 +36,7 @@ from evenlag.search.exact.target_options import TargetOptions
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.task import Task
 
-MOST_PARTITIONS = 128  # beyond, there is nearly always too much to list
+MOST_PARTITIONS = 256  # beyond, there is nearly always too much to list
 LARGEST_SUM = 2**62  # of lags, so that no sum of loads and prices leaves 64 bits
 
 

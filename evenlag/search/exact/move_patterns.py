@@ -40,6 +40,13 @@ TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
 MOST_NEW = 6  # columns that one table adds
 FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # how many subgradient steps; the first in moves; each by the last
+STEPS_AT_ONCE = 8  # later subgradient steps before it is asked whether they lead on
+LEADS_ON = 0.25  # what so many must bring, as a share of what lacks to exclude a window
+VAIN, LESS = 4, 0.6  # steps that prove no more, and how much shorter those after them are
+KEPT_DIRECTION = 0.3  # how much of the last step's direction is in the next (Camerini, Fratta and Maffioli 1975)
+LEAST_HOPED, MOST_CHANGE = 0.5, 1_000.0  # moves that a step goes for, at least; that it changes a price by, at most
+MOST_COMPARED = 60  # prices that a window begins with one of, the last ones
+OFF_CENTRE = 1.5  # loads that the middle of a window is off the mean load, for one end of it to be what matters
 SMOOTHED = 0.7  # how much of the best prices so far is in those that are tried (Wentges 1997)
 NEAR = 0.05  # how near the fewest moves are to what is proven of them when columns are no longer looked for
 IMPOSSIBLE = 2**31  # moves
@@ -214,6 +221,7 @@ class MovePatterns:
         """
         fits = value  # a window that costs this may hold a plan
         mean = self.lags[self.places].sum() / len(self.shares)
+        sides: set[Window] = set()  # that may hold a plan
         while self._moves.size:
             costs = self._costs(most, price)
             least = int(costs.min())
@@ -225,12 +233,30 @@ class MovePatterns:
             chosen = int(np.abs(self._first + rows + widths / 2 - mean).argmin())
             row, width = int(rows[chosen]), int(widths[chosen])
             moves, low = int(self._moves[row, width]), self._first + row
-            answer = self.solve(Window(low, low + width), moves if price or most is None else most)
+            known = moves if price or most is None else most
+            window = Window(low, low + width)
+            side = None if price else self._side(window, mean)
+            if side in sides:
+                side = None
+            answer = self.solve(side or window, known)
             if answer is Answer.STOPPED:
                 return least
             if answer is Answer.FITS:
-                fits = int(costs[row, width])
+                if side is None:
+                    fits = int(costs[row, width])
+                else:
+                    sides.add(side)
         return value
+
+    def _side(self, window: Window, mean: float) -> Window | None:
+        """Return the window with only that end which keeps loads from their mean; None near the mean.
+
+        If it holds no plan, no window with that end does, however wide: far from the mean one question answers many.
+        """
+        off = (window.low + window.high) / 2 - mean
+        if abs(off) <= OFF_CENTRE:
+            return None
+        return Window(self._first, window.high) if off < 0 else Window(window.low, self._largest)
 
     def open_lows(self, width: int, moves: int) -> Whole:
         """Return the low ends of windows so wide that may take no more than so many moves."""
@@ -256,10 +282,17 @@ class MovePatterns:
         fully : bool
             Go on though a plan may fit, until prices prove nearly as much as any can.
         """
-        best = self._head_in(window) if not self._loads else None  # the prices that prove most
+        enough = -1.0 if fully else known + self.idle.unowned
+        if not fully and self._loads:
+            self._use(window)
+            if self._program.costs_at_most(enough):
+                return Answer.FITS
+        best = self._ascend(window, known) if self._loads else self._head_in(window)  # the prices that prove most
         least = 0 if best is None else best.slack(window, 0)
-        loads = np.array(self._loads, dtype=np.int64)
-        self._program.use((loads >= window.low) & (loads <= window.high))
+        if best is not None and -least > known * UNIT:
+            self._learn(best)
+            return Answer.EXCLUDED
+        self._use(window)
 
         def price(prices: Whole, costs: float) -> Answer | None:
             nonlocal best, least
@@ -280,10 +313,15 @@ class MovePatterns:
                     return None
             return Answer.FITS  # all columns are there, and no proof: floats are near enough
 
-        answer = self._program.generate(self._stop, price, -1.0 if fully else known + self.idle.unowned)
+        answer = self._program.generate(self._stop, price, enough)
         if best is not None:
             self._learn(best)
         return answer
+
+    def _use(self, window: Window) -> None:
+        """Let the linear program use the columns with a load in a window, and no others."""
+        loads = np.array(self._loads, dtype=np.int64)
+        self._program.use((loads >= window.low) & (loads <= window.high))
 
     def take_over(self) -> None:
         """Take the patterns that are new on the coarser grid, and what its last new prices prove on this one."""
@@ -321,16 +359,59 @@ class MovePatterns:
             found = self._proven_by(values, tables)
             if best is None or found.slack(window, 0) < best.slack(window, 0):
                 best = found
-            lacking = self._amounts.copy()
-            for n, table in enumerate(tables):
-                patterns = [table.pattern(load) for _, load in table.patterns(window, MOST_NEW)]
-                if patterns:
-                    lacking -= self._rows_held(patterns[0])
-                for pattern in patterns:
-                    self._add(n, pattern)
+            lacking = self._lacking(tables, window, MOST_NEW)
             values = values + self._by_place(np.rint(step * lacking / self._amounts).astype(np.int64))
             step *= SHORTER
         return best
+
+    def _ascend(self, window: Window, known: int) -> Prices | None:
+        """Raise what prices prove of a window, as long as they may exclude it; None where there are none to begin with.
+
+        Subgradient steps as at first, from the known prices that prove most. A step is as long as it takes to exclude
+        the window if all went on so (Polyak 1969), and shorter where that led nowhere. Windows next to one another have
+        much the same prices: some five steps exclude what would take the linear program longer than a single one.
+        """
+        best = min(self.prices[-MOST_COMPARED:], key=lambda prices: prices.slack(window, 0), default=None)
+        if best is None:
+            return None
+        values, length, vain = best.values, 1.0, 0
+        proven = before = -best.slack(window, 0) / UNIT
+        direction, excluded = np.zeros(len(self._amounts)), False
+        for step in count(1):
+            if excluded or self._stop():
+                break
+            excluded = proven > known  # then once more, for windows next to it
+            tables = self._tables(values)
+            found = self._proven_by(values, tables)
+            here = -found.slack(window, 0) / UNIT
+            vain = 0 if here > proven else vain + 1
+            if here > proven:
+                best, proven = found, here
+            if vain == VAIN:
+                length, vain = LESS * length, 0
+            if step % STEPS_AT_ONCE == 0 and not excluded:
+                if proven - before < LEADS_ON * (known + 1 - proven):
+                    break
+                before = proven
+            direction = self._lacking(tables, window, 1) + KEPT_DIRECTION * direction
+            square = float((direction * direction / self._amounts).sum())
+            if not square:
+                break
+            hoped = max(known + 1, proven + LEAST_HOPED) - here
+            change = np.clip(length * hoped / square * direction / self._amounts, -MOST_CHANGE, MOST_CHANGE)
+            values = values + self._by_place(np.rint(UNIT * change).astype(np.int64))
+        return best
+
+    def _lacking(self, tables: list[OwnTable], window: Window, most: int) -> Whole:
+        """Return how many of each row the best patterns lack all together; so many of each table become columns."""
+        lacking = self._amounts.copy()
+        for n, table in enumerate(tables):
+            patterns = [table.pattern(load) for _, load in table.patterns(window, most)]
+            if patterns:
+                lacking -= self._rows_held(patterns[0])
+            for pattern in patterns:
+                self._add(n, pattern)
+        return lacking
 
     def worth(self, values: Whole, n: int) -> Whole:
         """Return what each partition is worth to one of the members: a move less where it comes from another."""

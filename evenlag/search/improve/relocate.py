@@ -7,13 +7,15 @@ all before it, at the moves it took, is a point of the frontier of spread agains
 
 A greedy descent by gain for cost, as for a knapsack; one exchange leads to the next, since whoever is the worst
 afterwards goes on, so that several make a chain (Glover 1996, ejection chains). To take other ways, gains are misjudged
-at random: the noising method of Charon and Hudry 1993.
+at random: the noising method of Charon and Hudry 1993. And a descent may begin with a good plan of which some moves
+are undone: iterated greedy (Ruiz and Stützle 2007).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,9 +64,10 @@ def relocate(
     most_moves: int | None = None,
     greed: float = 1.0,
     noise: float = 0.0,
+    undone: float = 0.0,
     settings: RelocationSettings | None = None,
 ) -> list[Plan]:
-    """Return plans of falling spread and (mostly) rising moves, `plan` the first.
+    """Return plans of falling spread and (mostly) rising moves, `plan` the first, or what undoing leaves of it.
 
     Parameters
     ----------
@@ -82,6 +85,8 @@ def relocate(
         1: as much as possible for each move; 0: as much as possible, whatever it costs.
     noise : float
         How far, as a share, what an exchange is worth is misjudged at random.
+    undone : float
+        First so large a share of the partitions that have moved, drawn at random, goes home.
     settings : RelocationSettings, optional
 
     Returns
@@ -92,6 +97,9 @@ def relocate(
     settings = settings or RelocationSettings()
     state = SearchState(plan, rule, window, seed)
     search = _Relocation(state, plan.moves, greed, noise, settings)
+    if undone:
+        search.undo(undone)
+        plan = Plan(plan.problem, state.member_of.copy())
     found = [plan]
     least = plan.spread
     least_fall = 0 if len(plan.problem.lags) < settings.large else settings.large_fall
@@ -129,6 +137,35 @@ class _Relocation:
         """Return the spread of the state in messages."""
         scaled = self.state.scaled[self.state.active]
         return int(scaled.max() - scaled.min()) * self.problem.load_unit
+
+    def undo(self, share: float) -> None:
+        """Send so large a share of the partitions that have moved home, as far as the rule allows."""
+        owner, held_by = self.owner, self.state.member_of
+        moved = np.flatnonzero(self.state.free & (owner != NOBODY) & (owner != held_by) & self.problem.active[owner])
+        left = ceil(share * len(moved))
+        for p in self.state.rng.permutation(moved).tolist():
+            if not left:
+                break
+            left -= self._send_home(p)
+
+    def _send_home(self, p: int) -> bool:
+        """Let a partition go home, for nothing or for one that does not belong there; say whether the rule allowed it.
+
+        What goes home itself in exchange is taken first.
+        """
+        state, home = self.state, int(self.owner[p])
+        me = int(state.member_of[p])
+        ours, theirs = np.array([p]), np.append(state.held[home], NOBODY)
+        holder = np.full(len(theirs), home)
+        cost = self._costs(ours, theirs, me, holder)[0]
+        cost[~self._fits(me, ours, theirs, holder)[0]] = 0
+        if cost.min() >= 0:
+            return False
+        best = state.rng.choice(np.flatnonzero(cost == cost.min()))
+        take = theirs[best : best + 1]
+        self.moves += int(cost[best])
+        state.carry_out(me, home, ours, take[take != NOBODY])
+        return True
 
     def step(self, most_moves: int | None) -> bool:
         """Carry out the best exchange of the worst member, if it has one; say whether to go on."""

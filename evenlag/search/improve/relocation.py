@@ -1,10 +1,17 @@
-"""Relocation as a stage: again and again from the fewest moves, greedier, less greedy, and with noise."""
+"""Relocation as a stage: again and again, from the fewest moves or from the best plan with some of its moves undone.
+
+Where moves have a price or a budget, hardly any plan reaches the window that the bounds leave. So what is gone for is a
+window that is a little narrower than that of the best plan: moves are spent on members outside it, and no further.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil, floor
+from random import Random
 
+from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.stages import Greedy
 from evenlag.search.exact import mip
 from evenlag.search.improve.equalize import equalize
@@ -15,31 +22,52 @@ from evenlag.search.task import Task
 
 
 @dataclass(frozen=True)
+class _Way:
+    """One relocation: where it begins, what it goes for, and how it is told from others."""
+
+    start: Plan
+    window: tuple[Number, Number]
+    greed: float
+    noise: float = 0.0
+    undone: float = 0.0
+
+
+@dataclass(frozen=True)
 class Relocation:
-    """From the fewest moves towards even loads, as far as moves are worth it.
+    """From the fewest moves, or from the best plan, towards even loads, as far as moves are worth it.
 
     Attributes
     ----------
     again : bool
         Draw other ways than the first time.
-    few : int
-        Relocations at most where moves count and the MIP goes on from there.
+    vain : int
+        Relocations one after another that bring no better plan, where moves count and other stages go on from there.
     most : int
-        Relocations at most elsewhere; without moves that count, two for each greed where the MIP goes on.
+        Relocations at most; without moves that count, two for each greed where the MIP goes on.
     greeds : tuple of float
-        How much a relocation looks at what a move brings, in turn.
+        How much a relocation looks at what a move brings.
     noise : float
-        How far, as a share, relocations after the first of each greed misjudge an exchange.
+        How far, as a share, relocations after the first of each greed misjudge an exchange: where moves are free,
+        and where they count.
+    from_best : float
+        How many of them begin with the best plan where moves count; the others with the fewest moves.
+    undone : tuple of float
+        What share of its moves is undone then, one of these.
+    narrower : tuple of int
+        By how much the window that is gone for is narrower than that of the best plan, one of these, in thousandths.
     start_share, polish_share, last_share : float
         What is taken besides, of the time left: to better the first plan without a move, and for local search after
         each relocation that was worth it and at the end.
     """
 
     again: bool = False
-    few: int = 100
+    vain: int = 100
     most: int = 1_000
     greeds: tuple[float, ...] = (1.0, 0.6, 0.3, 0.0)
-    noise: float = 0.5
+    noise: tuple[float, float] = (0.5, 0.8)
+    from_best: float = 0.8
+    undone: tuple[float, ...] = (0.2, 0.4, 0.6)
+    narrower: tuple[int, ...] = (1, 3, 10, 30, 100)
     start_share: float = 0.05
     polish_share: float = 0.02
     last_share: float = 0.1
@@ -49,34 +77,59 @@ class Relocation:
         """For groups with owners."""
         return task.has_owners
 
-    def _starts(self, task: Task) -> range:
+    def _numbers(self, task: Task) -> range:
         if self.again:
             return range(self.most, 2 * self.most)
         if not mip.fits(task.problem):
             return range(self.most)
-        return range(self.few if task.moves_matter else 2 * len(self.greeds))
+        return range(self.most if task.moves_matter else 2 * len(self.greeds))
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the best plan of each relocation, and what local search makes of it."""
         start = task.fewest_moves_plan
         yield Candidate(start, Greedy.name)
-        stop = task.clock.stop(share)
+        stop, rng = task.clock.stop(share), Random(task.seed + self.again)
         start = equalize(start, task.rule, best.wanted, task.clock.stop(self.start_share), task.seed, keep_home=True)
         yield Candidate(start)
-        for number in self._starts(task):
+        vain = 0
+        for number in self._numbers(task):
             most = best.moves_worth
             if stop() or best.settled or (most is not None and most < start.moves):
                 break
+            if vain == self.vain and not self.again and mip.fits(task.problem):
+                break
+            way = self._way(number, start, task, best, rng)
             points = relocate(
-                start, task.rule, best.wanted, stop, task.seed + number,
-                most_moves=most, greed=self.greeds[number % len(self.greeds)],
-                noise=0.0 if number < len(self.greeds) else self.noise,
+                way.start, task.rule, way.window, stop, task.seed + number,
+                most_moves=most, greed=way.greed, noise=way.noise, undone=way.undone,
             )  # fmt: skip
             point = min(points, key=task.goal.value)
+            vain += 1
             if task.goal.key(point) < task.goal.key(best.plan):
+                vain = 0
                 yield Candidate(point)
                 polished = local_search(point, task.rule, task.goal, task.clock.stop(self.polish_share))
                 yield Candidate(polished, LocalSearch.name)
         from_current = best.from_current
         plan = local_search(best.plan, task.rule, task.goal, task.clock.stop(self.last_share))
         yield Candidate(plan, LocalSearch.name, from_current=from_current)
+
+    def _way(self, number: int, start: Plan, task: Task, best: Incumbent, rng: Random) -> _Way:
+        """Say how to go on: without noise at first, then one way after another, or at random where moves count."""
+        greed = self.greeds[number % len(self.greeds)]
+        if number < len(self.greeds):
+            return _Way(start, best.wanted, greed)
+        if not task.moves_matter:
+            return _Way(start, best.wanted, greed, self.noise[0])
+        high, low = ceil(best.plan.makespan), floor(best.plan.makespan - best.plan.spread) if task.spread_matters else 0
+        width = (high - low) * (1000 - rng.choice(self.narrower)) // 1000
+        from_best = rng.random() < self.from_best
+        if not task.spread_matters:
+            first = last = 0
+        elif from_best:
+            first, last = low, high - width
+        else:
+            first, last = sorted((ceil(task.bounds.max_load_lb) - width, floor(task.bounds.min_load_ub)))
+        at = rng.randint(first, last)
+        start, undone = (best.plan, rng.choice(self.undone)) if from_best else (start, 0.0)
+        return _Way(start, (at, at + width), rng.choice(self.greeds), self.noise[1], undone)
