@@ -636,7 +636,7 @@ def test_what_is_undone_goes_home_and_the_rule_is_kept(seed: int) -> None:
     away = relocate(fewest_moves_plan(rule), rule, wanted(rule), steps(60), seed, greed=0.0)[-1]
     moved = int(((problem.owner != NOBODY) & (away.member_of != problem.owner)).sum())
     for share in (0.2, 0.6, 1.0):
-        undone, *_ = relocate(away, rule, wanted(rule), steps(0), seed, undone=share)
+        undone = relocate(away, rule, wanted(rule), steps(60), seed, undone=share)[0]
         assert violation(undone, rule) is None
         at_home = away.member_of == problem.owner
         assert (undone.member_of[at_home] == problem.owner[at_home]).all()
@@ -650,7 +650,8 @@ def test_where_partitions_were_swapped_all_can_be_undone() -> None:
     rule = count_rule(problem)
     away = Plan(problem, np.array([0, 0, 1, 1], dtype=np.int32))
     for share in (0.1, 1.0):  # the two that have moved go home together
-        assert relocate(away, rule, wanted(rule), steps(0), undone=share)[0].moves == 0
+        assert relocate(away, rule, wanted(rule), steps(60), undone=share)[0].moves == 0
+    assert (relocate(away, rule, wanted(rule), steps(0), undone=1.0)[0].member_of == away.member_of).all()
 
 
 # ---- bounds ----------------------------------------------------------------------------------------------------

@@ -97,13 +97,13 @@ def relocate(
     settings = settings or RelocationSettings()
     state = SearchState(plan, rule, window, seed)
     search = _Relocation(state, plan.moves, greed, noise, settings)
+    stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     if undone:
-        search.undo(undone)
+        search.undo(undone, stop)
         plan = Plan(plan.problem, state.member_of.copy())
     found = [plan]
     least = plan.spread
     least_fall = 0 if len(plan.problem.lags) < settings.large else settings.large_fall
-    stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     while not stop() and len(found) < settings.most_plans and search.step(most_moves):
         spread = search.spread()
         if spread < least and float(least - spread) >= least_fall * float(least):
@@ -138,13 +138,13 @@ class _Relocation:
         scaled = self.state.scaled[self.state.active]
         return int(scaled.max() - scaled.min()) * self.problem.load_unit
 
-    def undo(self, share: float) -> None:
-        """Send so large a share of the partitions that have moved home, as far as the rule allows."""
+    def undo(self, share: float, stop: Callable[[], bool]) -> None:
+        """Send so large a share of the partitions that have moved home, as far as the rule allows, or until `stop`."""
         owner, held_by = self.owner, self.state.member_of
         moved = np.flatnonzero(self.state.free & (owner != NOBODY) & (owner != held_by) & self.problem.active[owner])
         left = ceil(share * len(moved))
         for p in self.state.rng.permutation(moved).tolist():
-            if not left:
+            if not left or stop():
                 break
             left -= self._send_home(p)
 

@@ -46,7 +46,7 @@ class Relocation:
         Relocations at most; without moves that count, two for each greed where the MIP goes on.
     greeds : tuple of float
         How much a relocation looks at what a move brings.
-    noise : float
+    noise : (float, float)
         How far, as a share, relocations after the first of each greed misjudge an exchange: where moves are free,
         and where they count.
     from_best : float
