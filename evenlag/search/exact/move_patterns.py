@@ -369,7 +369,7 @@ class MovePatterns:
 
         Subgradient steps as at first, from the known prices that prove most. A step is as long as it takes to exclude
         the window if all went on so (Polyak 1969), and shorter where that led nowhere. Windows next to one another have
-        much the same prices: some five steps exclude what would take the linear program longer than a single one.
+        much the same prices, so a few steps are often enough, each of them quicker than a round of the linear program.
         """
         best = min(self.prices[-MOST_COMPARED:], key=lambda prices: prices.slack(window, 0), default=None)
         if best is None:

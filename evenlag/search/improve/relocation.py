@@ -80,9 +80,8 @@ class Relocation:
     def _numbers(self, task: Task) -> range:
         if self.again:
             return range(self.most, 2 * self.most)
-        if not mip.fits(task.problem):
-            return range(self.most)
-        return range(self.most if task.moves_matter else 2 * len(self.greeds))
+        few = mip.fits(task.problem) and not task.moves_matter
+        return range(2 * len(self.greeds) if few else self.most)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the best plan of each relocation, and what local search makes of it."""
