@@ -11,6 +11,7 @@ from typing import Any
 
 import highspy
 import numpy as np
+import pulp
 import pytest
 from numpy.typing import NDArray
 
@@ -138,6 +139,23 @@ def test_a_clock_that_ends_cbc_before_its_search_is_no_work_limit() -> None:
     """In presolve CBC does not say that its time is up."""
     problem = evenlag.Problem.from_lags({"t": list(range(1, 201))}, {f"c{i}": ["t"] for i in range(20)})
     assert run("cbc", program(problem, Goal(stickiness=0)), Limits(0.01, work=1_000.0)).stopped == "time"
+
+
+@pytest.mark.parametrize("after", [0, 0.3])
+def test_a_crash_of_cbc_is_a_stop_by_time_only_when_its_time_was_up(
+    after: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real one crashes in one run of some fifty whose time ends in presolve."""
+    crashing = tmp_path / "cbc"
+    crashing.write_text(f"#!/bin/sh\nsleep {after}\nkill -SEGV $$\n")
+    crashing.chmod(0o755)
+    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(crashing))
+    mip = program(unsettled(), Goal(stickiness=0))
+    if after:
+        assert run("cbc", mip, Limits(after)) == Outcome(stopped="time", failure="CBC crashed when its time was up")
+    else:
+        with pytest.raises(pulp.PulpSolverError):
+            run("cbc", mip, Limits(ROOM))
 
 
 def test_a_status_that_highs_should_not_end_with_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

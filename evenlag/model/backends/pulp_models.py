@@ -74,11 +74,12 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
     options.append(f"randomCbcSeed {limits.seed + 1}")
     if hint is not None:
         _set_values(problem, mip, hint)
+    called, seconds = time.monotonic(), limits.solver_seconds(started)
     with tempfile.TemporaryDirectory(prefix="evenlag-cbc-") as folder:
         log = Path(folder) / "cbc.log"
         solver = pulp.PULP_CBC_CMD(
             msg=False,
-            timeLimit=limits.solver_seconds(started),
+            timeLimit=seconds,
             gapRel=0,
             threads=limits.threads if limits.work is None else None,
             warmStart=hint is not None,
@@ -87,7 +88,13 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
             keepFiles=False,
         )
         solver.tmpDir = folder
-        problem.solve(solver)
+        try:
+            problem.solve(solver)
+        except pulp.PulpSolverError:
+            if time.monotonic() - called < seconds:
+                raise
+            # Where the clock ends CBC in presolve, one run in some fifty ends by SIGSEGV.
+            return Outcome(stopped="time", failure="CBC crashed when its time was up")
         text = log.read_text(errors="replace") if log.exists() else ""
     if problem.sol_status == pulp.LpSolutionInfeasible:
         return Outcome(stopped="failed", failure="CBC finds the model infeasible")
