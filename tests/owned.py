@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import evenlag
 from evenlag.errors import InfeasibleError
@@ -119,3 +120,8 @@ def values_of(problem: evenlag.Problem, random: Random) -> list[Whole]:
     values = np.array([random.randint(-20, 20) for _ in problem.lags], dtype=np.int64)
     less = random.choice([0, 5])
     return [values - less * (problem.owner != m) for m in np.flatnonzero(problem.active).tolist()]
+
+
+def any_may(_: int, held: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Every pattern may hold every partition."""
+    return np.ones(held.shape[1], dtype=bool)

@@ -19,7 +19,9 @@ from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_patterns import OwnTable, tables_of
+from evenlag.search.exact.own_layers import Listing
+from evenlag.search.exact.own_patterns import own_table, tables_of
+from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
@@ -27,7 +29,7 @@ from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 from tests.exact import Goal, exhaustive
-from tests.owned import FEW_STEPS, all_patterns, any_case, case, owned_problems, values_of
+from tests.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of
 from tests.problems import alike, seeds
 
 
@@ -143,7 +145,7 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
         numbers = np.array(random.sample(range(100), len(lags)))
         active = np.flatnonzero(problem.active).tolist()
         worth_of = values_of(problem, random)
-        for n, table in tables_of([share_of(rule, m) for m in active], lags, worth_of, 30, whole=True):
+        for n, table in tables_of([Rounding(share_of(rule, m), lags) for m in active], worth_of, 30, whole=True):
             m, values = active[n], worth_of[n]
             window, least = Window(random.randint(0, 5), random.randint(5, 15)), random.randint(-15, 15)
             worth = [
@@ -151,13 +153,13 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
                 for pattern in all_patterns(rule, m)
                 if window.low <= lags[pattern].sum() <= window.high and values[pattern].sum() >= least
             ]
-            bits = table.all_worth(least, window, numbers, lambda _, held: np.ones(held.shape[1], dtype=bool), 10**6)
+            bits = table.listed(least, window, Listing(numbers, any_may, 10**6))
             found = [np.flatnonzero(unpacked(bits[:, k], 64 * len(bits))).tolist() for k in range(bits.shape[1])]
             assert sorted(found) == sorted(worth), (seed, m)
             listed += len(worth)
             if len(worth) > 1:
                 with pytest.raises(TooManyError):
-                    table.all_worth(least, window, numbers, lambda _, held: np.ones(held.shape[1], dtype=bool), 0)
+                    table.listed(least, window, Listing(numbers, any_may, 0))
     assert listed > 100
     assert table.best.min() >= IMPOSSIBLE - 1000
 
@@ -168,8 +170,8 @@ def test_of_partitions_alike_the_first_leave_and_none_is_left_out() -> None:
     problem = alike([7, 7, 1, 5, 5, 5], 2, owned=owned)
     rule = count_rule(problem, "none")
     me = MemberOptions(rule, 0, problem.lags, 0, 1.0)
-    table = OwnTable(share_of(rule, 0), problem.lags, np.zeros(6, dtype=np.int64), 30, whole=True)
-    bits = table.all_worth(0, Window(0, 30), np.arange(6), me.may_hold, 100)
+    table = own_table(Rounding(share_of(rule, 0), problem.lags), np.zeros(6, dtype=np.int64), 30, whole=True)
+    bits = table.listed(0, Window(0, 30), Listing(np.arange(6), me.may_hold, 100))
     held = {tuple(np.flatnonzero(unpacked(bits[:, n], 64)).tolist()) for n in range(bits.shape[1])}
     own = [(), (1,), (0, 1)]
     others = [(), (3,), (4,), (5,), (3, 4), (4, 5), (3, 4, 5)]

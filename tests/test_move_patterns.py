@@ -10,13 +10,16 @@ import evenlag
 from evenlag.model.balance import Balance, count_rule
 from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns
+from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_patterns import Begun, tables_of
+from evenlag.search.exact.own_layers import Begun, Listing
+from evenlag.search.exact.own_patterns import tables_of
+from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
 from tests.exact import Goal, by_moves, within
-from tests.owned import FEW_STEPS, all_patterns, owned_problems, values_of
+from tests.owned import FEW_STEPS, all_patterns, any_may, owned_problems, values_of
 from tests.problems import alike, seeds
 
 
@@ -53,7 +56,7 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
         lags = np.array([random.choice([0, 1, 2, 3, 5, 8]) for _ in problem.lags], dtype=np.int64)
         active = np.flatnonzero(problem.active).tolist()
         worth = values_of(problem, random)
-        tables = dict(tables_of([share_of(rule, m) for m in active], lags, worth, 30))
+        tables = dict(tables_of([Rounding(share_of(rule, m), lags) for m in active], worth, 30))
         assert sorted(tables) == list(range(len(active)))
         for n, m in enumerate(active):
             table, values, best = tables[n], worth[n], dict[int, int]()
@@ -63,12 +66,46 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
             for load in range(31):
                 assert (table.best[load] > IMPOSSIBLE) == (load in best), (seed, m, load)
                 if load in best:
-                    found = list(table.pattern(load))
+                    found = list(table.patterns(Window(load, load), 1)[0])
                     assert table.best[load] == best[load] == values[found].sum()
                     assert lags[found].sum() == load
                     assert found in all_patterns(rule, m)
-            offered = table.patterns(Window(2, 9), 3)
-            assert sorted(value for value, _ in offered) == sorted(best[load] for load in best if 2 <= load <= 9)[-3:]
+            offered = [
+                (int(values[list(held)].sum()), int(lags[list(held)].sum())) for held in table.patterns(Window(2, 9), 3)
+            ]
+            assert offered == sorted(offered, key=lambda pattern: -pattern[0])
+            assert [value for value, _ in offered[:1]] == sorted(best[load] for load in best if 2 <= load <= 9)[-1:]
+            assert all(2 <= load <= 9 for _, load in offered)
+
+
+@pytest.mark.parametrize("balance", list(Balance))
+def test_rounding_leaves_no_pattern_out(balance: str) -> None:
+    """Wherever the load of a pattern is: the table knows it there, and lists it there; what stays is not rounded."""
+    kept = 0
+    for seed, problem in owned_problems(len(seeds(40))):
+        random, rule = Random(seed), count_rule(problem, balance)
+        unit = random.randint(2, 9)
+        lags = np.array([random.randint(0, 30) for _ in problem.lags], dtype=np.int64)
+        active = np.flatnonzero(problem.active).tolist()
+        worth = values_of(problem, random)
+        roundings = [Rounding(share_of(rule, m), lags, unit) for m in active]
+        numbers = np.arange(len(lags))
+        for n, table in tables_of(roundings, worth, 30 * len(lags) // unit, whole=True):
+            own, listed = tuple(np.flatnonzero(problem.owner == active[n]).tolist()), dict[int, set[tuple[int, ...]]]()
+            for pattern in all_patterns(rule, active[n]):
+                load, value = int(lags[pattern].sum()) // unit, int(worth[n][pattern].sum())
+                if load not in listed:
+                    bits = table.listed(-(10**4), Window(load, load), Listing(numbers, any_may, 10**6))
+                    held = [unpacked(bits[:, k], len(lags)) for k in range(bits.shape[1])]
+                    listed[load] = {tuple(np.flatnonzero(each).tolist()) for each in held}
+                assert table.best[load] >= value, (seed, n, pattern)
+                assert tuple(pattern) in listed[load], (seed, n, pattern)
+                least, most = roundings[n].loads(tuple(pattern))
+                assert least <= load <= most, (seed, n, pattern)
+                if roundings[n].by_exchange and tuple(pattern) == own:
+                    assert least == most
+                    kept += 1
+    assert kept or balance == "none"
 
 
 def test_members_alike_have_most_of_their_tables_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,17 +113,18 @@ def test_members_alike_have_most_of_their_tables_in_common(monkeypatch: pytest.M
     owned = {f"c{m:03}": [("t", p) for p in range(3 * m, 3 * m + 3)] for m in range(8)}
     problem = alike(list(range(1, 25)), 8, owned=owned)
     rule = count_rule(problem, "group")
-    shares = [share_of(rule, m) for m in range(8)]
+    roundings = [Rounding(share_of(rule, m), problem.lags) for m in range(8)]
     values = [np.array(problem.owner == m, dtype=np.int64) for m in range(8)]
     added: list[int] = []
     add = Begun.add
     monkeypatch.setattr(
         Begun, "add", lambda begun, places, *args, **kwargs: (added.extend(places), add(begun, places, *args, **kwargs))
     )
-    tables = dict(tables_of(shares, problem.lags, values, 100))
-    assert len(added) == 24 * 4
+    tables = dict(tables_of(roundings, values, 100))
+    assert len(added) == 24 * 3
     for m, table in tables.items():
-        assert table.pattern(int(problem.lags[problem.owner == m].sum())) == tuple(range(3 * m, 3 * m + 3))
+        load = int(problem.lags[problem.owner == m].sum())
+        assert table.patterns(Window(load, load), 1) == [tuple(range(3 * m, 3 * m + 3))]
 
 
 @pytest.mark.parametrize("largest", [10**6, 10**12])
@@ -95,7 +133,7 @@ def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
     problem = alike([1, 2, 3, 4], 2, owned={"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]})
     rule = count_rule(problem, "group")
     values = [np.array([largest, -largest, largest, 1], dtype=np.int64)] * 2
-    (_, table), _ = tables_of([share_of(rule, m) for m in range(2)], problem.lags, values, 10)
+    (_, table), _ = tables_of([Rounding(share_of(rule, m), problem.lags) for m in range(2)], values, 10)
     assert {load: int(table.best[load]) for load in range(11) if table.best[load] > IMPOSSIBLE} == {
         3: 0, 4: 2 * largest, 5: largest + 1, 6: 1 - largest, 7: largest + 1
     }  # fmt: skip

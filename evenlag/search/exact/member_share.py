@@ -50,12 +50,15 @@ class Share:
         Whether all topics together have a rule besides their own.
     fewest, most : int
         That rule: partitions beyond the fewest of each topic.
+    own : int64 array
+        Places of what it owns today and may hold, rising; without idle partitions.
     """
 
     topics: list[Topic]
     together: bool = False
     fewest: int = 0
     most: int = 0
+    own: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def rows(self) -> int:
@@ -82,19 +85,22 @@ def share_of(rule: CountRule, m: int, idle: Idle | None = None) -> Share:
     places = np.flatnonzero(mine)
     fewest, most = int(rule.member_bounds.lo[m]), int(rule.member_bounds.hi[m])
     used = np.unique(problem.topic_of[places]).tolist()
+    own = places[problem.owner[places] == m]
+    if idle is not None:
+        own = np.setdiff1d(own, idle.places)
     if rule.topic_bounds is None or rule.topic_distance or not used:
         most = min(most, len(places))
-        return Share([_topic(places, fewest, most, idle)])
+        return Share([_topic(places, fewest, most, idle)], own=own)
     owns = [places[problem.topic_of[places] == topic] for topic in used]
     lows = [int(rule.topic_bounds.lo[topic, m]) for topic in used]
     highs = [min(int(rule.topic_bounds.hi[topic, m]), len(own)) for topic, own in zip(used, owns, strict=True)]
     if len(used) == 1:
-        return Share([_topic(places, max(fewest, *lows), min(most, *highs), idle)])
+        return Share([_topic(places, max(fewest, *lows), min(most, *highs), idle)], own=own)
     fewest, most = max(fewest - sum(lows), 0), min(most, sum(highs)) - sum(lows)
     together = fewest > 0 or most < sum(highs) - sum(lows)
     counted = [together or low > 0 or high < len(own) for own, low, high in zip(owns, lows, highs, strict=True)]
     topics = [Topic(*each) for each in zip(owns, lows, highs, counted, strict=True)]
-    return Share(topics, together, fewest, most) if together else Share(topics)
+    return Share(topics, together, fewest, most, own) if together else Share(topics, own=own)
 
 
 def _topic(places: Whole, fewest: int, most: int, idle: Idle | None) -> Topic:

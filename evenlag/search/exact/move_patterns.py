@@ -26,6 +26,7 @@ from evenlag.search.exact.column_program import ColumnProgram
 from evenlag.search.exact.idle import idle_of
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.own_patterns import OwnTable, rows_of, tables_of
+from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
 
 UNIT = 10**6  # prices are whole multiples of 1 / UNIT of a move, so that most tables need 32 bits only
@@ -106,9 +107,9 @@ class MovePatterns:
     Attributes
     ----------
     grid : Grid
-        Of loads; all windows here are on it.
-    lags : int64 array (P,)
-        In its unit.
+        Of loads, rounded down; all windows here are on it. What rounding each lag loses is left to the tables.
+    roundings : list of Rounding
+        Of each member, to its unit.
     rounded : bool
         Whether that loses anything.
     fineness : int
@@ -119,7 +120,6 @@ class MovePatterns:
         Of partitions that can be assigned.
     idle : Idle
         Partitions of which only the number counts.
-    shares : list of Share
     moved : list of bool array (P,)
         Of each member, which partitions move if it holds them. Idle ones of nobody are said to move too.
     prices : list of Prices
@@ -140,7 +140,7 @@ class MovePatterns:
         self._value = value
         members = np.flatnonzero(problem.active).tolist()
         self.idle = idle_of(rule)
-        self.shares = [share_of(rule, m, self.idle) for m in members]
+        shares = [share_of(rule, m, self.idle) for m in members]
         self.places = np.flatnonzero(problem.assignable)
         self.moved: list[Bools] = []
         for m in members:
@@ -149,17 +149,17 @@ class MovePatterns:
             moved[self.idle.own_slots(m)] = False
             self.moved.append(moved)
         lags = problem.lags.astype(np.int64)
-        held, rows = max(share.partitions for share in self.shares), rows_of(self.shares)
         whole = int(np.gcd.reduce(lags[self.places])) or 1
         exact = Grid(whole, 0, spread).largest(bounds, value)
-        wanted = self.fineness * CELLS // max(rows, 1)
+        wanted = self.fineness * CELLS // max(rows_of(shares), 1)
         loads = max(min(wanted, MOST_LOADS), 1)
         unit = whole * max(ceil(exact / loads), 1)
-        self.grid, self.rounded = Grid(unit, held * (unit - whole), spread), unit > whole
+        self.grid, self.rounded = Grid(unit, unit - whole, spread), unit > whole
         self.finest = not self.rounded or 2 * loads > MOST_LOADS or self.fineness >= FINEST
-        self.lags = lags // unit
+        self.roundings = [Rounding(share, lags, unit) for share in shares]
+        self._lags, self._mean = lags // unit, float(lags[self.places].sum()) / unit / len(shares)
         self._known: dict[tuple[int, tuple[int, ...]], None] = {}  # in the order in which they were found
-        self._loads: list[int] = []
+        self._loads: list[tuple[int, int]] = []  # of each, the least and the greatest that it is taken for
         first, last = self.grid.lows(bounds, value)
         self._least = (
             max(ceil(bounds.max_load_lb) - floor(bounds.min_load_ub), 0) if spread else ceil(bounds.max_load_lb)
@@ -198,10 +198,10 @@ class MovePatterns:
         """Every partition is held once, every member has one pattern."""
         lags = np.zeros(len(self._amounts), dtype=np.int64)
         single = self.row >= 0
-        lags[self.row[single]] = self.lags[single]
-        worth = WORTH + WORTH_BY_LAG * (lags + 1) / (self.lags[self.places].max() + 1)
-        program = ColumnProgram([*worth.tolist(), *(WORTH_OF_MEMBER for _ in self.shares)], UNIT)
-        program.ask([*self._amounts.tolist(), *(1 for _ in self.shares)])
+        lags[self.row[single]] = self._lags[single]
+        worth = WORTH + WORTH_BY_LAG * (lags + 1) / (self._lags[self.places].max() + 1)
+        program = ColumnProgram([*worth.tolist(), *(WORTH_OF_MEMBER for _ in self.roundings)], UNIT)
+        program.ask([*self._amounts.tolist(), *(1 for _ in self.roundings)])
         return program
 
     def bound(self, value: Number, most: int | None, price: int = 0) -> Number:
@@ -220,7 +220,6 @@ class MovePatterns:
             Of a move, in messages; at most `value`.
         """
         fits = value  # a window that costs this may hold a plan
-        mean = self.lags[self.places].sum() / len(self.shares)
         sides: set[Window] = set()  # that may hold a plan
         while self._moves.size:
             costs = self._costs(most, price)
@@ -230,12 +229,12 @@ class MovePatterns:
             cheap = costs <= least + (fits - least) * (4 if price else 7) // 8
             rows = np.flatnonzero(cheap.any(axis=1))
             widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
-            chosen = int(np.abs(self._first + rows + widths / 2 - mean).argmin())
+            chosen = int(np.abs(self._first + rows + widths / 2 - self._mean).argmin())
             row, width = int(rows[chosen]), int(widths[chosen])
             moves, low = int(self._moves[row, width]), self._first + row
             known = moves if price or most is None else most
             window = Window(low, low + width)
-            side = None if price else self._side(window, mean)
+            side = None if price else self._side(window)
             if side in sides:
                 side = None
             answer = self.solve(side or window, known)
@@ -248,12 +247,12 @@ class MovePatterns:
                     sides.add(side)
         return value
 
-    def _side(self, window: Window, mean: float) -> Window | None:
+    def _side(self, window: Window) -> Window | None:
         """Return the window with only that end which keeps loads from their mean; None near the mean.
 
         If it holds no plan, no window with that end does, however wide: far from the mean one question answers many.
         """
-        off = (window.low + window.high) / 2 - mean
+        off = (window.low + window.high) / 2 - self._mean
         if abs(off) <= OFF_CENTRE:
             return None
         return Window(self._first, window.high) if off < 0 else Window(window.low, self._largest)
@@ -320,8 +319,8 @@ class MovePatterns:
 
     def _use(self, window: Window) -> None:
         """Let the linear program use the columns with a load in a window, and no others."""
-        loads = np.array(self._loads, dtype=np.int64)
-        self._program.use((loads >= window.low) & (loads <= window.high))
+        least, most = np.array(self._loads, dtype=np.int64).reshape(-1, 2).T
+        self._program.use((most >= window.low) & (least <= window.high))
 
     def take_over(self) -> None:
         """Take the patterns that are new on the coarser grid, and what its last new prices prove on this one."""
@@ -406,7 +405,7 @@ class MovePatterns:
         """Return how many of each row the best patterns lack all together; so many of each table become columns."""
         lacking = self._amounts.copy()
         for n, table in enumerate(tables):
-            patterns = [table.pattern(load) for _, load in table.patterns(window, most)]
+            patterns = table.patterns(window, most)
             if patterns:
                 lacking -= self._rows_held(patterns[0])
             for pattern in patterns:
@@ -420,9 +419,9 @@ class MovePatterns:
 
     def _tables(self, values: Whole) -> list[OwnTable]:
         """Return the table of each member by these values."""
-        worth = [self.worth(values, n) for n in range(len(self.shares))]
-        tables = dict(tables_of(self.shares, self.lags, worth, self._largest))
-        return [tables[n] for n in range(len(self.shares))]
+        worth = [self.worth(values, n) for n in range(len(self.roundings))]
+        tables = dict(tables_of(self.roundings, worth, self._largest))
+        return [tables[n] for n in range(len(self.roundings))]
 
     def _proven_by(self, values: Whole, tables: list[OwnTable]) -> Prices:
         """Return prices with what each member can hold by them."""
@@ -454,8 +453,7 @@ class MovePatterns:
         new = False
         for n, (table, paid) in enumerate(zip(tables, of_members.tolist(), strict=True)):
             worth = self.worth(values, n)
-            for _, load in table.patterns(window, MOST_NEW):
-                pattern = table.pattern(load)
+            for pattern in table.patterns(window, MOST_NEW):
                 if worth[list(pattern)].sum() + paid > 0:
                     new |= self._add(n, pattern)
         return new
@@ -469,20 +467,20 @@ class MovePatterns:
             [*((int(row), int(held[row])) for row in np.flatnonzero(held)), (len(held) + n, 1)],
             cost=int(self.moved[n][list(pattern)].sum()),
         )
-        self._loads.append(int(self.lags[list(pattern)].sum()))
+        self._loads.append(self.roundings[n].loads(pattern))
         return True
 
     @cached_property
     def numbers(self) -> Whole:
         """The number of each place among `places`; -1 of others."""
-        numbers = np.full(len(self.lags), -1, dtype=np.int64)
+        numbers = np.full(len(self._lags), -1, dtype=np.int64)
         numbers[self.places] = np.arange(len(self.places))
         return numbers
 
     @cached_property
     def row(self) -> Whole:
         """The row of each place in the linear program, one for all idle ones; -1 of those that nobody counts."""
-        row = np.full(len(self.lags), -1, dtype=np.int64)
+        row = np.full(len(self._lags), -1, dtype=np.int64)
         single = np.setdiff1d(self.places, self.idle.places)
         row[single] = np.arange(len(single))
         if self.idle.counted:

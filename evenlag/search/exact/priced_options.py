@@ -15,6 +15,7 @@ from evenlag.search.exact.bits import sizes_of, weighed
 from evenlag.search.exact.join_dp import Exchanges
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import UNIT, MovePatterns, Prices
+from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.too_many import TooManyError
@@ -86,7 +87,7 @@ class PricedOptions:
             return False
         patterns, prices = self._patterns, self._prices[0][1]
         worth = [patterns.worth(prices.values, i) for i in range(len(self.members))]
-        for i, table in tables_of(patterns.shares, patterns.lags, worth, self._window.high, whole=True):
+        for i, table in tables_of(patterns.roundings, worth, self._window.high, whole=True):
             if self._stop():
                 raise TooManyError
             me = self.members[i]
@@ -114,7 +115,7 @@ class PricedOptions:
         allowed, limit = slack, int(self._size * MOST_LISTED) if self._whole else MOST_CHOSEN
         while True:
             try:
-                held = table.all_worth(most - allowed, window, numbers, me.may_hold, limit)
+                held = table.listed(most - allowed, window, Listing(numbers, me.may_hold, limit))
                 break
             except TooManyError:
                 if self._whole or not allowed:

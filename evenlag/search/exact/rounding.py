@@ -1,0 +1,104 @@
+"""What rounding lags down to a grid takes from the load of one member, by how much it gives and takes.
+
+A member keeps most of what it owns today, and what that comes to is known. So the fewer partitions it gives and takes,
+the better its load is known: rounding is felt for those alone.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from evenlag.model.arrays import Whole
+from evenlag.search.exact.member_share import Share
+
+SINGLY = 3  # numbers of partitions taken that are told apart; larger ones are looked at together
+
+
+class Rounding:
+    """The lags of a member's partitions in whole numbers of a unit, rounded down, and what that may lose.
+
+    Parameters
+    ----------
+    share : Share
+    lags : int64 array (P,)
+        In messages.
+    unit : int
+        Messages.
+
+    Attributes
+    ----------
+    share : Share
+    lags : int64 array (P,)
+        In units.
+    by_exchange : bool
+        Whether it matters how many partitions are given and taken: they are counted, and of one topic.
+    """
+
+    def __init__(self, share: Share, lags: Whole, unit: int = 1) -> None:
+        self.share, self._unit = share, unit
+        self.lags, self._rest = np.divmod(lags, unit)
+        self.by_exchange = len(share.topics) == 1 and share.topics[0].counted
+
+    @cached_property
+    def taken(self) -> list[range]:
+        """The numbers of partitions taken, in classes that tables tell apart."""
+        most = self.share.topics[0].most
+        return [range(n, n + 1) for n in range(min(SINGLY, most + 1))] + [range(SINGLY, most + 1)] * (most >= SINGLY)
+
+    @cached_property
+    def _kept(self) -> tuple[Whole, Whole]:
+        """The least and the most that is lost of so many of its own."""
+        return _sums(self._rest[self.share.own])
+
+    @cached_property
+    def _gained(self) -> tuple[Whole, Whole]:
+        """The least and the most that is lost of so many that it takes."""
+        topic = self.share.topics[0]
+        return _sums(self._rest[[*np.setdiff1d(topic.places, self.share.own), *topic.slots]])
+
+    @cached_property
+    def most(self) -> int:
+        """The most units that a load is beyond the sum of rounded lags."""
+        rest = np.sort(self._rest[np.concatenate([topic.places for topic in self.share.topics])])
+        return int(rest[max(len(rest) - self.share.partitions, 0) :].sum()) // self._unit
+
+    def beyond(self, taken: range, net: int) -> tuple[int, int]:
+        """Return the least and the most units that a load is beyond the sum of rounded lags.
+
+        Parameters
+        ----------
+        taken : range
+            One of `taken`.
+        net : int
+            Partitions held more than today.
+        """
+        (kept_least, kept_most), (least, most) = self._kept, self._gained
+        takes = np.array(taken)
+        keeps = len(self.share.own) + net - takes
+        possible = (takes < len(least)) & (keeps >= 0) & (keeps < len(kept_least))
+        takes, keeps = takes[possible], keeps[possible]
+        if not len(takes):
+            return 0, 0
+        return (
+            int((kept_least[keeps] + least[takes]).min()) // self._unit,
+            int((kept_most[keeps] + most[takes]).max()) // self._unit,
+        )
+
+    def loads(self, pattern: tuple[int, ...]) -> tuple[int, int]:
+        """Return the least and the greatest load that tables take a pattern for, in units."""
+        places = list(pattern)
+        load = int(self.lags[places].sum())
+        if not self.by_exchange:
+            return load, load + self.most
+        takes = len(places) - int(np.isin(places, self.share.own).sum())
+        taken = next(some for some in self.taken if takes in some)
+        least, most = self.beyond(taken, len(places) - len(self.share.own))
+        return load + least, load + most
+
+
+def _sums(values: Whole) -> tuple[Whole, Whole]:
+    """Return the least and the largest sum of 0, 1, … of these."""
+    ordered = np.sort(values)
+    return tuple(np.concatenate([[0], np.cumsum(each)]).astype(np.int64) for each in (ordered, ordered[::-1]))  # type: ignore[return-value]

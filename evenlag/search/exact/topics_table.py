@@ -1,0 +1,124 @@
+"""What one member may hold of several topics, or of one without counts: the best pattern for every load.
+
+Topics come one after another, each with its own numbers of partitions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenlag.model.arrays import Whole
+from evenlag.search.exact import knapsack
+from evenlag.search.exact.bits import Bits
+from evenlag.search.exact.member_share import Topic
+from evenlag.search.exact.own_layers import (
+    IMPOSSIBLE,
+    Begun,
+    Listing,
+    Values,
+    begin,
+    largest_within,
+    nothing_held,
+    possible,
+)
+from evenlag.search.exact.rounding import Rounding
+from evenlag.search.exact.windows import Window
+
+
+class TopicsTable:
+    """Patterns of one member of the highest value, by load.
+
+    Parameters
+    ----------
+    rounding : Rounding
+    values : int64 array (P,)
+    capacity : int
+        The largest load that will be asked for.
+    whole : bool
+        Keep what `listed` needs, which takes eight times the memory.
+    begun : Begun, optional
+        Partitions that are added already, where the share has one topic.
+
+    Attributes
+    ----------
+    best : int64 array (capacity + 1,)
+        As in `OwnTable`.
+    """
+
+    def __init__(
+        self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: Begun | None = None
+    ) -> None:
+        self._share, self._lags, self._values = rounding.share, rounding.lags, values
+        self._topics: list[tuple[Topic, Begun, Whole]] = []  # of each, and how many of its partitions are best
+        before = nothing_held(self._share, capacity, [values]) if begun is None else begun.layer[0]
+        for topic in self._share.topics:
+            so_far = begun or begin(topic, self._lags, before)
+            so_far.add(so_far.left, self._lags, values, whole=whole)
+            before, level = self._merge(topic, so_far.layer)
+            self._topics.append((topic, so_far, level))
+        self._last = before
+        beyond = before[self._share.fewest :]
+        self._beyond = self._share.fewest + beyond.argmax(axis=0)
+        self._exact, self._more = possible(beyond.max(axis=0)), rounding.most
+        self.best = largest_within(self._exact, 0, self._more)
+
+    def _merge(self, topic: Topic, layer: Values) -> tuple[Values, Whole]:
+        """Return the best patterns whatever they hold of a topic, and how many partitions that is."""
+        fewest = topic.fewest if topic.counted else 0
+        best = np.full(layer.shape[1:], IMPOSSIBLE[layer.dtype], dtype=layer.dtype)
+        level = np.zeros(layer.shape[1:], dtype=np.int64)
+        for count in range(fewest, len(layer)):
+            beyond = count - fewest if self._share.together else 0
+            if beyond >= len(best):
+                break
+            found, here = layer[count, : len(best) - beyond], best[beyond:]
+            better = found > here
+            level[beyond:][better] = count
+            here[better] = found[better]
+        return best, level
+
+    def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
+        """Return the best patterns in a window, one for each rounded load."""
+        low = max(window.low - self._more, 0)
+        part = self._exact[low : window.high + 1]
+        order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
+        order = order[np.argsort(-part[order], kind="stable")]
+        return [self._pattern(low + i) for i in order.tolist() if part[i] > knapsack.IMPOSSIBLE]
+
+    def _pattern(self, load: int) -> tuple[int, ...]:
+        """Return the best pattern with this rounded load."""
+        held, beyond = [], int(self._beyond[load])
+        for topic, begun, levels in reversed(self._topics):
+            level = int(levels[beyond, load])
+            beyond -= level - topic.fewest if self._share.together else 0
+            places, load = begun.pattern(level, beyond, load, self._lags)
+            held += places
+        return tuple(sorted(held))
+
+    def listed(self, least: int, window: Window, listing: Listing) -> Bits:
+        """List all patterns in a window that are worth at least so much; the table has been kept whole."""
+        low = max(window.low - self._more, 0)
+        beyond, load = np.nonzero(self._last[:, low : window.high + 1] >= least)
+        kept = beyond >= self._share.fewest
+        beyond, load = beyond[kept], load[kept] + low
+        need = np.full(len(load), least, dtype=np.int64)
+        bits: Bits = np.zeros((listing.words, len(load)), dtype=np.uint64)
+        for topic, begun, _ in reversed(self._topics):
+            rows, level = self._levels(topic, begun.layer, beyond, load, need)
+            beyond = beyond[rows] - (level - topic.fewest if self._share.together else 0)
+            beyond, load, bits, need = begun.listed(
+                (level, beyond, load[rows]), bits[:, rows], need[rows], self._lags, self._values, listing
+            )
+        return bits
+
+    def _levels(self, topic: Topic, layer: Values, beyond: Whole, load: Whole, need: Whole) -> tuple[Whole, Whole]:
+        """Return all ways to hold some of a topic: which rows, and how many partitions."""
+        fewest = topic.fewest if topic.counted else 0
+        found = []
+        for level in range(fewest, len(layer)):
+            less = level - topic.fewest if self._share.together else 0
+            rows = np.flatnonzero(beyond >= less)
+            rows = rows[layer[level, beyond[rows] - less, load[rows]] >= need[rows]]
+            found.append((rows, np.full(len(rows), level, dtype=np.int64)))
+        rows, levels = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return rows, levels
