@@ -76,6 +76,8 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
             assert offered == sorted(offered, key=lambda pattern: -pattern[0])
             assert [value for value, _ in offered[:1]] == sorted(best[load] for load in best if 2 <= load <= 9)[-1:]
             assert all(2 <= load <= 9 for _, load in offered)
+            assert table.patterns(Window(25, 40), 99) == table.patterns(Window(25, 30), 99)  # there are no larger loads
+            assert table.patterns(Window(31, 40), 99) == []
 
 
 @pytest.mark.parametrize("balance", list(Balance))
@@ -137,6 +139,16 @@ def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
     assert {load: int(table.best[load]) for load in range(11) if table.best[load] > IMPOSSIBLE} == {
         3: 0, 4: 2 * largest, 5: largest + 1, 6: 1 - largest, 7: largest + 1
     }  # fmt: skip
+
+
+def test_values_of_more_than_may_be_held_do_not_overflow() -> None:
+    """A member that owns sixty and may hold two: before it gives any, what it owns is worth thirty times as much."""
+    problem = alike([1] * 60, 30, owned={"c000": [("t", p) for p in range(60)]})
+    values = [np.full(60, 2**29 // 4, dtype=np.int64)] * 30
+    rule = count_rule(problem, "group")
+    for _, table in tables_of([Rounding(share_of(rule, m), problem.lags) for m in range(30)], values, 10):
+        assert np.flatnonzero(table.best > IMPOSSIBLE).tolist() == [2]
+        assert table.best[2] == 2**29 // 2
 
 
 @pytest.mark.parametrize("cells", [300, *(pytest.param(cells, marks=pytest.mark.slow) for cells in (3_000, 10**6))])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import Bits
 from evenlag.search.exact.own_layers import (
     IMPOSSIBLE,
@@ -24,6 +23,8 @@ from evenlag.search.exact.own_layers import (
 )
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
+
+NOTHING: Whole = np.zeros(0, dtype=np.int64)
 
 
 class ExchangeTable:
@@ -47,130 +48,117 @@ class ExchangeTable:
     ) -> None:
         share, self._lags, self._values = rounding.share, rounding.lags, values
         topic, own = share.topics[0], set(share.own.tolist())
-        self._taken = begun or begin(topic, self._lags, nothing_held(share, capacity, [values]))
+        self._taken = begun or begin(topic, self._lags, nothing_held([share], capacity, [values]))
         foreign = [place for place in self._taken.left if place not in own]
         self._taken.add(foreign, self._lags, values, whole=whole)
-        self._parts: list[_Part] = []
-        self._entries: list[tuple[_Part, int, int, int]] = []  # part, row, and how much less and more a load may be
-        best = np.full(capacity + 1, IMPOSSIBLE[self._taken.layer.dtype], dtype=self._taken.layer.dtype)
-        least_net, most_net = topic.fewest - len(share.own), topic.most - len(share.own)
-        for taken in rounding.taken:
-            if taken[-1] >= least_net:
-                part = _Part(taken, least_net, self._taken.layer[:, 0])
-                for place in share.own.tolist():
-                    part.keep(place, int(self._lags[place]), int(values[place]), whole=whole)
-                self._parts.append(part)
-                for row in range(min(most_net, taken[-1]) - least_net + 1):
-                    least, most = rounding.beyond(taken, least_net + row)
-                    self._entries.append((part, row, least, most))
-                    np.maximum(best, largest_within(part.layer[row], least, most), out=best)
+        self._least_net = topic.fewest - len(share.own)  # how many more are held than today
+        self._bottoms, ends = self._rows(rounding.taken)
+        self._after: list[Values] = [self._begin(rounding.taken, ends[-1] + 1)]  # before and after each of its own
+        self._kept: list[tuple[int, Bools]] = []
+        for place in share.own.tolist():
+            layer, kept = self._keep(self._after[-1], ends, int(self._lags[place]), int(values[place]))
+            self._after = [*self._after, layer] if whole else [layer]
+            self._kept.append((place, kept))
+        self._entries = [  # rows of patterns, and how much less and more the load may be
+            (bottom + net, *beyond)
+            for bottom, end, beyonds in zip(self._bottoms, ends, rounding.beyond, strict=True)
+            for net, beyond in enumerate(beyonds[: end - bottom])
+        ]
+        best = np.full(capacity + 1, IMPOSSIBLE[self._last.dtype], dtype=self._last.dtype)
+        for row, least, most in self._entries:
+            np.maximum(best, largest_within(self._last[row], least, most), out=best)
         self.best = possible(best)
+
+    @property
+    def _last(self) -> Values:
+        return self._after[-1]
+
+    def _rows(self, taken: list[range]) -> tuple[list[int], list[int]]:
+        """Return the first row of each class of numbers taken, and the row that follows its last.
+
+        Within a class a row is how many more are held than today, so far, all own ones still to be decided with them.
+        No pattern has a row of those that follow: what is given there would come from the next class.
+        """
+        bottoms: list[int] = []
+        ends: list[int] = []
+        for some in taken:
+            bottoms.append(ends[-1] + 1 if ends else 0)
+            ends.append(bottoms[-1] + max(some[-1] - self._least_net + 1, 0))
+        return bottoms, ends
+
+    def _begin(self, taken: list[range], rows: int) -> Values:
+        """Return the best patterns where all of its own is held, the layer as it is before that."""
+        layer = self._taken.layer[:, 0]
+        begun: Values = np.full((rows, layer.shape[1]), IMPOSSIBLE[layer.dtype], dtype=layer.dtype)
+        for bottom, numbers in zip(self._bottoms, taken, strict=True):
+            for number in numbers:
+                if self._least_net <= number < len(layer):
+                    begun[bottom + number - self._least_net] = layer[number]
+        return begun
+
+    @staticmethod
+    def _keep(layer: Values, ends: list[int], lag: int, value: int) -> tuple[Values, Bools]:
+        """Return the layer once patterns keep, or give, one that is owned, and which keep it."""
+        after = np.empty_like(layer)
+        after[:, :lag] = IMPOSSIBLE[layer.dtype]
+        np.add(layer[:, : max(layer.shape[1] - lag, 0)], value, out=after[:, lag:])
+        kept = np.ones(layer.shape, dtype=bool)
+        np.greater_equal(after[:-1], layer[1:], out=kept[:-1])
+        np.maximum(after[:-1], layer[1:], out=after[:-1])
+        after[ends] = IMPOSSIBLE[layer.dtype]
+        return after, kept
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
         """Return the best patterns in a window, one for each rounded load and how many partitions are exchanged."""
-        found = [part.layer[row, within(window, *beyond)] for part, row, *beyond in self._entries]
-        sizes = np.cumsum([0, *(len(each) for each in found)])
-        values = possible(np.concatenate([self._taken.layer[0, 0, :0], *found]))
+        parts = [(row, self._within(window, *beyond)) for row, *beyond in self._entries]
+        rows = np.repeat([row for row, _ in parts], [loads.stop - loads.start for _, loads in parts])
+        loads = np.concatenate([np.arange(loads.start, loads.stop) for _, loads in parts])
+        values = self._last[rows, loads]
         order = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
         order = order[np.argsort(-values[order], kind="stable")]
-        patterns = []
-        for i in order[values[order] > knapsack.IMPOSSIBLE].tolist():
-            n = int(np.searchsorted(sizes, i, side="right")) - 1
-            part, row, *beyond = self._entries[n]
-            load = within(window, *beyond).start + i - int(sizes[n])
-            held, taken, load = part.pattern(row, load, self._lags)
-            patterns.append(tuple(sorted(held + self._taken.pattern(taken, 0, load, self._lags)[0])))
-        return patterns
+        order = order[values[order] > IMPOSSIBLE[values.dtype] // 2]
+        return [self._pattern(row, load) for row, load in zip(rows[order].tolist(), loads[order].tolist(), strict=True)]
+
+    def _pattern(self, row: int, load: int) -> tuple[int, ...]:
+        """Return the best pattern of a row with this rounded load."""
+        held = []
+        for place, kept in reversed(self._kept):
+            if kept[row, load]:
+                held.append(place)
+                load -= int(self._lags[place])
+            else:
+                row += 1
+        return tuple(sorted(held + self._taken.pattern(int(self._taken_in(row)), 0, load, self._lags)[0]))
+
+    def _taken_in(self, row: Whole | int) -> Whole:
+        """Return how many are taken in rows where all of its own is held."""
+        bottoms = np.array(self._bottoms)
+        return row - bottoms[np.searchsorted(bottoms, row, side="right") - 1] + self._least_net
 
     def listed(self, least: int, window: Window, listing: Listing) -> Bits:
         """List all patterns in a window that are worth at least so much; the table has been kept whole."""
-        found = []
-        for part in self._parts:
-            rows, loads = [], []
-            for other, row, *beyond in self._entries:
-                if other is part:
-                    here = within(window, *beyond)
-                    loads.append(here.start + np.flatnonzero(part.layer[row, here] >= least))
-                    rows.append(np.full(len(loads[-1]), row, dtype=np.int64))
-            if rows:
-                found.append(
-                    part.listed(np.concatenate(rows), np.concatenate(loads), least, self._lags, self._values, listing)
-                )
-        if not found:
-            return np.zeros((listing.words, 0), dtype=np.uint64)
-        taken, load, need = (np.concatenate(column) for column in list(zip(*found, strict=True))[:3])
-        bits = np.concatenate([each[3] for each in found], axis=1)
-        listing.check(len(load))
-        return self._taken.listed((taken, np.zeros_like(taken), load), bits, need, self._lags, self._values, listing)[2]
-
-
-class _Part:
-    """Patterns that take one of some numbers of partitions, by how many more are held in the end than today.
-
-    Parameters
-    ----------
-    taken : range
-    least_net : int
-        Fewer are not asked for.
-    layer : int32 or int64 array (levels, capacity + 1)
-        By how many are taken.
-    """
-
-    def __init__(self, taken: range, least_net: int, layer: Values) -> None:
-        self._least_net = least_net
-        self.layer: Values = np.full(
-            (taken[-1] - least_net + 1, layer.shape[1]), IMPOSSIBLE[layer.dtype], dtype=layer.dtype
-        )
-        for number in taken:
-            if least_net <= number < len(layer):
-                self.layer[number - least_net] = layer[number]
-        self._steps: list[tuple[int, Bools]] = []
-        self._before: list[Values] = []
-
-    def keep(self, place: int, lag: int, value: int, *, whole: bool) -> None:
-        """Let patterns keep, or give, one that is owned."""
-        layer, given = self.layer, self.layer[1:]
-        if whole:
-            self._before.append(layer)
-        self.layer = np.full_like(layer, IMPOSSIBLE[layer.dtype])
-        self.layer[:, lag:] = layer[:, : max(layer.shape[1] - lag, 0)] + value
-        held = np.ones(layer.shape, dtype=bool)
-        np.greater_equal(self.layer[:-1], given, out=held[:-1])
-        np.maximum(self.layer[:-1], given, out=self.layer[:-1])
-        self._steps.append((place, held))
-
-    def pattern(self, row: int, load: int, lags: Whole) -> tuple[list[int], int, int]:
-        """Return what the best pattern keeps, how many it takes, and the load of these."""
-        places = []
-        for place, held in reversed(self._steps):
-            if held[row, load]:
-                places.append(place)
-                load -= int(lags[place])
-            else:
-                row += 1
-        return places, self._least_net + row, load
-
-    def listed(
-        self, row: Whole, load: Whole, least: int, lags: Whole, values: Whole, listing: Listing
-    ) -> tuple[Whole, Whole, Whole, Bits]:
-        """Go back from patterns that are worth so much; return how many they take, the load, what they need, bits."""
+        rows, loads = [], []
+        for entry, *beyond in self._entries:
+            here = self._within(window, *beyond)
+            loads.append(here.start + np.flatnonzero(self._last[entry, here] >= least))
+            rows.append(np.full(len(loads[-1]), entry))
+        row, load = np.concatenate([NOTHING, *rows]), np.concatenate([NOTHING, *loads])
         need = np.full(len(load), least, dtype=np.int64)
         bits: Bits = np.zeros((listing.words, len(load)), dtype=np.uint64)
-        for (place, _), layer in zip(reversed(self._steps), reversed(self._before), strict=True):
-            lag, value = int(lags[place]), int(values[place])
+        for (place, _), layer in zip(reversed(self._kept), reversed(self._after[:-1]), strict=True):
+            lag, value = int(self._lags[place]), int(self._values[place])
             kept = np.flatnonzero((load >= lag) & listing.may_hold(int(listing.numbers[place]), bits))
             kept = kept[layer[row[kept], load[kept] - lag] >= need[kept] - value]
-            given = np.flatnonzero(row + 1 < len(layer))
-            given = given[layer[row[given] + 1, load[given]] >= need[given]]
+            given = np.flatnonzero(layer[row + 1, load] >= need)
             bits = np.concatenate([bits[:, given], listing.holding(place, bits[:, kept])], axis=1)
             row = np.concatenate([row[given] + 1, row[kept]])
             load = np.concatenate([load[given], load[kept] - lag])
             need = np.concatenate([need[given], need[kept] - value])
             listing.check(len(load))
-        return self._least_net + row, load, need, bits
+        taken = self._taken_in(row)
+        return self._taken.listed((taken, np.zeros_like(taken), load), bits, need, self._lags, self._values, listing)[2]
 
-
-def within(window: Window, least: int, most: int) -> slice:
-    """Return which rounded loads are in a window if a load is so much more, at least and at most."""
-    first = max(window.low - most, 0)
-    return slice(first, max(window.high - least + 1, first))
+    def _within(self, window: Window, least: int, most: int) -> slice:
+        """Return which rounded loads are in a window if a load is so much more, at least and at most."""
+        first, end = max(window.low - most, 0), min(window.high - least + 1, self._last.shape[1])
+        return slice(first, max(end, first))

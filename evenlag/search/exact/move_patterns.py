@@ -37,6 +37,7 @@ FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
 COARSER = 2.0  # times as large as a value may the one be, at most, that a grid was made for
 MOST_KEPT = 3  # grids for values of different sizes
+COARSE = 3  # units between what is proven and what fits that are left to the next finer grid
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
 MOST_NEW = 6  # columns that one table adds
@@ -85,6 +86,14 @@ class Prices:
         """Return what members can hold more in a window than in a plan with so many moves; below 0: there is none."""
         held = sum(max(int(best[window.low : window.high + 1].max()), LEAST // len(self.best)) for best in self.best)
         return held - self.total + moves * UNIT
+
+
+@dataclass
+class _Ends:
+    """The highest low end and the lowest high end of windows with one end alone that may hold a plan."""
+
+    low: int
+    high: int
 
 
 class MovePatterns:
@@ -207,9 +216,9 @@ class MovePatterns:
     def bound(self, value: Number, most: int | None, price: int = 0) -> Number:
         """Return a bound of the objective of plans with at most so many moves, up to `value`.
 
-        What is asked next lies between what is proven and what is possible: nearer to the latter, because windows that
-        fit are soon known to, and one that does not says the same of all within it; half way where moves have a price
-        and each number of them has windows of its own.
+        What is asked next lies between what is proven and what is possible: half way as long as known columns show
+        that it fits, or where moves have a price and each number of them has windows of its own; else nearer to what
+        is possible, because a window that does not fit says the same of all within it.
 
         Parameters
         ----------
@@ -220,42 +229,69 @@ class MovePatterns:
             Of a move, in messages; at most `value`.
         """
         fits = value  # a window that costs this may hold a plan
-        sides: set[Window] = set()  # that may hold a plan
+        ends = _Ends(self._first, self._largest)
         while self._moves.size:
             costs = self._costs(most, price)
             least = int(costs.min())
             if least >= fits:
                 return least if fits < value else value
-            cheap = costs <= least + (fits - least) * (4 if price else 7) // 8
-            rows = np.flatnonzero(cheap.any(axis=1))
-            widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
-            chosen = int(np.abs(self._first + rows + widths / 2 - self._mean).argmin())
-            row, width = int(rows[chosen]), int(widths[chosen])
-            moves, low = int(self._moves[row, width]), self._first + row
+            if fits < value and not self.finest and fits - least <= COARSE * self.grid.unit:
+                return least
+            cost, window, moves = self._widest(costs, (least + fits) // 2)
             known = moves if price or most is None else most
-            window = Window(low, low + width)
-            side = None if price else self._side(window)
-            if side in sides:
-                side = None
-            answer = self.solve(side or window, known)
+            if not price:
+                if self.columns_fit(window, known):
+                    fits = cost
+                    continue
+                cost, window, moves = self._widest(costs, least + (fits - least) * 7 // 8)
+            answer = Answer.FITS if price else self._ask_ends(window, known, ends)
+            if answer is Answer.FITS:
+                answer = self.solve(window, known)
+                if answer is Answer.FITS:
+                    fits = cost
             if answer is Answer.STOPPED:
                 return least
-            if answer is Answer.FITS:
-                if side is None:
-                    fits = int(costs[row, width])
-                else:
-                    sides.add(side)
         return value
 
-    def _side(self, window: Window) -> Window | None:
-        """Return the window with only that end which keeps loads from their mean; None near the mean.
+    def _widest(self, costs: Whole, most: int) -> tuple[int, Window, int]:
+        """Return the window nearest to the mean load that costs no more, as wide as can be: its cost, it, its moves."""
+        cheap = costs <= most
+        rows = np.flatnonzero(cheap.any(axis=1))
+        widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
+        chosen = int(np.abs(self._first + rows + widths / 2 - self._mean).argmin())
+        row, width = int(rows[chosen]), int(widths[chosen])
+        low = self._first + row
+        return int(costs[row, width]), Window(low, low + width), int(self._moves[row, width])
 
-        If it holds no plan, no window with that end does, however wide: far from the mean one question answers many.
+    def columns_fit(self, window: Window, known: int) -> bool:
+        """Whether the columns that there are show that a window may take no more moves than is known."""
+        if not self._loads:
+            return False
+        self._use(window)
+        return self._program.costs_at_most(known + self.idle.unowned)
+
+    def _ask_ends(self, window: Window, known: int, ends: _Ends) -> Answer:
+        """Ask about windows with one end alone that hold this one; FITS if none of them is excluded.
+
+        If such a window holds no plan, none with that end does, however wide. Away from the mean load one question may
+        so answer many: there it is one end that keeps loads from their mean, or one that keeps them from what they are
+        today. The end asked about is half way from this window's to one that is known to fit.
         """
         off = (window.low + window.high) / 2 - self._mean
         if abs(off) <= OFF_CENTRE:
-            return None
-        return Window(self._first, window.high) if off < 0 else Window(window.low, self._largest)
+            return Answer.FITS
+        for low_end in (off > 0, off < 0):
+            while window.low > ends.low if low_end else window.high < ends.high:
+                low, high = (window.low + ends.low + 1) // 2, (window.high + ends.high) // 2
+                asked = Window(low, self._largest) if low_end else Window(self._first, high)
+                answer = self.solve(asked, known)
+                if answer is not Answer.FITS:
+                    return answer
+                if low_end:
+                    ends.low = low
+                else:
+                    ends.high = high
+        return Answer.FITS
 
     def open_lows(self, width: int, moves: int) -> Whole:
         """Return the low ends of windows so wide that may take no more than so many moves."""
@@ -282,10 +318,8 @@ class MovePatterns:
             Go on though a plan may fit, until prices prove nearly as much as any can.
         """
         enough = -1.0 if fully else known + self.idle.unowned
-        if not fully and self._loads:
-            self._use(window)
-            if self._program.costs_at_most(enough):
-                return Answer.FITS
+        if not fully and self.columns_fit(window, known):
+            return Answer.FITS
         best = self._ascend(window, known) if self._loads else self._head_in(window)  # the prices that prove most
         least = 0 if best is None else best.slack(window, 0)
         if best is not None and -least > known * UNIT:

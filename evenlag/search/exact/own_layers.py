@@ -143,9 +143,10 @@ class Begun:
         return np.unravel_index(at, shape)[1], load, bits, need
 
 
-def nothing_held(share: Share, capacity: int, values: list[Whole]) -> Values:
-    """Return the highest values before there is any partition, in numbers that these values fit."""
-    held = sum(topic.most for topic in share.topics)  # at most, on the way too
+def nothing_held(shares: list[Share], capacity: int, values: list[Whole]) -> Values:
+    """Return the highest values before there is any partition, in numbers that these values fit: of members alike."""
+    share = shares[0]
+    held = sum(topic.most for topic in share.topics) + max(len(each.own) for each in shares)  # at most, on the way
     small = all((held + 1) * int(np.abs(each).max(initial=0)) < SMALL for each in values)
     kind = np.dtype(np.int32 if small else np.int64)
     before: Values = np.full((share.most + 1, capacity + 1), IMPOSSIBLE[kind], dtype=kind)

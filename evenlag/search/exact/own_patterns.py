@@ -73,7 +73,7 @@ def tables_of(
     """
     shares = [rounding.share for rounding in roundings]
     for members in _alike(shares):
-        share, topic, lags = shares[members[0]], shares[members[0]].topics[0], roundings[members[0]].lags
+        topic, lags = shares[members[0]].topics[0], roundings[members[0]].lags
         if len(members) == 1:
             yield members[0], own_table(roundings[members[0]], values[members[0]], capacity, whole=whole)
             continue
@@ -81,7 +81,12 @@ def tables_of(
         own = {n: values[n] != common for n in members}
         for n, apart in own.items():
             apart[topic.slots] = apart[shares[n].own] = True
-        parts = [(members, begin(topic, lags, nothing_held(share, capacity, [values[n] for n in members])))]
+        parts = [
+            (
+                members,
+                begin(topic, lags, nothing_held([shares[n] for n in members], capacity, [values[n] for n in members])),
+            )
+        ]
         while parts:
             some, begun = parts.pop()
             apart = np.logical_or.reduce([own[n] for n in some])

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.member_share import Share
 
 SINGLY = 3  # numbers of partitions taken that are told apart; larger ones are looked at together
@@ -48,6 +48,13 @@ class Rounding:
         return [range(n, n + 1) for n in range(min(SINGLY, most + 1))] + [range(SINGLY, most + 1)] * (most >= SINGLY)
 
     @cached_property
+    def _owned(self) -> Bools:
+        """Which places are its own."""
+        owned = np.zeros(len(self.lags), dtype=bool)
+        owned[self.share.own] = True
+        return owned
+
+    @cached_property
     def _kept(self) -> tuple[Whole, Whole]:
         """The least and the most that is lost of so many of its own."""
         return _sums(self._rest[self.share.own])
@@ -64,19 +71,21 @@ class Rounding:
         rest = np.sort(self._rest[np.concatenate([topic.places for topic in self.share.topics])])
         return int(rest[max(len(rest) - self.share.partitions, 0) :].sum()) // self._unit
 
-    def beyond(self, taken: range, net: int) -> tuple[int, int]:
-        """Return the least and the most units that a load is beyond the sum of rounded lags.
+    @cached_property
+    def beyond(self) -> list[list[tuple[int, int]]]:
+        """The least and the most units that a load is beyond the sum of rounded lags, by how many are taken and held.
 
-        Parameters
-        ----------
-        taken : range
-            One of `taken`.
-        net : int
-            Partitions held more than today.
+        For each class of `taken`, and each number of partitions held in the end from the fewest to the most.
         """
+        topic = self.share.topics[0]
+        return [
+            [self._beyond(np.array(taken), held) for held in range(topic.fewest, topic.most + 1)]
+            for taken in self.taken
+        ]
+
+    def _beyond(self, takes: Whole, held: int) -> tuple[int, int]:
         (kept_least, kept_most), (least, most) = self._kept, self._gained
-        takes = np.array(taken)
-        keeps = len(self.share.own) + net - takes
+        keeps = held - takes
         possible = (takes < len(least)) & (keeps >= 0) & (keeps < len(kept_least))
         takes, keeps = takes[possible], keeps[possible]
         if not len(takes):
@@ -92,9 +101,8 @@ class Rounding:
         load = int(self.lags[places].sum())
         if not self.by_exchange:
             return load, load + self.most
-        takes = len(places) - int(np.isin(places, self.share.own).sum())
-        taken = next(some for some in self.taken if takes in some)
-        least, most = self.beyond(taken, len(places) - len(self.share.own))
+        takes = len(places) - int(self._owned[places].sum())
+        least, most = self.beyond[min(takes, SINGLY)][len(places) - self.share.topics[0].fewest]
         return load + least, load + most
 
 

@@ -50,7 +50,7 @@ class TopicsTable:
     ) -> None:
         self._share, self._lags, self._values = rounding.share, rounding.lags, values
         self._topics: list[tuple[Topic, Begun, Whole]] = []  # of each, and how many of its partitions are best
-        before = nothing_held(self._share, capacity, [values]) if begun is None else begun.layer[0]
+        before = nothing_held([self._share], capacity, [values]) if begun is None else begun.layer[0]
         for topic in self._share.topics:
             so_far = begun or begin(topic, self._lags, before)
             so_far.add(so_far.left, self._lags, values, whole=whole)
