@@ -171,6 +171,26 @@ def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, mo
     assert (grids_seen > 0) == (cells < 10**6)
 
 
+def test_a_finer_grid_serves_the_values_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One made while a smaller objective is asked about knows windows as wide as those of the coarser grid."""
+    monkeypatch.setattr(move_patterns, "CELLS", 300)
+    monkeypatch.setattr(move_patterns, "FIRST_STEPS", FEW_STEPS)
+    told_apart = 0
+    for seed, problem in owned_problems(len(seeds(40))):
+        rule, cache = count_rule(problem, "group"), SolveCache(problem)
+        least = by_moves(problem, Goal("group", 0))
+        few, many = min(least), min(least) + 3
+        value = within(least, few) + 1
+        smaller = max(within(least, many), -(-value // 2))
+        grids = cache.move_grids(rule, spread=True)
+        next(grids.up_to(value, value + 1, lambda: False), None)
+        for asked, moves in ((smaller, many), (value, few)):
+            for patterns in grids.up_to(asked, value + 1, lambda: False):
+                assert patterns.bound(asked, moves) <= within(least, moves), (seed, moves)
+                told_apart += asked > smaller and patterns.fineness > 1
+    assert told_apart
+
+
 def test_grids_are_kept_for_values_of_about_the_same_size() -> None:
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
     problem = alike([100, 100, 10, 10], 2, owned=owned)

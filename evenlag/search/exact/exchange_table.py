@@ -110,14 +110,19 @@ class ExchangeTable:
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
         """Return the best patterns in a window, one for each rounded load and how many partitions are exchanged."""
-        parts = [(row, self._within(window, *beyond)) for row, *beyond in self._entries]
-        rows = np.repeat([row for row, _ in parts], [loads.stop - loads.start for _, loads in parts])
-        loads = np.concatenate([np.arange(loads.start, loads.stop) for _, loads in parts])
-        values = self._last[rows, loads]
-        order = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
-        order = order[np.argsort(-values[order], kind="stable")]
-        order = order[values[order] > IMPOSSIBLE[values.dtype] // 2]
-        return [self._pattern(row, load) for row, load in zip(rows[order].tolist(), loads[order].tolist(), strict=True)]
+        found = []
+        for row, *beyond in self._entries:
+            here = self._within(window, *beyond)
+            values = self._last[row, here]
+            if most == 1 and len(values):
+                chosen = [int(values.argmax())]
+            else:
+                chosen = (
+                    np.argpartition(values, -most)[-most:].tolist() if len(values) > most else list(range(len(values)))
+                )
+            found += [(-int(values[at]), row, here.start + at) for at in chosen]
+        worst = -IMPOSSIBLE[self._last.dtype] // 2
+        return [self._pattern(row, load) for value, row, load in sorted(found)[:most] if value < worst]
 
     def _pattern(self, row: int, load: int) -> tuple[int, ...]:
         """Return the best pattern of a row with this rounded load."""

@@ -115,6 +115,8 @@ class MovePatterns:
 
     Attributes
     ----------
+    value : number
+        The largest objective that may be asked about.
     grid : Grid
         Of loads, rounded down; all windows here are on it. What rounding each lag loses is left to the tables.
     roundings : list of Rounding
@@ -146,7 +148,7 @@ class MovePatterns:
     ) -> None:
         problem = rule.problem
         self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
-        self._value = value
+        self.value = value
         members = np.flatnonzero(problem.active).tolist()
         self.idle = idle_of(rule)
         shares = [share_of(rule, m, self.idle) for m in members]
@@ -190,7 +192,7 @@ class MovePatterns:
 
     def serves(self, value: Number) -> bool:
         """Whether objectives of up to a value may be asked about, and the grid is about as fine as one made for it."""
-        return value <= self._value <= COARSER * value
+        return value <= self.value <= COARSER * value
 
     @property
     def _largest(self) -> int:
@@ -564,8 +566,8 @@ class MoveGrids:
         for number in count():
             if stop() or (number == len(grids) and grids[-1].finest):
                 return
-            if number == len(grids):
-                grids.append(MovePatterns(self._rule, self._bounds, value, self._spread, stop, grids[-1]))
+            if number == len(grids):  # for the same values as the first
+                grids.append(MovePatterns(self._rule, self._bounds, grids[0].value, self._spread, stop, grids[-1]))
             elif number:
                 grids[number].take_over()
             if grids[number].resolution < gap:
