@@ -33,7 +33,7 @@ PATHS = (
 # What is taken of the time left when plans are there, one after the other: bounds by moves, solving budget by budget,
 # bounds again. With work limits, by which a search may take longer than by the clock, it is less.
 BEFORE = 0.3
-SHARES = {False: (0.9, 1.0), True: (0.3, 0.1)}
+SHARES = {False: (0.8, 1.0), True: (0.3, 0.1)}
 FIRST = 0.25  # of the time for solving, for each budget to be solved for the first time
 ENOUGH_SECONDS = 1.0  # for a first try: with less there is hardly a bound
 LEAST_SECONDS = 0.001  # that a search takes
