@@ -37,6 +37,7 @@ FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
 COARSER = 2.0  # times as large as a value may the one be, at most, that a grid was made for
 MOST_KEPT = 3  # grids for values of different sizes
+NEAR_FIT, AFTER_FIT = 7, 4  # eighths of the way from what is proven to what fits: where a window is asked about
 COARSE = 3  # units between what is proven and what fits that are left to the next finer grid
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
@@ -220,7 +221,8 @@ class MovePatterns:
 
         What is asked next lies between what is proven and what is possible: half way as long as known columns show
         that it fits, or where moves have a price and each number of them has windows of its own; else nearer to what
-        is possible, because a window that does not fit says the same of all within it.
+        is possible, because a window that does not fit says the same of all within it. After one that does fit it is
+        half way again.
 
         Parameters
         ----------
@@ -231,7 +233,7 @@ class MovePatterns:
             Of a move, in messages; at most `value`.
         """
         fits = value  # a window that costs this may hold a plan
-        ends = _Ends(self._first, self._largest)
+        ends, nearness = _Ends(self._first, self._largest), 4 if price else NEAR_FIT
         while self._moves.size:
             costs = self._costs(most, price)
             least = int(costs.min())
@@ -245,14 +247,17 @@ class MovePatterns:
                 if self.columns_fit(window, known):
                     fits = cost
                     continue
-                cost, window, moves = self._widest(costs, least + (fits - least) * 7 // 8)
+                cost, window, moves = self._widest(costs, least + (fits - least) * nearness // 8)
             answer = Answer.FITS if price else self._ask_ends(window, known, ends)
             if answer is Answer.FITS:
                 answer = self.solve(window, known)
                 if answer is Answer.FITS:
                     fits = cost
+                    nearness = AFTER_FIT
             if answer is Answer.STOPPED:
                 return least
+            if answer is Answer.EXCLUDED:
+                nearness = NEAR_FIT
         return value
 
     def _widest(self, costs: Whole, most: int) -> tuple[int, Window, int]:
