@@ -14,6 +14,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.exact import move_columns, move_patterns
 from evenlag.search.exact.bits import unpacked
+from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.member_share import share_of
@@ -129,7 +130,7 @@ def test_prices_are_bounded_and_budgets_with_them() -> None:
         bounds, value = SolveCache(problem).load_bounds(rule), best + random.choice([0, 1, 50])
         coarse = MovePatterns(rule, bounds, value, True, lambda: False)
         for patterns in (coarse, MovePatterns(rule, bounds, value, True, lambda: False, coarse)):
-            bound = patterns.bound(value, budget, price)
+            bound = cheapest_window(patterns, value, budget, price)
             assert bound <= best, seed
         met += bound == best
         asked += 1

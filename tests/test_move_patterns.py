@@ -11,6 +11,7 @@ from evenlag.model.balance import Balance, count_rule
 from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.bits import unpacked
+from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_patterns import MovePatterns
@@ -42,7 +43,7 @@ def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch
             best = within(least, moves)
             value = value or best + Random(seed).choice([0, 1, 50])
             patterns = MovePatterns(rule, bounds, value, objective == "spread", lambda: False)
-            bound = patterns.bound(value, moves)
+            bound = cheapest_window(patterns, value, moves)
             assert bound <= best, (seed, moves)
             met += bound == best
             asked += 1
@@ -166,7 +167,7 @@ def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, mo
         for moves in budgets:
             value = random.choice([best[fewest], best[moves] + 50])
             for patterns in cache.move_grids(rule, spread=True).up_to(value, value + 1, lambda: False):
-                assert patterns.bound(value, moves) <= best[moves], (seed, moves)
+                assert cheapest_window(patterns, value, moves) <= best[moves], (seed, moves)
                 grids_seen += patterns.fineness > 1
     assert (grids_seen > 0) == (cells < 10**6)
 
@@ -186,7 +187,7 @@ def test_a_finer_grid_serves_the_values_of_the_first_one(monkeypatch: pytest.Mon
         next(grids.up_to(value, value + 1, lambda: False), None)
         for asked, moves in ((smaller, many), (value, few)):
             for patterns in grids.up_to(asked, value + 1, lambda: False):
-                assert patterns.bound(asked, moves) <= within(least, moves), (seed, moves)
+                assert cheapest_window(patterns, asked, moves) <= within(least, moves), (seed, moves)
                 told_apart += asked > smaller and patterns.fineness > 1
     assert told_apart
 
@@ -215,10 +216,10 @@ def test_a_bound_that_is_kept_needs_no_more_time() -> None:
     owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}
     problem = alike([random.randint(1, 1_000) for _ in range(30)], 6, owned=owned)
     grids = SolveCache(problem).move_grids(count_rule(problem, "group"), spread=True)
-    bound = next(grids.up_to(5_000, 5_000, lambda: False)).bound(5_000, 3)
+    bound = cheapest_window(next(grids.up_to(5_000, 5_000, lambda: False)), 5_000, 3)
     asked = iter([False])
     again = next(grids.up_to(5_000, 5_000, lambda: next(asked, True)))
-    assert again.bound(5_000, 3) == bound > 0
+    assert cheapest_window(again, 5_000, 3) == bound > 0
 
 
 def test_a_bound_tells_what_a_budget_costs() -> None:
@@ -227,8 +228,8 @@ def test_a_bound_tells_what_a_budget_costs() -> None:
     problem = alike([100, 100, 10, 10], 2, owned=owned)
     rule = count_rule(problem, "group")
     patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), 500, True, lambda: False)
-    assert [patterns.bound(500, moves) for moves in (0, 1, 2)] == [180, 180, 0]
-    assert patterns.bound(90, 0) == 90  # as far as it was asked
+    assert [cheapest_window(patterns, 500, moves) for moves in (0, 1, 2)] == [180, 180, 0]
+    assert cheapest_window(patterns, 90, 0) == 90  # as far as it was asked
 
 
 def test_a_bound_that_is_stopped_is_what_was_proven() -> None:
@@ -242,6 +243,6 @@ def test_a_bound_that_is_stopped_is_what_was_proven() -> None:
     for rounds in (1, 3, 1_000):
         asked = iter(range(10**6))
         patterns = MovePatterns(rule, bounds, least.objective, True, lambda: next(asked) > 10 * rounds)  # noqa: B023
-        found.append(patterns.bound(least.objective, 3))
+        found.append(cheapest_window(patterns, least.objective, 3))
     assert 0 <= found[0] <= found[1] <= found[2] <= least.objective
     assert found[2] > 0.9 * least.objective

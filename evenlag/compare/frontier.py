@@ -18,6 +18,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import mip, move_patterns
+from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import MOST_SEED, SolveOptions
@@ -275,7 +276,7 @@ def _bound_by_patterns(
                 break
             widest = max(left, key=curve.gap)
             left.remove(widest)
-            curve.prove(widest, patterns.bound(curve.best(widest).spread, widest))
+            curve.prove(widest, cheapest_window(patterns, curve.best(widest).spread, widest))
 
 
 def _budgets(fewest: int, widest: int, growth: float) -> list[int]:

@@ -10,7 +10,7 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
-from evenlag.search.exact.move_patterns import MoveGrids
+from evenlag.search.exact.move_grids import MoveGrids
 
 MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
 

@@ -1,10 +1,10 @@
 """The best plan where moves count, by patterns of low reduced costs: column generation finds the prices.
 
-First the cheapest window that may hold a plan is found (move_patterns.py): a bound of the objective. Then the objective
-asked for rises from the bound, as in move_dp.py: for each number of moves the windows that are left are put together,
-prices are found for all of them, the patterns listed that these leave (priced_options.py) and joined (join_dp.py);
-where that is too much the windows are halved. If the best plan is not found so, dives look for better ones in the time
-that is left: in some window the patterns of lowest reduced costs are joined, a few thousand at a time.
+First the cheapest window that may hold a plan is found, a bound of the objective (cheapest_window.py). Then the
+objective asked for rises from the bound, as in move_dp.py: for each number of moves the windows that are left are put
+together, prices are found for all of them, the patterns listed that these leave (priced_options.py) and joined
+(join_dp.py); where that is too much the windows are halved. If the best plan is not found so, dives look for better
+ones in the time that is left: in some window the patterns of lowest reduced costs are joined, a few thousand at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
-from evenlag.search.exact import mip, move_dp, move_patterns
+from evenlag.search.exact import mip, move_dp, move_patterns, move_windows
+from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.deepening import deepened, plan_of
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
@@ -54,7 +55,7 @@ class MoveColumns:
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Where moves count, loads are whole messages, and the group is not so small that all can be listed."""
         count = int(task.problem.assignable.sum())
-        if count < FEWEST_PARTITIONS or (count + 1) * best.value >= move_patterns.LARGEST or not mip.fits(task.problem):
+        if count < FEWEST_PARTITIONS or (count + 1) * best.value >= move_windows.LARGEST or not mip.fits(task.problem):
             return False
         return task.moves_matter and not best.settled and move_patterns.applies(task.rule)
 
@@ -69,7 +70,7 @@ class MoveColumns:
         gap, patterns = best.value - best.bound, None
         for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
-                yield Bound(patterns.bound(best.value, goal.max_moves, price))
+                yield Bound(cheapest_window(patterns, best.value, goal.max_moves, price))
             if best.settled:
                 return
         if patterns is None or stop() or not members_decide(task.rule, goal):
@@ -160,7 +161,7 @@ class _Search:
         """Return how wide windows are of plans with so many moves, and the low ends of those that may hold one."""
         moves += target.lost
         width = self._patterns.grid.width(target.objective + 1 - target.price * moves) - 1
-        return width, self._patterns.open_lows(width, moves)
+        return width, self._patterns.windows.open_lows(width, moves)
 
     def _options(self, target: PlanTarget, window: Window, size: float, *, whole: bool) -> PricedOptions:
         return PricedOptions(
@@ -171,7 +172,7 @@ class _Search:
         """Return the best plan with its loads in one of the windows that begin at these low ends."""
         if self._patterns.solve(_around(lows, width), target.all_moves, fully=True) is Answer.STOPPED:
             raise TooManyError
-        lows = lows[np.isin(lows, self._patterns.open_lows(width, target.all_moves))]
+        lows = lows[np.isin(lows, self._patterns.windows.open_lows(width, target.all_moves))]
         if not len(lows):
             return None
         apart = lows[-1] - lows[0] > APART * width

@@ -2,14 +2,12 @@
 
 Column generation as in packing.py, where members differ: each has patterns of its own, priced by a table of its own. A
 pattern costs a move for each partition that somebody else holds now, and the linear program asks for the fewest. What
-its prices prove of one window they prove of all others too, some more and some less: so a table of all windows keeps
-the most that has been proven of each, and any budget or price of moves is bounded by the cheapest window in it.
+its prices prove is kept of all windows (move_windows.py); which one is asked about is decided in cheapest_window.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from itertools import count, islice
 from math import ceil, floor, isqrt
@@ -25,20 +23,16 @@ from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.column_program import ColumnProgram
 from evenlag.search.exact.idle import idle_of
 from evenlag.search.exact.member_share import share_of
+from evenlag.search.exact.move_windows import UNIT, MoveWindows, Prices
 from evenlag.search.exact.own_patterns import OwnTable, rows_of, tables_of
 from evenlag.search.exact.rounding import Rounding
-from evenlag.search.exact.windows import LEAST, Answer, Grid, Window
+from evenlag.search.exact.windows import Answer, Grid, Window
 
-UNIT = 10**6  # prices are whole multiples of 1 / UNIT of a move, so that most tables need 32 bits only
 CELLS = 1_500_000  # of the tables of all members together: a hundredth of a second or two
 MOST_LOADS = 4_000  # that tables tell apart
 ENOUGH_LOADS = 400  # for first columns and prices; fewer save no time
 FINER = 4  # times as many, on the next finer grid
 FINEST = 16  # times as many loads as on the first grid
-COARSER = 2.0  # times as large as a value may the one be, at most, that a grid was made for
-MOST_KEPT = 3  # grids for values of different sizes
-NEAR_FIT, AFTER_FIT = 7, 4  # eighths of the way from what is proven to what fits: where a window is asked about
-COARSE = 3  # units between what is proven and what fits that are left to the next finer grid
 TAKEN_OVER = 12  # prices that are tried again on a finer grid
 STEPS = 10  # of the clock, that a round on the first grid takes, the linear program with it
 MOST_NEW = 6  # columns that one table adds
@@ -49,11 +43,8 @@ VAIN, LESS = 4, 0.6  # steps that prove no more, and how much shorter those afte
 KEPT_DIRECTION = 0.3  # how much of the last step's direction is in the next (Camerini, Fratta and Maffioli 1975)
 LEAST_HOPED, MOST_CHANGE = 0.5, 1_000.0  # moves that a step goes for, at least; that it changes a price by, at most
 MOST_COMPARED = 60  # prices that a window begins with one of, the last ones
-OFF_CENTRE = 1.5  # loads that the middle of a window is off the mean load, for one end of it to be what matters
 SMOOTHED = 0.7  # how much of the best prices so far is in those that are tried (Wentges 1997)
 NEAR = 0.05  # how near the fewest moves are to what is proven of them when columns are no longer looked for
-IMPOSSIBLE = 2**31  # moves
-LARGEST = 2**62  # objectives, in messages
 
 # The most that a partition can be worth in moves: this and so much more by its share of the largest lag; of members.
 WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
@@ -64,37 +55,6 @@ def applies(rule: CountRule) -> bool:
     problem = rule.problem
     plain = problem.equal_weights and problem.lags.dtype != object
     return bool(plain and problem.active.any() and (problem.owner != NOBODY).any())
-
-
-@dataclass(frozen=True, eq=False)
-class Prices:
-    """What partitions are worth to whoever holds them: 1 / UNIT of a move each.
-
-    Attributes
-    ----------
-    values : int64 array (P,)
-    best : list of int64 array
-        Of each member, the most that it can hold by load, less its moves.
-    total : int
-        What members hold together in a plan without moves.
-    """
-
-    values: Whole
-    best: list[Whole]
-    total: int
-
-    def slack(self, window: Window, moves: int) -> int:
-        """Return what members can hold more in a window than in a plan with so many moves; below 0: there is none."""
-        held = sum(max(int(best[window.low : window.high + 1].max()), LEAST // len(self.best)) for best in self.best)
-        return held - self.total + moves * UNIT
-
-
-@dataclass
-class _Ends:
-    """The highest low end and the lowest high end of windows with one end alone that may hold a plan."""
-
-    low: int
-    high: int
 
 
 class MovePatterns:
@@ -124,6 +84,10 @@ class MovePatterns:
         Of each member, to its unit.
     rounded : bool
         Whether that loses anything.
+    mean : float
+        Of all loads, in its unit.
+    windows : MoveWindows
+        What is proven of them.
     fineness : int
         Times as many loads as on the first grid.
     finest : bool
@@ -169,16 +133,10 @@ class MovePatterns:
         self.grid, self.rounded = Grid(unit, unit - whole, spread), unit > whole
         self.finest = not self.rounded or 2 * loads > MOST_LOADS or self.fineness >= FINEST
         self.roundings = [Rounding(share, lags, unit) for share in shares]
-        self._lags, self._mean = lags // unit, float(lags[self.places].sum()) / unit / len(shares)
+        self._lags, self.mean = lags // unit, float(lags[self.places].sum()) / unit / len(shares)
         self._known: dict[tuple[int, tuple[int, ...]], None] = {}  # in the order in which they were found
         self._loads: list[tuple[int, int]] = []  # of each, the least and the greatest that it is taken for
-        first, last = self.grid.lows(bounds, value)
-        self._least = (
-            max(ceil(bounds.max_load_lb) - floor(bounds.min_load_ub), 0) if spread else ceil(bounds.max_load_lb)
-        )
-        self._first, widths = first, self.grid.width(value)
-        highs = np.arange(first, last + 1)[:, None] + np.arange(widths)
-        self._moves: Whole = np.where(highs < ceil(bounds.max_load_lb) // unit, IMPOSSIBLE, 0)
+        self.windows = MoveWindows(self.grid, bounds, value)
         self.prices: list[Prices] = []
         self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices of the coarser grid
         self.go_on(stop)
@@ -190,15 +148,6 @@ class MovePatterns:
         self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
         if self._coarser is not None:
             self._coarser.go_on(stop)
-
-    def serves(self, value: Number) -> bool:
-        """Whether objectives of up to a value may be asked about, and the grid is about as fine as one made for it."""
-        return value <= self.value <= COARSER * value
-
-    @property
-    def _largest(self) -> int:
-        """The largest load of any window."""
-        return int(self._first) + sum(self._moves.shape) - 2
 
     @property
     def resolution(self) -> int:
@@ -216,103 +165,12 @@ class MovePatterns:
         program.ask([*self._amounts.tolist(), *(1 for _ in self.roundings)])
         return program
 
-    def bound(self, value: Number, most: int | None, price: int = 0) -> Number:
-        """Return a bound of the objective of plans with at most so many moves, up to `value`.
-
-        What is asked next lies between what is proven and what is possible: half way as long as known columns show
-        that it fits, or where moves have a price and each number of them has windows of its own; else nearer to what
-        is possible, because a window that does not fit says the same of all within it. After one that does fit it is
-        half way again.
-
-        Parameters
-        ----------
-        value : number
-            Of some plan: no more is asked.
-        most : int or None
-        price : int
-            Of a move, in messages; at most `value`.
-        """
-        fits = value  # a window that costs this may hold a plan
-        ends, nearness = _Ends(self._first, self._largest), 4 if price else NEAR_FIT
-        while self._moves.size:
-            costs = self._costs(most, price)
-            least = int(costs.min())
-            if least >= fits:
-                return least if fits < value else value
-            if fits < value and not self.finest and fits - least <= COARSE * self.grid.unit:
-                return least
-            cost, window, moves = self._widest(costs, (least + fits) // 2)
-            known = moves if price or most is None else most
-            if not price:
-                if self.columns_fit(window, known):
-                    fits = cost
-                    continue
-                cost, window, moves = self._widest(costs, least + (fits - least) * nearness // 8)
-            answer = Answer.FITS if price else self._ask_ends(window, known, ends)
-            if answer is Answer.FITS:
-                answer = self.solve(window, known)
-                if answer is Answer.FITS:
-                    fits = cost
-                    nearness = AFTER_FIT
-            if answer is Answer.STOPPED:
-                return least
-            if answer is Answer.EXCLUDED:
-                nearness = NEAR_FIT
-        return value
-
-    def _widest(self, costs: Whole, most: int) -> tuple[int, Window, int]:
-        """Return the window nearest to the mean load that costs no more, as wide as can be: its cost, it, its moves."""
-        cheap = costs <= most
-        rows = np.flatnonzero(cheap.any(axis=1))
-        widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
-        chosen = int(np.abs(self._first + rows + widths / 2 - self._mean).argmin())
-        row, width = int(rows[chosen]), int(widths[chosen])
-        low = self._first + row
-        return int(costs[row, width]), Window(low, low + width), int(self._moves[row, width])
-
     def columns_fit(self, window: Window, known: int) -> bool:
         """Whether the columns that there are show that a window may take no more moves than is known."""
         if not self._loads:
             return False
         self._use(window)
         return self._program.costs_at_most(known + self.idle.unowned)
-
-    def _ask_ends(self, window: Window, known: int, ends: _Ends) -> Answer:
-        """Ask about windows with one end alone that hold this one; FITS if none of them is excluded.
-
-        If such a window holds no plan, none with that end does, however wide. Away from the mean load one question may
-        so answer many: there it is one end that keeps loads from their mean, or one that keeps them from what they are
-        today. The end asked about is half way from this window's to one that is known to fit.
-        """
-        off = (window.low + window.high) / 2 - self._mean
-        if abs(off) <= OFF_CENTRE:
-            return Answer.FITS
-        for low_end in (off > 0, off < 0):
-            while window.low > ends.low if low_end else window.high < ends.high:
-                low, high = (window.low + ends.low + 1) // 2, (window.high + ends.high) // 2
-                asked = Window(low, self._largest) if low_end else Window(self._first, high)
-                answer = self.solve(asked, known)
-                if answer is not Answer.FITS:
-                    return answer
-                if low_end:
-                    ends.low = low
-                else:
-                    ends.high = high
-        return Answer.FITS
-
-    def open_lows(self, width: int, moves: int) -> Whole:
-        """Return the low ends of windows so wide that may take no more than so many moves."""
-        width = min(width, self._moves.shape[1] - 1)
-        return self._first + np.flatnonzero(self._moves[:, width] <= moves)
-
-    def _costs(self, most: int | None, price: int) -> Whole:
-        """Return a bound of the objective in each window."""
-        widths = np.maximum(
-            np.arange(self._moves.shape[1]) * self.grid.unit - self.grid.loss * self.grid.spread, self._least
-        )
-        costs: Whole = widths + np.where(self._moves < IMPOSSIBLE, self._moves, 0) * price
-        endless = self._moves > (IMPOSSIBLE - 1 if most is None else most)
-        return np.where(endless, LARGEST, costs)
 
     def solve(self, window: Window, known: int, *, fully: bool = False) -> Answer:
         """Ask whether a window takes more moves than is known; what is proven is kept.
@@ -382,7 +240,7 @@ class MovePatterns:
         what none would hold is worth more. A linear program takes longer for each round, and as long as it has few
         columns its prices are far from right. On a coarser grid that tells enough loads apart they are as good.
         """
-        if self._coarser is not None and self._coarser._largest >= ENOUGH_LOADS:
+        if self._coarser is not None and self._coarser.windows.largest >= ENOUGH_LOADS:
             finer = self.grid.unit / self._coarser.grid.unit
             prices = self._coarser._head_in(Window(floor(window.low * finer), ceil(window.high * finer)))
             if prices is not None:
@@ -458,10 +316,14 @@ class MovePatterns:
         less: Whole = values - UNIT * self.moved[n]
         return less
 
+    def _learn(self, prices: Prices) -> None:
+        self.windows.learn(prices, len(self.places))
+        self.prices.append(prices)
+
     def _tables(self, values: Whole) -> list[OwnTable]:
         """Return the table of each member by these values."""
         worth = [self.worth(values, n) for n in range(len(self.roundings))]
-        tables = dict(tables_of(self.roundings, worth, self._largest))
+        tables = dict(tables_of(self.roundings, worth, self.windows.largest))
         return [tables[n] for n in range(len(self.roundings))]
 
     def _proven_by(self, values: Whole, tables: list[OwnTable]) -> Prices:
@@ -476,18 +338,6 @@ class MovePatterns:
     def _rows_held(self, pattern: tuple[int, ...]) -> Whole:
         """Return how many of each row a pattern holds."""
         return np.bincount(self.row[list(pattern)], minlength=len(self._amounts))
-
-    def _learn(self, prices: Prices) -> None:
-        """Keep what prices prove of all windows."""
-        lows, widths = self._moves.shape
-        held = np.zeros((lows, widths), dtype=np.int64)
-        for best in prices.best:
-            worth = np.maximum(best, LEAST // len(prices.best))
-            by_low = np.lib.stride_tricks.sliding_window_view(worth[self._first :], widths)
-            held += np.maximum.accumulate(by_low, axis=1)
-        proven = -((held - prices.total) // UNIT)  # rounded up: moves are whole
-        np.maximum(self._moves, np.where(proven > len(self.places), IMPOSSIBLE, proven), out=self._moves)
-        self.prices.append(prices)
 
     def _generate(self, tables: list[OwnTable], window: Window, values: Whole, of_members: Whole) -> bool:
         """Add the columns of tables that are worth more than they cost; say whether there was one."""
@@ -532,48 +382,3 @@ class MovePatterns:
     def _amounts(self) -> Whole:
         """How many partitions each row stands for."""
         return np.bincount(self.row[self.row >= 0])
-
-
-class MoveGrids:
-    """`MovePatterns` for all budgets and prices of moves that are asked about: what one has proven the others know.
-
-    Parameters
-    ----------
-    rule, bounds, spread
-        As in `MovePatterns`.
-    """
-
-    def __init__(self, rule: CountRule, bounds: LoadBounds, spread: bool) -> None:
-        self._rule, self._bounds, self._spread = rule, bounds, spread
-        self._kept: list[list[MovePatterns]] = []  # for values of different sizes, from coarse to fine
-
-    @property
-    def begun(self) -> bool:
-        """Whether anything has been asked."""
-        return bool(self._kept)
-
-    def up_to(self, value: Number, gap: Number, stop: Callable[[], bool]) -> Iterator[MovePatterns]:
-        """Yield what is known on finer and finer grids, those on which rounding loses less than a gap.
-
-        Parameters
-        ----------
-        value : number
-            The largest objective that will be asked about.
-        gap : number
-            In messages.
-        stop : callable
-        """
-        grids = next((kept for kept in self._kept if kept[0].serves(value)), None)
-        if grids is None:
-            grids = [MovePatterns(self._rule, self._bounds, value, self._spread, stop)]
-            self._kept = [*self._kept[1 - MOST_KEPT :], grids]
-        grids[-1].go_on(stop)
-        for number in count():
-            if stop() or (number == len(grids) and grids[-1].finest):
-                return
-            if number == len(grids):  # for the same values as the first
-                grids.append(MovePatterns(self._rule, self._bounds, grids[0].value, self._spread, stop, grids[-1]))
-            elif number:
-                grids[number].take_over()
-            if grids[number].resolution < gap:
-                yield grids[number]

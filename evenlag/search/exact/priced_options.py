@@ -14,7 +14,8 @@ import numpy as np
 from evenlag.search.exact.bits import sizes_of, weighed
 from evenlag.search.exact.join_dp import Exchanges
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.move_patterns import UNIT, MovePatterns, Prices
+from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.move_windows import UNIT, Prices
 from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
