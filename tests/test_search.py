@@ -37,7 +37,7 @@ from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
-from tests.exact import Goal, Group, by_cp_sat, every_plan, exhaustive, grouped
+from tests.exact import Goal, Group, by_cp_sat, by_moves, every_plan, exhaustive, grouped, within
 from tests.problems import CASES, HUGE, PROVOKING_LAGS, alike, provoking_lags, random_owners, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
@@ -608,8 +608,9 @@ def test_relocations_fall_within_their_moves(seed: int) -> None:
     start = fewest_moves_plan(rule)
     for most in (None, start.moves, start.moves + 1, start.moves + random.randint(2, 6)):
         greed, noise = random.choice([(1.0, 0.0), (0.0, 0.0), (0.6, 0.5)])
+        careful = random.random() < 0.5
         plans = relocate(
-            start, rule, wanted(rule), steps(60), seed, most_moves=most, greed=greed, noise=noise
+            start, rule, wanted(rule), steps(60), seed, most_moves=most, greed=greed, noise=noise, careful=careful
         )  # fmt: skip
         assert plans[0] is start
         spreads = [max(loads_of(plan)) - min(loads_of(plan)) for plan in plans]
@@ -618,6 +619,41 @@ def test_relocations_fall_within_their_moves(seed: int) -> None:
             assert violation(plan, rule) is None
             moves = ((problem.owner != NOBODY) & (plan.member_of != problem.owner)).sum()
             assert most is None or moves <= most
+
+
+def test_who_joins_is_given_what_is_best_by_rotations() -> None:
+    """Its count lets it send nothing home, nor anybody else give it more: only what it holds can be exchanged."""
+    met = 0
+    for seed in range(len(seeds(30))):
+        random = Random(seed)
+        members = 3
+        names = [f"c{m:03}" for m in range(members)]
+        owned = {name: [("t", p) for p in range(m, 3 * members, members)] for m, name in enumerate(names)}
+        lags = {"t": [random.randint(1, 1_000) for _ in range(3 * members)]}
+        rule = count_rule(alike(lags, [*names, "new"], owned=owned), "group")
+        best = fewest_moves_plan(rule)
+        for number in range(40):
+            low, narrower = int(min(loads_of(best))), 1 + int(best.spread) * random.choice([0, 5, 20, 40]) // 100
+            at = low + random.randint(0, narrower)
+            window = (at, at + int(best.spread) - narrower)
+            plans = relocate(
+                best, rule, window, steps(60), number, most_moves=best.moves, noise=0.5, careful=number % 2 == 0
+            )  # fmt: skip
+            best = min(plans, key=lambda plan: plan.spread)
+        least = by_moves(rule.problem, Goal("group", 0))
+        assert best.moves == min(least)
+        met += best.spread == within(least, best.moves)
+    assert met >= 0.8 * len(seeds(30))
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_careful_relocations_push_nobody_outside(careful: bool) -> None:
+    """Taking 30 would even more than 10, but leaves its giver with less than the window."""
+    owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)], "c002": [("t", 4)]}
+    problem = alike({"t": [50, 10, 30, 30, 0]}, 3, owned=owned)
+    rule = count_rule(problem, "none")
+    plans = relocate(fewest_moves_plan(rule), rule, (45, 60), steps(60), most_moves=1, careful=careful)
+    assert plans[-1].assignment["c002"] == ([("t", 1), ("t", 4)] if careful else [("t", 2), ("t", 4)])
 
 
 def test_relocation_moves_home_without_a_budget_of_moves() -> None:

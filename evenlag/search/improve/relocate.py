@@ -1,9 +1,10 @@
 """Relocation: from a plan with few moves to an even one, always by the exchange that equalizes most for its moves.
 
 The member farthest outside the window swaps one partition with one of another member (or shifts one to it, or takes
-one over, where counts allow); a move home costs less than nothing. What falls is Σ of squared distances to the window,
-so that exchanges are liked best that bring two members nearer at once. Every plan on the way that is better than
-all before it, at the moves it took, is a point of the frontier of spread against moves.
+one over, where counts allow); a move home costs less than nothing. Where that helps no more and moves are limited, a
+partition goes home and its holder takes one of a third member: a rotation that adds no move. What falls is Σ of squared
+distances to the window, so that exchanges are liked best that bring two members nearer at once. Every plan on the way
+that is better than all before it, at the moves it took, is a point of the frontier of spread against moves.
 
 A greedy descent by gain for cost, as for a knapsack; one exchange leads to the next, since whoever is the worst
 afterwards goes on, so that several make a chain (Glover 1996, ejection chains). To take other ways, gains are misjudged
@@ -65,6 +66,7 @@ def relocate(
     greed: float = 1.0,
     noise: float = 0.0,
     undone: float = 0.0,
+    careful: bool = False,
     settings: RelocationSettings | None = None,
 ) -> list[Plan]:
     """Return plans of falling spread and (mostly) rising moves, `plan` the first, or what undoing leaves of it.
@@ -87,6 +89,8 @@ def relocate(
         How far, as a share, what an exchange is worth is misjudged at random.
     undone : float
         First so large a share of the partitions that have moved, drawn at random, goes home.
+    careful : bool
+        Nobody else may get farther outside the window by an exchange of the worst member.
     settings : RelocationSettings, optional
 
     Returns
@@ -96,7 +100,7 @@ def relocate(
     """
     settings = settings or RelocationSettings()
     state = SearchState(plan, rule, window, seed)
-    search = _Relocation(state, plan.moves, greed, noise, settings)
+    search = _Relocation(state, plan.moves, greed, noise, settings, careful=careful)
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     if undone:
         search.undo(undone, stop)
@@ -126,10 +130,17 @@ class _Relocation:
     """The descent on one state; `moves` are those of the state so far."""
 
     def __init__(
-        self, state: SearchState, moves: int, greed: float, noise: float, settings: RelocationSettings
-    ) -> None:  # fmt: skip
+        self,
+        state: SearchState,
+        moves: int,
+        greed: float,
+        noise: float,
+        settings: RelocationSettings,
+        *,
+        careful: bool = False,
+    ) -> None:
         self.state, self.problem, self.moves = state, state.problem, moves
-        self.greed, self.noise, self.settings = greed, noise, settings
+        self.greed, self.noise, self.settings, self.careful = greed, noise, settings, careful
         self.owner: Index = state.problem.owner
         self.stuck = np.zeros(len(state.active), dtype=bool)
 
@@ -174,15 +185,74 @@ class _Relocation:
         a = int(bad.argmax())
         if bad[a] <= 0:
             return False
-        found = self._best(a, None if most_moves is None else most_moves - self.moves)
+        budget = None if most_moves is None else most_moves - self.moves
+        found = self._best(a, budget)
         if found is None:
-            self.stuck[a] = True
+            done = budget is not None and self._rotate(int(state.active[a]), budget)
+            self.stuck[a] = not done
             return True
         b, give, take, cost = found
         self.moves += cost
         state.carry_out(int(state.active[a]), b, give, take)
         self.stuck[:] = False
         return True
+
+    def _rotate(self, me: int, budget: int) -> bool:
+        """Let one partition go home and its holder take another, of a third member; say whether that helps `me`.
+
+        Where counts leave nobody room, as for a member that has just joined, it takes three to send anything home.
+        """
+        state, owner = self.state, self.owner
+        moved = np.flatnonzero(state.free & (owner != NOBODY) & (owner != state.member_of) & self.problem.active[owner])
+        mine = (state.member_of[moved] == me) | (owner[moved] == me)
+        for back, instead in ((moved[mine], np.flatnonzero(state.free)), (moved[~mine], state.held[me])):
+            found = self._best_rotation(me, back, instead, budget) if len(back) and len(instead) else None
+            if found is not None:
+                p, q, cost = found
+                holder, third, nothing = int(state.member_of[p]), int(state.member_of[q]), np.array([], dtype=np.int64)
+                self.moves += cost
+                state.carry_out(holder, int(owner[p]), np.array([p]), nothing)
+                state.carry_out(holder, third, nothing, np.array([q]))
+                self.stuck[:] = False
+                return True
+        return False
+
+    def _best_rotation(self, me: int, back: Column, instead: Column, budget: int) -> tuple[int, int, int] | None:
+        """Return which of these goes home, which of those its holder takes, and the moves that adds."""
+        state, problem = self.state, self.problem
+        most = max(self.settings.most_exchanges // len(back), 1)
+        if len(instead) > most:
+            instead = instead[self._sample(instead, most)]
+        holder, home, third = state.member_of[back], self.owner[back], state.member_of[instead]
+        topics, their_topics = problem.topic_of[back], problem.topic_of[instead]
+        fits = (third != holder[:, None]) & (third != home[:, None]) & problem.allowed[their_topics][:, holder].T
+        fits &= problem.allowed[topics, home][:, None]
+        for m in np.unique(home).tolist():
+            fits[home == m] &= state.shift_allowed_with(m, third)[1]
+        count_bounds = state.rule.topic_bounds
+        if count_bounds is not None and state.topic_counts is not None:
+            counts = state.topic_counts
+            fits &= (topics[:, None] == their_topics) & (state.rule.topic_distance == 0)
+            fits &= (counts[topics, home] < count_bounds.hi[topics, home])[:, None]
+            fits &= counts[their_topics, third] > count_bounds.lo[their_topics, third]
+        away = self.owner[instead]
+        cost = (away == third).astype(np.int64) - (away == holder[:, None]) - 1
+        fits &= cost <= budget
+        given, taken = state.lag_of(back)[:, None], state.lag_of(instead)
+        before, gain = np.zeros(fits.shape), np.zeros(fits.shape)
+        for members, change in ((holder[:, None], taken - given), (home[:, None], given), (third[None, :], -taken)):
+            loads = state.scaled[members]
+            was, is_ = self._distance(loads), self._distance(loads + change * state.factors[members])
+            before, gain = before + was**2, gain + was**2 - is_**2
+            if self.careful:
+                fits &= (is_ <= was) | (members == me)
+        fits &= gain > 1e-9 * before
+        if not fits.any():
+            return None
+        if self.noise:
+            gain = gain * state.rng.uniform(1 - self.noise, 1 + self.noise, gain.shape)
+        row, column = divmod(int(np.where(fits, gain, -1.0).argmax()), len(instead))
+        return int(back[row]), int(instead[column]), int(cost[row, column])
 
     def _best(self, a: int, budget: int | None) -> tuple[int, Column, Column, int] | None:
         """The best exchange of the worst member: with whom, what it gives and takes, and the moves that it adds.
@@ -224,7 +294,10 @@ class _Relocation:
             self._distance(np.array([state.scaled[me]], dtype=state.dtype))[0] ** 2
             + self._distance(state.scaled[holder]) ** 2
         )
-        gain: Column = before - self._distance(mine) ** 2 - self._distance(other) ** 2
+        after = self._distance(other)
+        gain: Column = before - self._distance(mine) ** 2 - after**2
+        if self.careful:
+            gain[after > self._distance(state.scaled[holder])] = 0
         return gain, before
 
     def _partners(self, a: int) -> Column:

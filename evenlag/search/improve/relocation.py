@@ -30,6 +30,7 @@ class _Way:
     greed: float
     noise: float = 0.0
     undone: float = 0.0
+    careful: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Relocation:
         How many of them begin with the best plan where moves count; the others with the fewest moves.
     undone : tuple of float
         What share of its moves is undone then, one of these.
+    careful : float
+        In how many, where moves count, nobody else may get farther outside the window by an exchange.
     narrower : tuple of int
         By how much the window that is gone for is narrower than that of the best plan, one of these, in thousandths.
     start_share, polish_share, last_share : float
@@ -66,7 +69,8 @@ class Relocation:
     greeds: tuple[float, ...] = (1.0, 0.6, 0.3, 0.0)
     noise: tuple[float, float] = (0.5, 0.8)
     from_best: float = 0.8
-    undone: tuple[float, ...] = (0.2, 0.4, 0.6)
+    undone: tuple[float, ...] = (0.2, 0.4, 0.6, 1.0)
+    careful: float = 0.5
     narrower: tuple[int, ...] = (1, 3, 10, 30, 100)
     start_share: float = 0.05
     polish_share: float = 0.02
@@ -100,7 +104,7 @@ class Relocation:
             way = self._way(number, start, task, best, rng)
             points = relocate(
                 way.start, task.rule, way.window, stop, task.seed + number,
-                most_moves=most, greed=way.greed, noise=way.noise, undone=way.undone,
+                most_moves=most, greed=way.greed, noise=way.noise, undone=way.undone, careful=way.careful,
             )  # fmt: skip
             point = min(points, key=task.goal.value)
             vain += 1
@@ -131,4 +135,5 @@ class Relocation:
             first, last = sorted((ceil(task.bounds.max_load_lb) - width, floor(task.bounds.min_load_ub)))
         at = rng.randint(first, last)
         start, undone = (best.plan, rng.choice(self.undone)) if from_best else (start, 0.0)
-        return _Way(start, (at, at + width), rng.choice(self.greeds), self.noise[1], undone)
+        greed, careful = rng.choice(self.greeds), rng.random() < self.careful
+        return _Way(start, (at, at + width), greed, self.noise[1], undone, careful)
