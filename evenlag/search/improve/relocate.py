@@ -40,6 +40,8 @@ class RelocationSettings:
         Exchanges that are looked at in one step.
     partners : int
         Members that the worst may exchange with: half of them those farthest on the other side.
+    most_stuck : int
+        Members whom nothing helps until rotations are no longer looked for.
     most_plans : int
         Plans that are kept on the way.
     large : int
@@ -50,6 +52,7 @@ class RelocationSettings:
 
     most_exchanges: int = 120_000
     partners: int = 48
+    most_stuck: int = 2
     most_plans: int = 4_000
     large: int = 20_000
     large_fall: float = 0.02
@@ -188,8 +191,7 @@ class _Relocation:
         budget = None if most_moves is None else most_moves - self.moves
         found = self._best(a, budget)
         if found is None:
-            done = budget is not None and self._rotate(int(state.active[a]), budget)
-            self.stuck[a] = not done
+            self.stuck[a] = budget is None or not self._rotate(int(state.active[a]), budget)
             return True
         b, give, take, cost = found
         self.moves += cost
@@ -203,6 +205,8 @@ class _Relocation:
         Where counts leave nobody room, as for a member that has just joined, it takes three to send anything home.
         """
         state, owner = self.state, self.owner
+        if self.stuck.sum() >= self.settings.most_stuck:
+            return False
         moved = np.flatnonzero(state.free & (owner != NOBODY) & (owner != state.member_of) & self.problem.active[owner])
         mine = (state.member_of[moved] == me) | (owner[moved] == me)
         for back, instead in ((moved[mine], np.flatnonzero(state.free)), (moved[~mine], state.held[me])):

@@ -69,7 +69,7 @@ class Relocation:
     greeds: tuple[float, ...] = (1.0, 0.6, 0.3, 0.0)
     noise: tuple[float, float] = (0.5, 0.8)
     from_best: float = 0.8
-    undone: tuple[float, ...] = (0.2, 0.4, 0.6, 1.0)
+    undone: tuple[float, ...] = (0.2, 0.4, 0.6)
     careful: float = 0.5
     narrower: tuple[int, ...] = (1, 3, 10, 30, 100)
     start_share: float = 0.05
