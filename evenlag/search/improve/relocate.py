@@ -246,10 +246,10 @@ class _Relocation:
         before, gain = np.zeros(fits.shape), np.zeros(fits.shape)
         for members, change in ((holder[:, None], taken - given), (home[:, None], given), (third[None, :], -taken)):
             loads = state.scaled[members]
-            was, is_ = self._distance(loads), self._distance(loads + change * state.factors[members])
-            before, gain = before + was**2, gain + was**2 - is_**2
+            old, new = self._distance(loads), self._distance(loads + change * state.factors[members])
+            before, gain = before + old**2, gain + old**2 - new**2
             if self.careful:
-                fits &= (is_ <= was) | (members == me)
+                fits &= (new <= old) | (members == me)
         fits &= gain > 1e-9 * before
         if not fits.any():
             return None
