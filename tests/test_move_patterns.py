@@ -75,7 +75,10 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
                 (int(values[list(held)].sum()), int(lags[list(held)].sum())) for held in table.patterns(Window(2, 9), 3)
             ]
             assert offered == sorted(offered, key=lambda pattern: -pattern[0])
-            assert [value for value, _ in offered[:1]] == sorted(best[load] for load in best if 2 <= load <= 9)[-1:]
+            wanted = sorted((best[load] for load in best if 2 <= load <= 9), reverse=True)[:3]
+            assert len(offered) >= len(wanted)
+            assert [value for value, _ in offered[:1]] == wanted[:1]
+            assert all(value >= least for (value, _), least in zip(offered, wanted, strict=False))
             assert all(2 <= load <= 9 for _, load in offered)
             assert table.patterns(Window(25, 40), 99) == table.patterns(Window(25, 30), 99)  # there are no larger loads
             assert table.patterns(Window(31, 40), 99) == []

@@ -13,7 +13,7 @@ from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.move_windows import LARGEST
 from evenlag.search.exact.windows import Answer, Window
 
-HALF_WAY, NEAR_FIT = 4, 7  # eighths of the way from what is proven to what fits: where a window is asked about
+NEAR_FIT = 7  # eighths of the way from what is proven to what fits: where a window is asked about that may not fit
 COARSE = 3  # units between what is proven and what fits that are left to the next finer grid
 OFF_CENTRE = 1.5  # loads that the middle of a window is off the mean load, for one end of it to be what matters
 
@@ -45,7 +45,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
     """
     windows, mean, unit = patterns.windows, patterns.mean, patterns.grid.unit
     fits = value  # a window that costs this may hold a plan
-    ends, way = _Ends(windows.first, windows.largest), HALF_WAY if price else NEAR_FIT
+    ends, near = _Ends(windows.first, windows.largest), not price
     while True:
         costs = windows.costs(most, price)
         least = int(costs.min(initial=LARGEST))
@@ -55,20 +55,20 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
             return least
         cost, window, moves = windows.widest(costs, (least + fits) // 2, mean)
         known = moves if price or most is None else most
-        if not price:
-            if patterns.columns_fit(window, known):
-                fits = cost
-                continue
-            cost, window, moves = windows.widest(costs, least + (fits - least) * way // 8, mean)
+        if not price and patterns.columns_fit(window, known):
+            fits = cost
+            continue
+        if near:
+            cost, window, _ = windows.widest(costs, least + (fits - least) * NEAR_FIT // 8, mean)
         answer = Answer.FITS if price else _ask_ends(patterns, window, known, ends)
         if answer is Answer.FITS:
             answer = patterns.solve(window, known)
             if answer is Answer.FITS:
-                fits, way = cost, HALF_WAY
+                fits, near = cost, False
         if answer is Answer.STOPPED:
             return least
-        if answer is Answer.EXCLUDED and not price:
-            way = NEAR_FIT
+        if answer is Answer.EXCLUDED:
+            near = not price
 
 
 def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -> Answer:

@@ -20,11 +20,10 @@ from evenlag.search.exact.own_layers import (
     largest_within,
     nothing_held,
     possible,
+    within,
 )
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
-
-NOTHING: Whole = np.zeros(0, dtype=np.int64)
 
 
 class ExchangeTable:
@@ -53,7 +52,7 @@ class ExchangeTable:
         self._taken.add(foreign, self._lags, values, whole=whole)
         self._least_net = topic.fewest - len(share.own)  # how many more are held than today
         self._bottoms, ends = self._rows(rounding.taken)
-        self._after: list[Values] = [self._begin(rounding.taken, ends[-1] + 1)]  # before and after each of its own
+        self._after: list[Values] = [self._all_kept(rounding.taken, ends[-1] + 1)]  # before and after each of its own
         self._kept: list[tuple[int, Bools]] = []
         for place in share.own.tolist():
             layer, kept = self._keep(self._after[-1], ends, int(self._lags[place]), int(values[place]))
@@ -86,13 +85,13 @@ class ExchangeTable:
             ends.append(bottoms[-1] + max(some[-1] - self._least_net + 1, 0))
         return bottoms, ends
 
-    def _begin(self, taken: list[range], rows: int) -> Values:
+    def _all_kept(self, taken: list[range], rows: int) -> Values:
         """Return the best patterns where all of its own is held, the layer as it is before that."""
         layer = self._taken.layer[:, 0]
         begun: Values = np.full((rows, layer.shape[1]), IMPOSSIBLE[layer.dtype], dtype=layer.dtype)
         for bottom, numbers in zip(self._bottoms, taken, strict=True):
             for number in numbers:
-                if self._least_net <= number < len(layer):
+                if number >= self._least_net:
                     begun[bottom + number - self._least_net] = layer[number]
         return begun
 
@@ -111,8 +110,8 @@ class ExchangeTable:
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
         """Return the best patterns in a window, one for each rounded load and how many partitions are exchanged."""
         found = []
-        for row, *beyond in self._entries:
-            here = self._within(window, *beyond)
+        for row, less, more in self._entries:
+            here = within(window, less, more, self._last.shape[1] - 1)
             values = self._last[row, here]
             if most == 1 and len(values):
                 chosen = [int(values.argmax())]
@@ -143,11 +142,11 @@ class ExchangeTable:
     def listed(self, least: int, window: Window, listing: Listing) -> Bits:
         """List all patterns in a window that are worth at least so much; the table has been kept whole."""
         rows, loads = [], []
-        for entry, *beyond in self._entries:
-            here = self._within(window, *beyond)
+        for entry, less, more in self._entries:
+            here = within(window, less, more, self._last.shape[1] - 1)
             loads.append(here.start + np.flatnonzero(self._last[entry, here] >= least))
             rows.append(np.full(len(loads[-1]), entry))
-        row, load = np.concatenate([NOTHING, *rows]), np.concatenate([NOTHING, *loads])
+        row, load = np.concatenate(rows), np.concatenate(loads)
         need = np.full(len(load), least, dtype=np.int64)
         bits: Bits = np.zeros((listing.words, len(load)), dtype=np.uint64)
         for (place, _), layer in zip(reversed(self._kept), reversed(self._after[:-1]), strict=True):
@@ -162,8 +161,3 @@ class ExchangeTable:
             listing.check(len(load))
         taken = self._taken_in(row)
         return self._taken.listed((taken, np.zeros_like(taken), load), bits, need, self._lags, self._values, listing)[2]
-
-    def _within(self, window: Window, least: int, most: int) -> slice:
-        """Return which rounded loads are in a window if a load is so much more, at least and at most."""
-        first, end = max(window.low - most, 0), min(window.high - least + 1, self._last.shape[1])
-        return slice(first, max(end, first))

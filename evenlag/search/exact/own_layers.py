@@ -19,6 +19,7 @@ from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import WORD, Bits
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.exact.windows import Window
 
 SMALL = 2**29  # what values of patterns are below where 32 bits do
 IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): knapsack.IMPOSSIBLE}
@@ -165,6 +166,12 @@ def begin(topic: Topic, lags: Whole, before: Values) -> Begun:
 def possible(best: Values) -> Whole:
     """Return values as 64 bits, far below 0 where there is no pattern."""
     return np.where(best > IMPOSSIBLE[best.dtype] // 2, best.astype(np.int64), knapsack.IMPOSSIBLE)
+
+
+def within(window: Window, least: int, most: int, capacity: int) -> slice:
+    """Return which rounded loads, up to a capacity, are in a window if a load is so much more, at least and at most."""
+    first, end = max(window.low - most, 0), min(window.high - least, capacity) + 1
+    return slice(first, max(end, first))
 
 
 def largest_within(values: Values, least: int, most: int) -> Values:

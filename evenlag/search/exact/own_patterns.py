@@ -81,12 +81,8 @@ def tables_of(
         own = {n: values[n] != common for n in members}
         for n, apart in own.items():
             apart[topic.slots] = apart[shares[n].own] = True
-        parts = [
-            (
-                members,
-                begin(topic, lags, nothing_held([shares[n] for n in members], capacity, [values[n] for n in members])),
-            )
-        ]
+        before = nothing_held([shares[n] for n in members], capacity, [values[n] for n in members])
+        parts = [(members, begin(topic, lags, before))]
         while parts:
             some, begun = parts.pop()
             apart = np.logical_or.reduce([own[n] for n in some])

@@ -20,6 +20,7 @@ from evenlag.search.exact.own_layers import (
     largest_within,
     nothing_held,
     possible,
+    within,
 )
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
@@ -79,11 +80,11 @@ class TopicsTable:
 
     def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
         """Return the best patterns in a window, one for each rounded load."""
-        low = max(window.low - self._more, 0)
-        part = self._exact[low : window.high + 1]
+        here = within(window, 0, self._more, len(self._exact) - 1)
+        part = self._exact[here]
         order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
         order = order[np.argsort(-part[order], kind="stable")]
-        return [self._pattern(low + i) for i in order.tolist() if part[i] > knapsack.IMPOSSIBLE]
+        return [self._pattern(here.start + i) for i in order.tolist() if part[i] > knapsack.IMPOSSIBLE]
 
     def _pattern(self, load: int) -> tuple[int, ...]:
         """Return the best pattern with this rounded load."""
@@ -97,10 +98,10 @@ class TopicsTable:
 
     def listed(self, least: int, window: Window, listing: Listing) -> Bits:
         """List all patterns in a window that are worth at least so much; the table has been kept whole."""
-        low = max(window.low - self._more, 0)
-        beyond, load = np.nonzero(self._last[:, low : window.high + 1] >= least)
+        here = within(window, 0, self._more, len(self._exact) - 1)
+        beyond, load = np.nonzero(self._last[:, here] >= least)
         kept = beyond >= self._share.fewest
-        beyond, load = beyond[kept], load[kept] + low
+        beyond, load = beyond[kept], load[kept] + here.start
         need = np.full(len(load), least, dtype=np.int64)
         bits: Bits = np.zeros((listing.words, len(load)), dtype=np.uint64)
         for topic, begun, _ in reversed(self._topics):

@@ -154,13 +154,17 @@ class _Relocation:
 
     def undo(self, share: float, stop: Callable[[], bool]) -> None:
         """Send so large a share of the partitions that have moved home, as far as the rule allows, or until `stop`."""
-        owner, held_by = self.owner, self.state.member_of
-        moved = np.flatnonzero(self.state.free & (owner != NOBODY) & (owner != held_by) & self.problem.active[owner])
+        moved = self._moved()
         left = ceil(share * len(moved))
         for p in self.state.rng.permutation(moved).tolist():
             if not left or stop():
                 break
             left -= self._send_home(p)
+
+    def _moved(self) -> Column:
+        """Return the partitions that are not with their owner and could go home."""
+        owner, state = self.owner, self.state
+        return np.flatnonzero(state.free & (owner != NOBODY) & (owner != state.member_of) & self.problem.active[owner])
 
     def _send_home(self, p: int) -> bool:
         """Let a partition go home, for nothing or for one that does not belong there; say whether the rule allowed it.
@@ -207,7 +211,7 @@ class _Relocation:
         state, owner = self.state, self.owner
         if self.stuck.sum() >= self.settings.most_stuck:
             return False
-        moved = np.flatnonzero(state.free & (owner != NOBODY) & (owner != state.member_of) & self.problem.active[owner])
+        moved = self._moved()
         mine = (state.member_of[moved] == me) | (owner[moved] == me)
         for back, instead in ((moved[mine], np.flatnonzero(state.free)), (moved[~mine], state.held[me])):
             found = self._best_rotation(me, back, instead, budget) if len(back) and len(instead) else None
