@@ -12,7 +12,7 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.exact import move_columns, move_patterns
+from evenlag.search.exact import move_columns, move_patterns, price_steps
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
@@ -54,7 +54,7 @@ def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
     monkeypatch.setattr(MovePatterns, "resolution", 0)
-    monkeypatch.setattr(move_patterns, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(price_steps, "FIRST_STEPS", FEW_STEPS)
 
 
 @pytest.mark.slow

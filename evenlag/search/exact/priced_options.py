@@ -86,9 +86,9 @@ class PricedOptions:
         """
         if self.slack < 0:
             return False
-        patterns, prices = self._patterns, self._prices[0][1]
-        worth = [patterns.worth(prices.values, i) for i in range(len(self.members))]
-        for i, table in tables_of(patterns.roundings, worth, self._window.high, whole=True):
+        pricing, prices = self._patterns.pricing, self._prices[0][1]
+        worth = [pricing.worth(prices.values, i) for i in range(len(self.members))]
+        for i, table in tables_of(pricing.roundings, worth, self._window.high, whole=True):
             if self._stop():
                 raise TooManyError
             me = self.members[i]
@@ -108,10 +108,10 @@ class PricedOptions:
 
     def _list(self, i: int, table: OwnTable) -> Exchanges | None:
         """List what a member may hold; None for the first for whom that is too much."""
-        me, patterns = self.members[i], self._patterns
+        me, pricing = self.members[i], self._patterns.pricing
         window = self._window
         slack, prices = self._prices[0]
-        values, numbers = patterns.worth(prices.values, i)[patterns.places], patterns.numbers
+        values, numbers = pricing.worth(prices.values, i)[pricing.places], pricing.numbers
         most = _most(prices, i, window)
         allowed, limit = slack, int(self._size * MOST_LISTED) if self._whole else MOST_CHOSEN
         while True:
@@ -132,7 +132,7 @@ class PricedOptions:
             if other_slack > WORTHLESS * UNIT or not kept.any():
                 break
             least = _most(other, i, window) - other_slack
-            kept &= weighed(held, patterns.worth(other.values, i)[patterns.places]) >= least
+            kept &= weighed(held, pricing.worth(other.values, i)[pricing.places]) >= least
         held, loads, lost = held[:, kept], loads[kept], lost[kept]
         idle = sizes_of(held & me.idle_bits[:, None]) - me.own_idle * me.idle.counted
         held = held & ~me.idle_bits[:, None]

@@ -1,0 +1,120 @@
+"""Prices of partitions by subgradient steps (Held, Wolfe and Crowder 1974).
+
+What several members would hold is worth less from then on, what none would hold is worth more. That takes only the
+tables, where column generation solves a linear program for each round, which proves little as long as it has few
+columns. The best patterns found on the way become columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.arrays import Whole
+from evenlag.search.exact.move_windows import UNIT, MoveWindows, Prices
+from evenlag.search.exact.own_patterns import OwnTable
+from evenlag.search.exact.pricing import Pricing
+from evenlag.search.exact.windows import Window
+
+FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # how many at first; the first in moves; each by the last
+FIRST_NEW = 6  # columns of each table, at first
+STEPS_AT_ONCE = 8  # later steps before it is asked whether they lead on
+LEADS_ON = 0.25  # what so many must bring, as a share of what lacks to exclude a window
+VAIN, LESS = 4, 0.6  # steps that prove no more, and how much shorter those after them are
+KEPT_DIRECTION = 0.3  # how much of the last step's direction is in the next (Camerini, Fratta and Maffioli 1975)
+LEAST_HOPED, MOST_CHANGE = 0.5, 1_000.0  # moves that a step goes for, at least; that it changes a price by, at most
+
+Add = Callable[[int, tuple[int, ...]], object]  # a pattern of a member
+
+
+class PriceSteps:
+    """Looks for prices that prove more of a window.
+
+    Parameters
+    ----------
+    pricing : Pricing
+    windows : MoveWindows
+    add : callable
+        Takes each pattern that is to be a column, after the number of its member.
+    stop : callable
+        Asked before each step.
+    """
+
+    def __init__(self, pricing: Pricing, windows: MoveWindows, add: Add, stop: Callable[[], bool]) -> None:
+        self._pricing, self._largest, self._add, self._stop = pricing, windows.largest, add, stop
+
+    def first(self, window: Window) -> Prices | None:
+        """Return prices where none are known; None if `stop` says so at once."""
+        pricing = self._pricing
+        values = pricing.by_place(np.full(len(pricing.amounts), UNIT, dtype=np.int64))
+        best: Prices | None = None
+        step = FIRST_STEP * UNIT
+        for _ in range(FIRST_STEPS):
+            if self._stop():
+                break
+            found, tables = pricing.asked(values, self._largest)
+            if best is None or found.slack(window, 0) < best.slack(window, 0):
+                best = found
+            values = self._changed(values, step * self._lacking(tables, window, FIRST_NEW) / pricing.amounts)
+            step *= SHORTER
+        return best
+
+    def raised(self, best: Prices, window: Window, known: int) -> Prices:
+        """Return prices that prove more, from the best ones so far, as long as they may exclude a window.
+
+        A step is as long as it takes to do so if all went on so (Polyak 1969), and shorter where that led nowhere.
+        Windows next to one another have much the same prices, so a few steps are often enough.
+
+        Parameters
+        ----------
+        best : Prices
+        window : Window
+        known : int
+            Moves; if it takes more, it is excluded.
+        """
+        amounts = self._pricing.amounts
+        values, length, vain = best.values, 1.0, 0
+        proven = before = -best.slack(window, 0) / UNIT
+        direction, excluded = np.zeros(len(amounts)), False
+        for step in count(1):
+            if excluded or self._stop():
+                break
+            excluded = proven > known  # then once more, for windows next to it
+            found, tables = self._pricing.asked(values, self._largest)
+            here = -found.slack(window, 0) / UNIT
+            vain = 0 if here > proven else vain + 1
+            if here > proven:
+                best, proven = found, here
+            if vain == VAIN:
+                length, vain = LESS * length, 0
+            if step % STEPS_AT_ONCE == 0 and not excluded:
+                if proven - before < LEADS_ON * (known + 1 - proven):
+                    break
+                before = proven
+            direction = self._lacking(tables, window, 1) + KEPT_DIRECTION * direction
+            square = float((direction * direction / amounts).sum())
+            if not square:
+                break
+            hoped = max(known + 1, proven + LEAST_HOPED) - here
+            change = np.clip(length * hoped / square * direction / amounts, -MOST_CHANGE, MOST_CHANGE)
+            values = self._changed(values, UNIT * change)
+        return best
+
+    def _lacking(self, tables: list[OwnTable], window: Window, most: int) -> Whole:
+        """Return how many of each row the best patterns lack all together; so many of each table become columns."""
+        lacking = self._pricing.amounts.copy()
+        for n, table in enumerate(tables):
+            patterns = table.patterns(window, most)
+            if patterns:
+                lacking -= self._pricing.rows_held(patterns[0])
+            for pattern in patterns:
+                self._add(n, pattern)
+        return lacking
+
+    def _changed(self, values: Whole, by: NDArray[np.float64]) -> Whole:
+        """Return values after a change, which is given by row."""
+        changed: Whole = values + self._pricing.by_place(np.rint(by).astype(np.int64))
+        return changed
