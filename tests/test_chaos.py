@@ -163,7 +163,8 @@ def test_no_partition_has_two_owners_and_no_message_is_lost_in_chaos() -> None:
             chaos = Chaos(broker, groups, ROUNDS, sent, is_read)
             for _ in range(ROUNDS):
                 chaos.round()
-                assert overlaps(several, chaos.restarts) == []
+                found = overlaps(several, chaos.restarts)
+                assert not found, f"{found}, restarts {chaos.restarts}: {several.story()}"
         assert len(sent) > 10 * ROUNDS
         is_read(sent)
 
