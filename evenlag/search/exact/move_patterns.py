@@ -115,8 +115,8 @@ class MovePatterns:
         self.grid, self.rounded = Grid(unit, unit - whole, spread), unit > whole
         self.finest = not self.rounded or 2 * loads > MOST_LOADS or self.fineness >= FINEST
         self.mean = float(lags.sum()) / unit / len(shares)
-        self.pricing = Pricing(rule, shares, idle, unit)
         self.windows = MoveWindows(self.grid, bounds, value)
+        self.pricing = Pricing(rule, shares, idle, unit, self.windows.largest)
         self.prices: list[Prices] = []
         self._known: dict[tuple[int, tuple[int, ...]], None] = {}  # in the order in which they were found
         self._loads: list[tuple[int, int]] = []  # of each, the least and the greatest that it is taken for
@@ -128,7 +128,7 @@ class MovePatterns:
     def go_on(self, stop: Callable[[], bool]) -> None:
         """Let another `stop` be asked from now on."""
         self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
-        self._steps = PriceSteps(self.pricing, self.windows, self._add, self._stop)
+        self._steps = PriceSteps(self.pricing, self._add, self._stop)
         if self._coarser is not None:
             self._coarser.go_on(stop)
 
@@ -163,8 +163,7 @@ class MovePatterns:
         fully : bool
             Go on though a plan may fit, until prices prove nearly as much as any can.
         """
-        pricing, largest = self.pricing, self.windows.largest
-        unowned = pricing.idle.unowned
+        pricing, unowned = self.pricing, self.pricing.idle.unowned
         enough = -1.0 if fully else known + unowned
         if not fully and self.columns_fit(window, known):
             return Answer.FITS
@@ -181,7 +180,7 @@ class MovePatterns:
             values = pricing.by_place(of_rows)
             smoothed = values if best is None else SMOOTHED * best.values + (1 - SMOOTHED) * values
             for asked in (values,) if best is None else (smoothed.astype(np.int64), values):
-                found, tables = pricing.asked(asked, largest)
+                found, tables = pricing.asked(asked)
                 slack = found.slack(window, 0)
                 if best is None or slack < least:
                     best, least = found, slack
@@ -199,7 +198,7 @@ class MovePatterns:
         return answer
 
     def _begin_with(self, window: Window, known: int) -> Prices | None:
-        """Return the prices that the linear program goes on from; None if a coarser grid has what it needs first."""
+        """Return the prices that the linear program goes on from; None: from a coarser grid's columns."""
         if self._loads:
             best = min(self.prices[-MOST_COMPARED:], key=lambda prices: prices.slack(window, 0), default=None)
             return None if best is None else self._steps.raised(best, window, known)
@@ -226,7 +225,7 @@ class MovePatterns:
         for found in self._coarser.prices[prices:][-TAKEN_OVER:]:
             if self._stop():
                 break
-            self._learn(self.pricing.asked(found.values, self.windows.largest)[0])
+            self._learn(self.pricing.asked(found.values)[0])
         self._taken_over = len(self._coarser._known), len(self._coarser.prices)
 
     def _learn(self, prices: Prices) -> None:

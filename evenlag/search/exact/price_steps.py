@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
-from evenlag.search.exact.move_windows import UNIT, MoveWindows, Prices
+from evenlag.search.exact.move_windows import UNIT, Prices
 from evenlag.search.exact.own_patterns import OwnTable
 from evenlag.search.exact.pricing import Pricing
 from evenlag.search.exact.windows import Window
@@ -36,15 +36,14 @@ class PriceSteps:
     Parameters
     ----------
     pricing : Pricing
-    windows : MoveWindows
     add : callable
         Takes each pattern that is to be a column, after the number of its member.
     stop : callable
         Asked before each step.
     """
 
-    def __init__(self, pricing: Pricing, windows: MoveWindows, add: Add, stop: Callable[[], bool]) -> None:
-        self._pricing, self._largest, self._add, self._stop = pricing, windows.largest, add, stop
+    def __init__(self, pricing: Pricing, add: Add, stop: Callable[[], bool]) -> None:
+        self._pricing, self._add, self._stop = pricing, add, stop
 
     def first(self, window: Window) -> Prices | None:
         """Return prices where none are known; None if `stop` says so at once."""
@@ -55,7 +54,7 @@ class PriceSteps:
         for _ in range(FIRST_STEPS):
             if self._stop():
                 break
-            found, tables = pricing.asked(values, self._largest)
+            found, tables = pricing.asked(values)
             if best is None or found.slack(window, 0) < best.slack(window, 0):
                 best = found
             values = self._changed(values, step * self._lacking(tables, window, FIRST_NEW) / pricing.amounts)
@@ -83,7 +82,7 @@ class PriceSteps:
             if excluded or self._stop():
                 break
             excluded = proven > known  # then once more, for windows next to it
-            found, tables = self._pricing.asked(values, self._largest)
+            found, tables = self._pricing.asked(values)
             here = -found.slack(window, 0) / UNIT
             vain = 0 if here > proven else vain + 1
             if here > proven:

@@ -31,6 +31,8 @@ class Pricing:
     idle : Idle
     unit : int
         Of loads, in messages.
+    largest : int
+        The largest load that is asked about, in units.
 
     Attributes
     ----------
@@ -44,10 +46,10 @@ class Pricing:
         Of each member, which partitions move if it holds them. Idle ones of nobody are said to move too.
     """
 
-    def __init__(self, rule: CountRule, shares: list[Share], idle: Idle, unit: int) -> None:
+    def __init__(self, rule: CountRule, shares: list[Share], idle: Idle, unit: int, largest: int) -> None:
         problem = rule.problem
         self.idle, self.places = idle, np.flatnonzero(problem.assignable)
-        self._lags = problem.lags.astype(np.int64)
+        self._lags, self._largest = problem.lags.astype(np.int64), largest
         self.roundings = [Rounding(share, self._lags, unit) for share in shares]
         self.moved: list[Bools] = []
         for m in np.flatnonzero(problem.active).tolist():
@@ -56,10 +58,10 @@ class Pricing:
             moved[idle.own_slots(m)] = False
             self.moved.append(moved)
 
-    def asked(self, values: Whole, largest: int) -> tuple[Prices, list[OwnTable]]:
-        """Return what values of partitions prove, and the table of each member by them, for loads up to a largest."""
+    def asked(self, values: Whole) -> tuple[Prices, list[OwnTable]]:
+        """Return what values of partitions prove, and the table of each member by them."""
         worth = [self.worth(values, n) for n in range(len(self.roundings))]
-        by_member = dict(tables_of(self.roundings, worth, largest))
+        by_member = dict(tables_of(self.roundings, worth, self._largest))
         tables = [by_member[n] for n in range(len(worth))]
         total = int(values[self.places].sum()) - UNIT * self.idle.unowned
         return Prices(values, [table.best for table in tables], total), tables
