@@ -82,6 +82,11 @@ def more_than_spread(task: Task, _best: Incumbent) -> bool:
     return not task.spread_alone
 
 
+def moves_are_free(task: Task, _best: Incumbent) -> bool:
+    """Nothing but the spread (or makespan) counts."""
+    return not task.moves_matter
+
+
 def unfinished(task: Task, best: Incumbent) -> bool:
     """The tie rule is asked for, or the objective may still fall."""
     return task.tie_break or not best.settled
@@ -140,6 +145,7 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), relocation_share, when=worth_relocating),
+    Step(Equalize(), 0.1, when=moves_are_free),
     Step(ColumnGeneration(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.8, when=moves_hardly_bind),
     Step(MoveDP(), first_move_dp_share),
