@@ -31,6 +31,7 @@ from evenlag.search.options import AUTO_BACKEND
 from evenlag.search.stage import Step
 from evenlag.search.task import Task
 
+MANY_EACH = 4  # partitions a member: with fewer, column generation is quicker than equalizing
 SMALL_MIP = 200  # booleans of a program that is quicker to solve than to search beside
 
 
@@ -82,9 +83,10 @@ def more_than_spread(task: Task, _best: Incumbent) -> bool:
     return not task.spread_alone
 
 
-def moves_are_free(task: Task, _best: Incumbent) -> bool:
-    """Nothing but the spread (or makespan) counts."""
-    return not task.moves_matter
+def equalizes_at_once(task: Task, _best: Incumbent) -> bool:
+    """Loads alone count, and members hold so many partitions that equalizing may do before anything else."""
+    problem = task.problem
+    return not task.moves_matter and int(problem.assignable.sum()) >= MANY_EACH * int(problem.active.sum())
 
 
 def unfinished(task: Task, best: Incumbent) -> bool:
@@ -145,7 +147,7 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), relocation_share, when=worth_relocating),
-    Step(Equalize(), 0.1, when=moves_are_free),
+    Step(Equalize(), 0.1, when=equalizes_at_once),
     Step(ColumnGeneration(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.8, when=moves_hardly_bind),
     Step(MoveDP(), first_move_dp_share),
