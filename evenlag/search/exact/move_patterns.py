@@ -26,7 +26,7 @@ from evenlag.search.exact.idle import idle_of
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_windows import UNIT, MoveWindows, Prices
 from evenlag.search.exact.own_patterns import OwnTable, rows_of
-from evenlag.search.exact.price_steps import PriceSteps
+from evenlag.search.exact.price_steps import PriceSteps, Progress
 from evenlag.search.exact.pricing import Pricing
 from evenlag.search.exact.windows import Answer, Grid, Window
 
@@ -40,6 +40,8 @@ STEPS = 10  # of the clock, that a round on the first grid takes, the linear pro
 MOST_NEW = 6  # columns that one table adds
 MOST_COMPARED = 60  # prices that a window begins with one of, the last ones
 SMOOTHED = 0.7  # how much of the best prices so far is in those that are tried (Wentges 1997)
+ROUNDS_AT_ONCE = 10  # of the linear program, before it is asked whether they lead on
+LEADS_ON = 0.1  # what so many must bring, as a share of what lacks to exclude a window
 NEAR = 0.05  # how near the fewest moves are to what is proven of them when columns are no longer looked for
 
 # The most that a partition can be worth in moves: this and so much more by its share of the largest lag; of members.
@@ -173,9 +175,13 @@ class MovePatterns:
             self._learn(best)
             return Answer.EXCLUDED
         self._use(window)
+        progress = Progress(-least / UNIT, ROUNDS_AT_ONCE, LEADS_ON)
 
         def price(prices: Whole, costs: float) -> Answer | None:
             nonlocal best, least
+            costs -= unowned
+            if progress.ended(-least / UNIT, costs if fully else min(costs, known + 1)):
+                return Answer.FITS  # for all that is known
             of_rows, of_members = np.split(prices, [len(pricing.amounts)])
             values = pricing.by_place(of_rows)
             smoothed = values if best is None else SMOOTHED * best.values + (1 - SMOOTHED) * values
@@ -186,7 +192,7 @@ class MovePatterns:
                     best, least = found, slack
                 if -least > known * UNIT:
                     return Answer.EXCLUDED
-                if costs - unowned + least / UNIT < NEAR:
+                if costs + least / UNIT < NEAR:
                     return Answer.FITS
                 if self._generate(tables, window, values, of_members):
                     return None

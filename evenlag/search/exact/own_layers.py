@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,27 +64,46 @@ class Listing:
             raise TooManyError
 
 
+class Added(NamedTuple):
+    """Partitions that a table got together.
+
+    Attributes
+    ----------
+    places : list of int
+    shifts : list of int
+        By how many cells each moves the patterns that it is added to.
+    held : bool array (places, cells)
+        Where the best pattern so far holds it.
+    """
+
+    places: list[int]
+    shifts: list[int]
+    held: Bools
+
+
 @dataclass(eq=False)
 class Begun:
     """A table of one topic that some members have in common so far.
+
+    Loads come first, so a partition moves all patterns that it is added to by the same number of cells, and they are
+    two slices to NumPy. Past the last level there is one that stays impossible: one step from it is level 0 again.
 
     Attributes
     ----------
     counted : bool
         Whether levels are numbers of partitions held; else there is one level for all.
-    layer : int32 or int64 array (levels, beyond, capacity + 1)
+    layer : int32 or int64 array (capacity + 1, beyond, levels and the impossible one)
         The highest values of patterns of the partitions added.
-    steps : list of (int, bool array)
-        Of each partition added: where the best pattern so far holds it.
+    steps : list of Added
     before : list of array
-        The layer as it was before each step, if the table is kept whole.
+        The cells as they were before each partition, if the table is kept whole.
     left : list of int
         Places of partitions that are not yet added.
     """
 
     counted: bool
     layer: Values
-    steps: list[tuple[int, Bools]]
+    steps: list[Added]
     before: list[Values]
     left: list[int]
 
@@ -94,72 +113,78 @@ class Begun:
 
     def add(self, places: list[int], lags: Whole, values: Whole, *, whole: bool) -> None:
         """Let patterns hold these partitions too."""
-        layer = self.layer
-        without, with_one = (layer[:-1], layer[1:]) if self.counted else (layer, layer)
-        for place in places:
-            lag = int(lags[place])
+        cells, past = self.layer.reshape(-1), self.layer[..., -1]
+        _, beyond, levels = self.layer.shape
+        shifts = (lags[places] * (beyond * levels) + self.counted).tolist()
+        held = np.zeros((len(places), len(cells)), dtype=bool)
+        for here, shift, value in zip(held, shifts, values[places].tolist(), strict=True):
             if whole:
-                self.before.append(layer.copy())
-            found = without[..., : layer.shape[-1] - lag] + int(values[place])
-            here = with_one[..., lag:]
-            held = np.zeros(layer.shape, dtype=bool)
-            np.greater(found, here, out=(held[1:] if self.counted else held)[..., lag:])
-            np.maximum(found, here, out=here)
-            self.steps.append((place, held))
-        added = set(places)
-        self.left = [place for place in self.left if place not in added]
+                self.before.append(cells.copy())
+            found, best = cells[: len(cells) - shift] + value, cells[shift:]
+            np.greater(found, best, out=here[shift:])
+            np.maximum(found, best, out=best)
+            if self.counted:
+                past[...] = IMPOSSIBLE[cells.dtype]
+        self.steps.append(Added(places, shifts, held))
+        gone = set(places)
+        self.left = [place for place in self.left if place not in gone]
 
-    def pattern(self, level: int, beyond: int, load: int, lags: Whole) -> tuple[list[int], int]:
+    def pattern(self, level: int, beyond: int, load: int) -> tuple[list[int], int]:
         """Return which places the best pattern holds, and the load of what it holds beside these."""
-        places = []
-        for place, held in reversed(self.steps):
-            if held[level, beyond, load]:
-                places.append(place)
-                load -= int(lags[place])
-                level -= self.counted
-        return places, load
+        cell, found = self._cell(level, beyond, load), list[int]()
+        for step in reversed(self.steps):
+            (last,) = step.held[:, cell].nonzero()
+            while len(last):
+                at = int(last[-1])
+                found.append(step.places[at])
+                cell -= step.shifts[at]
+                (last,) = step.held[:at, cell].nonzero()
+        return found, int(np.unravel_index(cell, self.layer.shape)[0])
 
     def listed(
         self, states: tuple[Whole, Whole, Whole], bits: Bits, need: Whole, lags: Whole, values: Whole, listing: Listing
     ) -> tuple[Whole, Whole, Bits, Whole]:
         """Go back from (level, beyond, load) of patterns that need so much; return beyond, load, bits and need."""
-        load = states[2]
-        shape = self.layer.shape
-        row = int(self.counted) * shape[1] * shape[2]
-        at = np.ravel_multi_index(states, shape)
-        for (place, _), before in zip(reversed(self.steps), reversed(self.before), strict=True):
-            layer, lag, value = before.ravel(), int(lags[place]), int(values[place])
-            taken = np.flatnonzero(
-                (load >= lag) & (at >= row + lag) & listing.may_hold(int(listing.numbers[place]), bits)
-            )
-            taken = taken[layer[at[taken] - row - lag] >= need[taken] - value]
-            kept = layer[at] >= need
+        level, beyond, load = states
+        cell = self._cell(level, beyond, load)
+        added = [one for step in self.steps for one in zip(step.places, step.shifts, strict=True)]
+        for (place, shift), before in zip(reversed(added), reversed(self.before), strict=True):
+            lag, value = int(lags[place]), int(values[place])
+            taken = np.flatnonzero((load >= lag) & listing.may_hold(int(listing.numbers[place]), bits))
+            taken = taken[before[cell[taken] - shift] >= need[taken] - value]  # from level 0: the impossible one
+            kept = before[cell] >= need
             if not len(taken) and kept.all():
                 continue
             bits = np.concatenate([bits[:, kept], listing.holding(place, bits[:, taken])], axis=1)
-            at = np.concatenate([at[kept], at[taken] - row - lag])
+            cell = np.concatenate([cell[kept], cell[taken] - shift])
             load = np.concatenate([load[kept], load[taken] - lag])
             need = np.concatenate([need[kept], need[taken] - value])
             listing.check(len(load))
-        return np.unravel_index(at, shape)[1], load, bits, need
+        return np.unravel_index(cell, self.layer.shape)[1], load, bits, need
+
+    def _cell(self, level: Any, beyond: Any, load: Any) -> Any:
+        """Return the cell of a pattern, or of each of many."""
+        rows, levels = self.layer.shape[1:]
+        return (load * rows + beyond) * levels + level
 
 
 def nothing_held(shares: list[Share], capacity: int, values: list[Whole]) -> Values:
     """Return the highest values before there is any partition, in numbers that these values fit: of members alike."""
     share = shares[0]
-    held = sum(topic.most for topic in share.topics) + max(len(each.own) for each in shares)  # at most, on the way
+    held = sum(topic.most + 1 for topic in share.topics) + max(len(each.own) for each in shares)  # at most, on the way
     small = all((held + 1) * int(np.abs(each).max(initial=0)) < SMALL for each in values)
     kind = np.dtype(np.int32 if small else np.int64)
-    before: Values = np.full((share.most + 1, capacity + 1), IMPOSSIBLE[kind], dtype=kind)
+    before: Values = np.full((capacity + 1, share.most + 1), IMPOSSIBLE[kind], dtype=kind)
     before[0, 0] = 0
     return before
 
 
 def begin(topic: Topic, lags: Whole, before: Values) -> Begun:
     """Return what there is before any partition of a topic; those that are too large are left out."""
-    layer = np.full((topic.levels, *before.shape), IMPOSSIBLE[before.dtype], dtype=before.dtype)
-    layer[0] = before
-    held = topic.places[lags[topic.places] < before.shape[-1]]
+    capacity, beyond = before.shape
+    layer = np.full((capacity, beyond, topic.levels + topic.counted), IMPOSSIBLE[before.dtype], dtype=before.dtype)
+    layer[..., 0] = before
+    held = topic.places[lags[topic.places] < capacity]
     return Begun(topic.counted, layer, [], [], [*held.tolist(), *topic.slots.tolist()])
 
 

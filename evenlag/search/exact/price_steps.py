@@ -8,7 +8,6 @@ columns. The best patterns found on the way become columns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,32 @@ KEPT_DIRECTION = 0.3  # how much of the last step's direction is in the next (Ca
 LEAST_HOPED, MOST_CHANGE = 0.5, 1_000.0  # moves that a step goes for, at least; that it changes a price by, at most
 
 Add = Callable[[int, tuple[int, ...]], object]  # a pattern of a member
+
+
+class Progress:
+    """Whether prices still prove more of a window, step by step.
+
+    Parameters
+    ----------
+    proven : float
+        Moves that it takes, at first.
+    steps : int
+        So many are waited for before it is looked at again.
+    share : float
+        What they must bring, as a share of what lacks.
+    """
+
+    def __init__(self, proven: float, steps: int, share: float) -> None:
+        self._before, self._steps, self._share, self._taken = proven, steps, share, 0
+
+    def ended(self, proven: float, wanted: float) -> bool:
+        """Count a step, and say whether too little has come of the last ones for what is wanted."""
+        self._taken += 1
+        if self._taken % self._steps:
+            return False
+        little = proven - self._before < self._share * (wanted - proven)
+        self._before = proven
+        return little
 
 
 class PriceSteps:
@@ -76,11 +101,9 @@ class PriceSteps:
         """
         amounts = self._pricing.amounts
         values, length, vain = best.values, 1.0, 0
-        proven = before = -best.slack(window, 0) / UNIT
-        direction, excluded = np.zeros(len(amounts)), False
-        for step in count(1):
-            if excluded or self._stop():
-                break
+        proven = -best.slack(window, 0) / UNIT
+        direction, excluded, progress = np.zeros(len(amounts)), False, Progress(proven, STEPS_AT_ONCE, LEADS_ON)
+        while not excluded and not self._stop():
             excluded = proven > known  # then once more, for windows next to it
             found, tables = self._pricing.asked(values)
             here = -found.slack(window, 0) / UNIT
@@ -89,10 +112,8 @@ class PriceSteps:
                 best, proven = found, here
             if vain == VAIN:
                 length, vain = LESS * length, 0
-            if step % STEPS_AT_ONCE == 0 and not excluded:
-                if proven - before < LEADS_ON * (known + 1 - proven):
-                    break
-                before = proven
+            if progress.ended(proven, known + 1) and not excluded:
+                break
             direction = self._lacking(tables, window, 1) + KEPT_DIRECTION * direction
             square = float((direction * direction / amounts).sum())
             if not square:

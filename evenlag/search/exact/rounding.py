@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
+from evenlag.search.exact.exchange_rows import Beyond, ExchangeRows
 from evenlag.search.exact.member_share import Share
 
 SINGLY = 3  # numbers of partitions taken that are told apart; larger ones are looked at together
@@ -72,7 +73,7 @@ class Rounding:
         return int(rest[max(len(rest) - self.share.partitions, 0) :].sum()) // self._unit
 
     @cached_property
-    def beyond(self) -> list[list[tuple[int, int]]]:
+    def beyond(self) -> list[list[Beyond]]:
         """The least and the most units that a load is beyond the sum of rounded lags, by how many are taken and held.
 
         For each class of `taken`, and each number of partitions held in the end from the fewest to the most.
@@ -83,7 +84,12 @@ class Rounding:
             for taken in self.taken
         ]
 
-    def _beyond(self, takes: Whole, held: int) -> tuple[int, int]:
+    @cached_property
+    def rows(self) -> ExchangeRows:
+        """The rows of a table of exchanges."""
+        return ExchangeRows(self.share.topics[0], len(self.share.own), self.taken, self.beyond)
+
+    def _beyond(self, takes: Whole, held: int) -> Beyond:
         (kept_least, kept_most), (least, most) = self._kept, self._gained
         keeps = held - takes
         possible = (takes < len(least)) & (keeps >= 0) & (keeps < len(kept_least))

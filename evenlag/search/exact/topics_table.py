@@ -51,30 +51,30 @@ class TopicsTable:
     ) -> None:
         self._share, self._lags, self._values = rounding.share, rounding.lags, values
         self._topics: list[tuple[Topic, Begun, Whole]] = []  # of each, and how many of its partitions are best
-        before = nothing_held([self._share], capacity, [values]) if begun is None else begun.layer[0]
+        before = nothing_held([self._share], capacity, [values]) if begun is None else begun.layer[..., 0]
         for topic in self._share.topics:
             so_far = begun or begin(topic, self._lags, before)
             so_far.add(so_far.left, self._lags, values, whole=whole)
             before, level = self._merge(topic, so_far.layer)
             self._topics.append((topic, so_far, level))
         self._last = before
-        beyond = before[self._share.fewest :]
-        self._beyond = self._share.fewest + beyond.argmax(axis=0)
-        self._exact, self._more = possible(beyond.max(axis=0)), rounding.most
+        beyond = before[:, self._share.fewest :]
+        self._beyond = self._share.fewest + beyond.argmax(axis=1)
+        self._exact, self._more = possible(beyond.max(axis=1)), rounding.most
         self.best = largest_within(self._exact, 0, self._more)
 
     def _merge(self, topic: Topic, layer: Values) -> tuple[Values, Whole]:
         """Return the best patterns whatever they hold of a topic, and how many partitions that is."""
         fewest = topic.fewest if topic.counted else 0
-        best = np.full(layer.shape[1:], IMPOSSIBLE[layer.dtype], dtype=layer.dtype)
-        level = np.zeros(layer.shape[1:], dtype=np.int64)
-        for count in range(fewest, len(layer)):
-            beyond = count - fewest if self._share.together else 0
-            if beyond >= len(best):
-                break
-            found, here = layer[count, : len(best) - beyond], best[beyond:]
+        if not self._share.together:
+            allowed: Values = layer[..., fewest : topic.levels]
+            return allowed.max(axis=2), fewest + allowed.argmax(axis=2)
+        best: Values = np.full(layer.shape[:2], IMPOSSIBLE[layer.dtype], dtype=layer.dtype)
+        level: Whole = np.zeros(layer.shape[:2], dtype=np.int64)
+        for beyond in range(min(topic.levels - fewest, best.shape[1])):
+            found, here = layer[:, : best.shape[1] - beyond, fewest + beyond], best[:, beyond:]
             better = found > here
-            level[beyond:][better] = count
+            level[:, beyond:][better] = fewest + beyond
             here[better] = found[better]
         return best, level
 
@@ -90,16 +90,16 @@ class TopicsTable:
         """Return the best pattern with this rounded load."""
         held, beyond = [], int(self._beyond[load])
         for topic, begun, levels in reversed(self._topics):
-            level = int(levels[beyond, load])
+            level = int(levels[load, beyond])
             beyond -= level - topic.fewest if self._share.together else 0
-            places, load = begun.pattern(level, beyond, load, self._lags)
+            places, load = begun.pattern(level, beyond, load)
             held += places
         return tuple(sorted(held))
 
     def listed(self, least: int, window: Window, listing: Listing) -> Bits:
         """List all patterns in a window that are worth at least so much; the table has been kept whole."""
         here = within(window, 0, self._more, len(self._exact) - 1)
-        beyond, load = np.nonzero(self._last[:, here] >= least)
+        load, beyond = np.nonzero(self._last[here] >= least)
         kept = beyond >= self._share.fewest
         beyond, load = beyond[kept], load[kept] + here.start
         need = np.full(len(load), least, dtype=np.int64)
@@ -116,10 +116,10 @@ class TopicsTable:
         """Return all ways to hold some of a topic: which rows, and how many partitions."""
         fewest = topic.fewest if topic.counted else 0
         found = []
-        for level in range(fewest, len(layer)):
+        for level in range(fewest, topic.levels):
             less = level - topic.fewest if self._share.together else 0
             rows = np.flatnonzero(beyond >= less)
-            rows = rows[layer[level, beyond[rows] - less, load[rows]] >= need[rows]]
+            rows = rows[layer[load[rows], beyond[rows] - less, level] >= need[rows]]
             found.append((rows, np.full(len(rows), level, dtype=np.int64)))
         rows, levels = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return rows, levels
