@@ -103,13 +103,18 @@ def local_search_share(_task: Task, best: Incumbent) -> float:
 
 
 def relocation_share(task: Task, _best: Incumbent) -> float:
-    """Little where moves matter in a group small enough for the stages that prove."""
-    return 0.2 if task.moves_matter and mip.fits(task.problem) else 0.3
+    """Where moves matter in a group small enough for the stages that prove half a second, and a fifth at most."""
+    return min(half_a_second(task), 0.2) if task.moves_matter and mip.fits(task.problem) else 0.3
 
 
 def first_move_dp_share(task: Task, _best: Incumbent) -> float:
-    """A second, which is enough for most that it can do, if that is between a tenth and half of the time."""
-    return min(max(1 / max(task.clock.allowance(), 1e-9), 0.1), 0.5)
+    """Half a second, which is enough for most that it can do, if that is between a twentieth and half of the time."""
+    return min(max(half_a_second(task), 0.05), 0.5)
+
+
+def half_a_second(task: Task) -> float:
+    """Which share of the time left, or of the work, that is."""
+    return 0.5 / max(task.clock.allowance(), 1e-9)
 
 
 def move_columns_share(task: Task, _best: Incumbent) -> float:

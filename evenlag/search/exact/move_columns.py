@@ -1,10 +1,11 @@
 """The best plan where moves count, by patterns of low reduced costs: column generation finds the prices.
 
-First the cheapest window that may hold a plan is found, a bound of the objective (cheapest_window.py). Then the
-objective asked for rises from the bound, as in move_dp.py: for each number of moves the windows that are left are put
-together, prices are found for all of them, the patterns listed that these leave (priced_options.py) and joined
-(join_dp.py); where that is too much the windows are halved. If the best plan is not found so, dives look for better
-ones in the time that is left: in some window the patterns of lowest reduced costs are joined, a few thousand at a time.
+First the cheapest window that may hold a plan is found, a bound of the objective (cheapest_window.py), and plans are
+made of what the linear program uses (rounded_plans.py). Then the objective asked for rises from the bound, as in
+move_dp.py: for each number of moves the windows that are left are put together, prices are found for all of them, the
+patterns listed that these leave (priced_options.py) and joined (join_dp.py); where that is too much the windows are
+halved. If the best plan is not found so, dives look for better ones in the time that is left: in some window the
+patterns of lowest reduced costs are joined, a few thousand at a time.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.priced_options import PricedOptions
 from evenlag.search.exact.proof import findings
+from evenlag.search.exact.rounded_plans import rounded_plans
 from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Answer, Window
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
@@ -67,10 +69,11 @@ class MoveColumns:
             return
         stop = task.clock.stop(share)
         price = min(floor(goal.stickiness), ceil(best.value))
-        gap, patterns = best.value - best.bound, None
+        gap, patterns, rng = best.value - best.bound, None, Random(task.seed)
         for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
                 yield Bound(cheapest_window(patterns, best.value, goal.max_moves, price))
+                yield from rounded_plans(task, best, patterns, stop, rng)
             if best.settled:
                 return
         if patterns is None or stop() or not members_decide(task.rule, goal):
@@ -83,7 +86,7 @@ class MoveColumns:
         if proof.plan is None and search.found is not None:
             yield Candidate(plan_of(task.problem, search.found))
         yield from findings(proof, task.clock)
-        yield from self._dives(search, best, stop, Random(task.seed))
+        yield from self._dives(search, best, stop, rng)
 
     @staticmethod
     def _dives(search: _Search, best: Incumbent, stop: Callable[[], bool], rng: Random) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 from itertools import islice
 from math import ceil, floor, isqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,23 @@ NEAR = 0.05  # how near the fewest moves are to what is proven of them when colu
 
 # The most that a partition can be worth in moves: this and so much more by its share of the largest lag; of members.
 WORTH, WORTH_BY_LAG, WORTH_OF_MEMBER = 2.0, 6.0, 20.0
+
+
+class Used(NamedTuple):
+    """A pattern that the linear program uses.
+
+    Attributes
+    ----------
+    member : int
+    places : list of int
+        What the member holds, without idle partitions.
+    amount : float
+        How much of it, up to 1.
+    """
+
+    member: int
+    places: list[int]
+    amount: float
 
 
 def applies(rule: CountRule) -> bool:
@@ -107,7 +125,8 @@ class MovePatterns:
         self.fineness: int = 1 if coarser is None else FINER * coarser.fineness
         self.value = value
         idle = idle_of(rule)
-        shares = [share_of(rule, m, idle) for m in np.flatnonzero(problem.active).tolist()]
+        self._members: list[int] = np.flatnonzero(problem.active).tolist()
+        shares = [share_of(rule, m, idle) for m in self._members]
         lags = problem.lags[problem.assignable].astype(np.int64)
         whole = int(np.gcd.reduce(lags)) or 1
         exact = Grid(whole, 0, spread).largest(bounds, value)
@@ -154,6 +173,17 @@ class MovePatterns:
             return False
         self._use(window)
         return self._program.costs_at_most(known + self.pricing.idle.unowned)
+
+    def used(self, window: Window) -> list[Used]:
+        """Return what the linear program uses of the columns that there are, with all loads in a window."""
+        self._use(window)
+        self._program.costs_at_most(0)
+        columns, idle = list(self._known), set(self.pricing.idle.places.tolist())
+        found = [(*columns[at], amount) for at, amount in self._program.amounts()]
+        return [
+            Used(self._members[n], [place for place in pattern if place not in idle], amount)
+            for n, pattern, amount in found
+        ]
 
     def solve(self, window: Window, known: int, *, fully: bool = False) -> Answer:
         """Ask whether a window takes more moves than is known; what is proven is kept.
