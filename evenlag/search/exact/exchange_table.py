@@ -65,7 +65,10 @@ class ExchangeTable:
         self.best = possible(best)
 
     def _keep(self, layer: Values, lag: int, value: int) -> tuple[Values, Bools]:
-        """Return the layer once patterns keep, or give, one that is owned, and which keep it."""
+        """Return the layer once patterns keep, or give, one that is owned, and which keep it.
+
+        To give it is the cell before; whatever leads out of a class of rows so is made impossible.
+        """
         loads, rows = layer.shape
         cells, shift = layer.reshape(-1), min(lag, loads) * rows
         after: Values = np.empty_like(cells)
@@ -86,8 +89,8 @@ class ExchangeTable:
         if len(cells) > most:
             chosen = np.argpartition(values, -most)[-most:]
             cells, values = cells[chosen], values[chosen]
-        possible = values > IMPOSSIBLE[values.dtype] // 2
-        found = sorted(zip((-values[possible]).tolist(), cells[possible].tolist(), strict=True))
+        real = values > IMPOSSIBLE[values.dtype] // 2
+        found = sorted(zip((-values[real]).tolist(), cells[real].tolist(), strict=True))
         return [self._pattern(*divmod(cell, self._last.shape[1])) for _, cell in found]
 
     def _pattern(self, row: int, load: int) -> tuple[int, ...]:
