@@ -18,6 +18,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.move_patterns import MovePatterns, Used
+from evenlag.search.exact.move_windows import LARGEST
 from evenlag.search.exact.windows import Window
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.relocate import relocate
@@ -38,7 +39,7 @@ def rounded_plans(
     goal, vain = task.goal, 0
     while vain < (VAIN if patterns.finest else VAIN_COARSE) and not best.settled and not stop():
         costs = patterns.windows.costs(goal.max_moves, min(floor(goal.stickiness), ceil(best.value)))
-        least, before = int(costs.min()), best.value
+        least, before = int(costs.min(initial=LARGEST)), best.value
         if least >= before:
             return
         _, window, _ = patterns.windows.widest(costs, rng.randint(least, ceil(before) - 1), patterns.mean)
