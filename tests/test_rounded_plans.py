@@ -68,7 +68,7 @@ def test_what_no_pattern_holds_stays_with_its_owner() -> None:
 
 
 def test_a_member_that_has_just_joined_chooses_first() -> None:
-    """The others use most of what they hold today; still the new one gets two, and nobody is left with three."""
+    """The others use most of what they hold today; still the new one gets the two that it uses."""
     owned = {f"c{m:03}": [("t", p) for p in range(4 * m, 4 * m + 4)] for m in range(2)}
     problem = alike([8, 7, 6, 5, 4, 3, 2, 1], 3, owned=owned)
     used = [Used(0, [0, 1, 2], 0.9), Used(1, [4, 5, 6], 0.9), Used(2, [2, 6], 0.2)]
@@ -100,7 +100,7 @@ def test_they_better_the_best_plan(event: str, monkeypatch: pytest.MonkeyPatch) 
     before = best.value
     patterns = MovePatterns(rule, task.bounds, before, True, lambda: False)
     cheapest_window(patterns, before, 12)
-    for finding in rounded_plans(task, best, patterns, lambda: False, Random(0)):
+    for finding in rounded_plans(task, best, patterns, 0, lambda: False, Random(0)):
         best.take(finding, "rounded")
     assert best.value < 0.8 * before
     assert best.method == "rounded"

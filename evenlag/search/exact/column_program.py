@@ -7,6 +7,7 @@ one before ended.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 
 import numpy as np
 from ortools.linear_solver import pywraplp
@@ -67,10 +68,14 @@ class ColumnProgram:
             self._columns[place].SetUb(self._endless if usable[place] else 0.0)
         used[:] = usable
 
+    def solve(self) -> float:
+        """Find out what the columns that there are cost at least; infinite where floats do not lead there."""
+        solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
+        return float(self._program.Objective().Value()) if solved else inf
+
     def costs_at_most(self, enough: float) -> bool:
         """Say whether the columns that there are cost so little."""
-        solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
-        return bool(solved and self._program.Objective().Value() <= enough + NEAR)
+        return self.solve() <= enough + NEAR
 
     def generate(
         self, stop: Callable[[], bool], price: Callable[[Whole, float], Answer | None], enough: float = 0.0
@@ -88,9 +93,9 @@ class ColumnProgram:
             Costs that are few enough: 0 where nothing is to be left over or short.
         """
         while True:
-            if self._program.Solve() != pywraplp.Solver.OPTIMAL:
+            costs = self.solve()
+            if costs == inf:
                 return Answer.STOPPED
-            costs = self._program.Objective().Value()
             if costs <= enough + NEAR:
                 return Answer.FITS
             if stop():

@@ -73,7 +73,7 @@ class MoveColumns:
         for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
                 yield Bound(cheapest_window(patterns, best.value, goal.max_moves, price))
-                yield from rounded_plans(task, best, patterns, stop, rng)
+                yield from rounded_plans(task, best, patterns, price, stop, rng)
             if best.settled:
                 return
         if patterns is None or stop() or not members_decide(task.rule, goal):

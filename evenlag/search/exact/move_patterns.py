@@ -177,7 +177,7 @@ class MovePatterns:
     def used(self, window: Window) -> list[Used]:
         """Return what the linear program uses of the columns that there are, with all loads in a window."""
         self._use(window)
-        self._program.costs_at_most(0)
+        self._program.solve()
         columns, idle = list(self._known), set(self.pricing.idle.places.tolist())
         found = [(*columns[at], amount) for at, amount in self._program.amounts()]
         return [

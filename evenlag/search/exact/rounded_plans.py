@@ -9,11 +9,12 @@ towards the window begins with it, and often has little to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import ceil, floor
+from math import ceil
 from random import Random
 
 import numpy as np
 
+from evenlag.heuristics.arrays import owned_counts
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
@@ -22,23 +23,26 @@ from evenlag.search.exact.move_windows import LARGEST
 from evenlag.search.exact.windows import Window
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.relocate import relocate
+from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
 VAIN, VAIN_COARSE = 12, 5  # plans in a row that bring nothing: on the finest grid, and on those before it
 LEAST_LUCK = 0.3  # a pattern counts for so much of what the linear program uses of it, at least
 UNLIKELY = 0.1  # how many patterns count for so little instead
-GREEDS, NOISE, UNDONE, CAREFUL = (1.0, 0.6, 0.3, 0.0), 0.5, (0.0, 0.2, 0.4), 0.5  # of relocations, as in relocation.py
-POLISH = 0.02  # of the time left, for local search after each
+NOISE, UNDONE = 0.5, (0.0, 0.2, 0.4)  # of relocations; all else is as in relocation.py
 
 
 def rounded_plans(
-    task: Task, best: Incumbent, patterns: MovePatterns, stop: Callable[[], bool], rng: Random
+    task: Task, best: Incumbent, patterns: MovePatterns, price: int, stop: Callable[[], bool], rng: Random
 ) -> Iterator[Finding]:
-    """Offer plans with loads in windows that better ones may have, until some in a row bring nothing."""
-    goal, vain = task.goal, 0
+    """Offer plans with loads in windows that better ones may have, until some in a row bring nothing.
+
+    The price of a move is in whole messages, as for `cheapest_window`.
+    """
+    vain = 0
     while vain < (VAIN if patterns.finest else VAIN_COARSE) and not best.settled and not stop():
-        costs = patterns.windows.costs(goal.max_moves, min(floor(goal.stickiness), ceil(best.value)))
+        costs = patterns.windows.costs(task.goal.max_moves, price)
         least, before = int(costs.min(initial=LARGEST)), best.value
         if least >= before:
             return
@@ -53,8 +57,7 @@ def rounded_plans(
 def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan | None:
     """Return a plan of such patterns, or None where counts do not come out right."""
     problem, filling = rule.problem, _Filling(rule)
-    owned = np.bincount(problem.owner[problem.owner != NOBODY], minlength=len(problem.members))
-    lacking = np.maximum(rule.total_bounds.lo - owned, 0)  # those who must take most come first
+    lacking = np.maximum(rule.total_bounds.lo - owned_counts(problem), 0)  # those who must take most come first
     luck = [UNLIKELY if rng.random() < UNLIKELY else rng.uniform(LEAST_LUCK, 1.0) for _ in used]
     served = set[int]()
     for at in sorted(range(len(used)), key=lambda at: (-lacking[used[at].member], -luck[at] * used[at].amount)):
@@ -119,10 +122,11 @@ def _towards(
     loads = window.low * unit, (window.high + 1) * unit
     plans = relocate(
         start, task.rule, loads, stop, rng.randrange(2**31),
-        most_moves=most, greed=rng.choice(GREEDS), noise=NOISE, undone=rng.choice(UNDONE),
-        careful=rng.random() < CAREFUL,
+        most_moves=most, greed=rng.choice(Relocation.greeds), noise=NOISE, undone=rng.choice(UNDONE),
+        careful=rng.random() < Relocation.careful,
     )  # fmt: skip
     few = [plan for plan in plans if most is None or plan.moves <= most]
     if not few:
         return None
-    return local_search(min(few, key=task.goal.value), task.rule, task.goal, task.clock.stop(POLISH))
+    polish = task.clock.stop(Relocation.polish_share)
+    return local_search(min(few, key=task.goal.value), task.rule, task.goal, polish)
