@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import count_rule
+from evenlag.model.problem import NOBODY
 from tests.exact import FEWEST, Goal, Group, Infeasible, exhaustive
 from tests.problems import CASES, problems, random_problem, seeds
 
@@ -66,6 +67,25 @@ def test_fewest_moves(seed: int) -> None:
         except Infeasible:
             return
         assert count_rule(problem, balance).fewest_moves()[0] == wanted
+
+
+@pytest.mark.parametrize("seed", seeds(30))
+def test_a_rule_for_other_owners_knows_their_fewest_moves(seed: int) -> None:
+    """The last member that may hold a partition owns it now: the rule counts what stays as one made for that would."""
+    problem = random_problem(Random(seed))
+    owner = np.where(
+        problem.assignable, len(problem.members) - 1 - problem.allowed[:, ::-1].argmax(axis=1)[problem.topic_of], NOBODY
+    )
+    other = problem.at(problem.lags, owner.astype(np.int32))
+    for balance in BALANCES:
+        try:
+            rule = count_rule(problem, balance)
+        except InfeasibleError:
+            continue
+        moves, counts = rule.at(other).fewest_moves()
+        wanted, _ = count_rule(other, balance).fewest_moves()
+        assert moves == wanted, balance
+        assert rule.violation(counts) is None, balance
 
 
 @pytest.mark.parametrize("seed", seeds(150))

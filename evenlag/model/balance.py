@@ -83,7 +83,7 @@ class CountRule:
         return self.network.problem
 
     def at(self, problem: Problem) -> CountRule:
-        """Return the rule for the same group with other lags."""
+        """Return the rule for the same group with other lags or owners."""
         return replace(self, network=self.network.at(problem))
 
     @cached_property

@@ -90,19 +90,25 @@ class CountNetwork:
         pinned = problem.pins != NOBODY
         cells = problem.topic_of[pinned].astype(np.int64) * members + problem.pins[pinned]
         self.pinned: Cells = np.bincount(cells, minlength=topics * members).reshape(topics, members)
-        held = ~pinned & (problem.owner != NOBODY) & problem.assignable
-        cells = problem.topic_of[held].astype(np.int64) * members + problem.owner[held]
-        self.owned: Cells = np.bincount(cells, minlength=topics * members).reshape(topics, members)
+        self.owned = self._owned(problem)
         self.sizes: Cells = np.where(problem.subscribed.any(axis=1), problem.topic_sizes, 0)
         eligible = self.sizes @ problem.allowed
         self.capacity: Cells = np.minimum(problem.caps, eligible)
         self.topics, self.members = np.nonzero(problem.allowed & (self.sizes > 0)[:, None])
 
     def at(self, problem: Problem) -> CountNetwork:
-        """Return the network of the same group with other lags."""
+        """Return the network of the same group with other lags or owners."""
         other = copy(self)
-        other.problem = problem
+        other.problem, other.owned = problem, self._owned(problem)
         return other
+
+    @staticmethod
+    def _owned(problem: Problem) -> Cells:
+        """Return how many partitions of each topic each member owns that are pinned to nobody."""
+        held = (problem.pins == NOBODY) & (problem.owner != NOBODY) & problem.assignable
+        shape = len(problem.topics), len(problem.members)
+        cells = problem.topic_of[held].astype(np.int64) * shape[1] + problem.owner[held]
+        return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
     def counts(
         self,

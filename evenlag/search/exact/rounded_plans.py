@@ -1,9 +1,10 @@
 """Plans from what the linear program over patterns would use (move_patterns.py).
 
 It uses several patterns of most members, a part of each. Members take one of theirs at random, those that it uses most
-first (randomized rounding, Raghavan and Thompson 1987), as long as nobody has what is in it. What is left goes home, or
-to whoever has room. Such a plan makes about as many moves as it may, and most of them are worth it: so a relocation
-towards the window begins with it, and often has little to do.
+first (randomized rounding, Raghavan and Thompson 1987), as long as nobody has what is in it; what is left goes home. A
+flow changes as little of that as counts ask for, as it does of what is owned (greedy.py). Such a plan makes about as
+many moves as it may, and most of them are worth it: so a relocation towards the window begins with it, and often has
+little to do.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from evenlag.heuristics.arrays import owned_counts
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
+from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact.move_patterns import MovePatterns, Used
 from evenlag.search.exact.move_windows import LARGEST
 from evenlag.search.exact.windows import Window
@@ -48,71 +50,26 @@ def rounded_plans(
             return
         _, window, _ = patterns.windows.widest(costs, rng.randint(least, ceil(before) - 1), patterns.mean)
         start = rounded_plan(task.rule, patterns.used(window), rng)
-        plan = None if start is None else _towards(start, window, patterns.grid.unit, task, best.moves_worth, stop, rng)
+        plan = _towards(start, window, patterns.grid.unit, task, best.moves_worth, stop, rng)
         if plan is not None:
             yield Candidate(plan)
         vain = 0 if best.value < before else vain + 1
 
 
-def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan | None:
-    """Return a plan of such patterns, or None where counts do not come out right."""
-    problem, filling = rule.problem, _Filling(rule)
+def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan:
+    """Return a plan of such patterns, one of each member, as far as counts allow."""
+    problem = rule.problem
     lacking = np.maximum(rule.total_bounds.lo - owned_counts(problem), 0)  # those who must take most come first
     luck = [UNLIKELY if rng.random() < UNLIKELY else rng.uniform(LEAST_LUCK, 1.0) for _ in used]
-    served = set[int]()
+    wish, served = np.full_like(problem.owner, NOBODY), np.zeros(len(problem.members), dtype=bool)
     for at in sorted(range(len(used)), key=lambda at: (-lacking[used[at].member], -luck[at] * used[at].amount)):
         m, places = used[at].member, used[at].places
-        if m not in served and (filling.member_of[places] == NOBODY).all():
-            served.add(m)
-            for place in places:
-                filling.give(place, m)
-    for place in filling.left():
-        home = int(problem.owner[place])
-        if home != NOBODY and (home not in served or not problem.lags[place]) and filling.has_room(place, home):
-            filling.give(place, home)
-    active = np.flatnonzero(problem.active).tolist()
-    for place in sorted(filling.left(), key=lambda place: -int(problem.lags[place])):
-        room = [m for m in active if filling.has_room(place, m)]
-        if not room:
-            return None
-        filling.give(place, min(room, key=lambda m: (not filling.lacks(place, m), filling.loads[m])))
-    return Plan(problem, filling.member_of) if rule.violation(filling.counts) is None else None
-
-
-class _Filling:
-    """A plan in the making, with the counts that a rule allows."""
-
-    def __init__(self, rule: CountRule) -> None:
-        problem = rule.problem
-        self._problem, self._totals, self._topics = problem, rule.total_bounds, rule.topic_bounds
-        self.member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
-        self.loads = [0] * len(problem.members)
-        self.counts = np.zeros((len(problem.topics), len(problem.members)), dtype=np.int64)
-
-    def left(self) -> list[int]:
-        """Return the places that nobody has yet."""
-        places: list[int] = np.flatnonzero((self.member_of == NOBODY) & self._problem.assignable).tolist()
-        return places
-
-    def give(self, place: int, m: int) -> None:
-        """Let a member have a partition."""
-        self.member_of[place] = m
-        self.loads[m] += int(self._problem.lags[place])
-        self.counts[self._problem.topic_of[place], m] += 1
-
-    def has_room(self, place: int, m: int) -> bool:
-        """Whether a member may have a partition too."""
-        topic = self._problem.topic_of[place]
-        room = self.counts[:, m].sum() < self._totals.hi[m]
-        if self._topics is not None:
-            room &= self.counts[topic, m] < self._topics.hi[topic, m]
-        return bool(room and self._problem.allowed[topic, m] and self._problem.pins[place] in (m, NOBODY))
-
-    def lacks(self, place: int, m: int) -> bool:
-        """Whether a member has fewer partitions than it must have, of all or of this one's topic."""
-        topic = self._problem.topic_of[place]
-        lacks = self.counts[:, m].sum() < self._totals.lo[m]
-        return bool(lacks or (self._topics is not None and self.counts[topic, m] < self._topics.lo[topic, m]))
+        if not served[m] and (wish[places] == NOBODY).all():
+            wish[places], served[m] = m, True
+    home = (wish == NOBODY) & (problem.owner != NOBODY)
+    home &= ~served[problem.owner] | (problem.lags == 0)
+    wish[home] = problem.owner[home]
+    return Plan(problem, fewest_moves_plan(rule.at(problem.at(problem.lags, wish))).member_of)
 
 
 def _towards(
