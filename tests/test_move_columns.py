@@ -93,8 +93,6 @@ def test_where_little_may_be_listed_the_bound_is_true(seed: int, monkeypatch: py
     random = Random(seed)
     monkeypatch.setattr(move_patterns, "CELLS", random.choice([200, 10**5]))
     monkeypatch.setattr("evenlag.search.exact.priced_options.MOST_LISTED", random.choice([3, 30]))
-    monkeypatch.setattr("evenlag.search.exact.priced_options.MOST_CHOSEN", random.choice([2, 10]))
-    monkeypatch.setattr(move_columns, "BEAM", random.choice([1, 5]))
     problem, parameters, rule, goal = case_with_moves(seed)
     best = exhaustive(problem, Goal(**parameters)).objective
     found = found_by_columns(rule, goal, random.choice([0.01, 60.0]))

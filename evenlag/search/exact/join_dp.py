@@ -25,7 +25,6 @@ from evenlag.search.exact.too_many import TooManyError
 
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
 NOTHING: Whole = np.zeros(0, dtype=np.int64)
-BEFORE_CUT = 100  # times as many as a beam keeps
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
 
 Found = tuple[int, NDArray[np.int32]]  # an objective, and the member of every partition that can be assigned
@@ -95,14 +94,11 @@ class JoinDP:
         Asked before each step.
     size : float
         How many partial plans there may be, as a share of the most there may ever be.
-    beam : int, optional
-        Keep only so many of a set of members, those that lose least (beam search): what is found need not be the best,
-        nor is there none where nothing is found.
     """
 
-    def __init__(self, options: Options, stop: Callable[[], bool], size: float, beam: int | None = None) -> None:
+    def __init__(self, options: Options, stop: Callable[[], bool], size: float) -> None:
         self.options, self.members, self.target = options, options.members, options.target
-        self.stop, self.size, self.beam = stop, size, beam
+        self.stop, self.size = stop, size
         self.unowned = bits_of(self.members[0].unowned[None, :], self.members[0].words)[:, 0]
         self.idle = self.members[0].idle
 
@@ -150,10 +146,7 @@ class JoinDP:
     def _pruned(self, plans: PartialPlans) -> PartialPlans:
         """Drop what leads to nothing, and what another that leaves the same open dominates."""
         plans = plans.take(self._promising(plans))
-        plans = plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
-        if self.beam is None or len(plans) <= self.beam:
-            return plans
-        return plans.take(np.lexsort((plans.high - plans.low, plans.lost))[: self.beam])
+        return plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
 
     def _promising(self, plans: PartialPlans) -> NDArray[np.bool_]:
         """Say which could lead to a plan, by counts, moves and what load is left for the others."""
@@ -202,7 +195,7 @@ class JoinDP:
         """Return all partial plans of two sets of members together."""
         if len(one) < len(two):
             one, two = two, one
-        most = self.size * MOST_STATES if self.beam is None else BEFORE_CUT * self.beam
+        most = self.size * MOST_STATES
         found, states = [(NOTHING, NOTHING)], 0
         for mine, bits, theirs, moves in self._batches(one, two):
             if self.stop():

@@ -4,14 +4,12 @@ First the cheapest window that may hold a plan is found, a bound of the objectiv
 made of what the linear program uses (rounded_plans.py). Then the objective asked for rises from the bound, as in
 move_dp.py: for each number of moves the windows that are left are put together, prices are found for all of them, the
 patterns listed that these leave (priced_options.py) and joined (join_dp.py); where that is too much the windows are
-halved. If the best plan is not found so, dives look for better ones in the time that is left: in some window the
-patterns of lowest reduced costs are joined, a few thousand at a time.
+halved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from random import Random
@@ -21,7 +19,6 @@ import numpy as np
 from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
-from evenlag.model.plan import Plan
 from evenlag.search.exact import mip, move_dp, move_patterns, move_windows
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.deepening import deepened, plan_of
@@ -40,9 +37,7 @@ from evenlag.search.task import Task
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
 LEAST_SECONDS = 0.5  # with less there is no bound at the end, unless something is known from before
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
-PROOF = 0.7  # of the time that is left for all: then plans are looked for in other ways
-BEAM = 3_000  # partial plans that dives go on with
-MOST_VAIN = 4  # dives one after another that bring no better plan
+PROOF = 0.7  # of the time that is left: then other stages look for plans
 APART = 0.05  # windows whose low ends differ by more, as a share of their width, may be halved
 SEVERAL = 0.15  # how much is listed for those, as a share of the most
 FIRST = 0.05  # where the objective asked for begins, as a share of the way from the bound to the best one known
@@ -86,18 +81,6 @@ class MoveColumns:
         if proof.plan is None and search.found is not None:
             yield Candidate(plan_of(task.problem, search.found))
         yield from findings(proof, task.clock)
-        yield from self._dives(search, best, stop, rng)
-
-    @staticmethod
-    def _dives(search: _Search, best: Incumbent, stop: Callable[[], bool], rng: Random) -> Iterator[Finding]:
-        """Look for better plans until some dives in a row bring none."""
-        vain = 0
-        while vain < MOST_VAIN and not best.settled and not stop():
-            before = best.value
-            plan = search.dive(int(best.value) - 1, rng)
-            if plan is not None:
-                yield Candidate(plan)
-            vain = 0 if best.value < before else vain + 1
 
 
 def members_decide(rule: CountRule, goal: Objective) -> bool:
@@ -136,24 +119,6 @@ class _Search:
                 found, (target, _) = here, self._target(here[0] - 1)
         return found
 
-    def dive(self, asked: int, rng: Random) -> Plan | None:
-        """Look for a plan with an objective of at most `asked` in one of the windows that may hold it."""
-        target, numbers = self._target(asked)
-        moves = [m for m in numbers if len(self._open(target, m)[1])]
-        if not moves:
-            return None
-        chosen = rng.choice(moves)
-        width, lows = self._open(target, chosen)
-        low = int(rng.choice(lows.tolist()))
-        window = Window(low, low + width)
-        if self._patterns.solve(window, chosen + target.lost, fully=True) is not Answer.FITS:
-            return None
-        options = self._options(replace(target, most_moves=chosen), window, self._size, whole=False)
-        with suppress(TooManyError):
-            found = JoinDP(options, self._stop, self._size, BEAM).best()
-            return None if found is None else plan_of(self._task.problem, found)
-        return None
-
     def _target(self, asked: int) -> tuple[PlanTarget, range]:
         """Return the target for an objective, and the numbers of moves that are to be looked at each for itself."""
         task = self._task
@@ -166,11 +131,6 @@ class _Search:
         width = self._patterns.grid.width(target.objective + 1 - target.price * moves) - 1
         return width, self._patterns.windows.open_lows(width, moves)
 
-    def _options(self, target: PlanTarget, window: Window, size: float, *, whole: bool) -> PricedOptions:
-        return PricedOptions(
-            self._members, self._patterns, target, window, self._stop, size, alike=self._alike, whole=whole
-        )
-
     def _within(self, lows: Whole, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with its loads in one of the windows that begin at these low ends."""
         if self._patterns.solve(_around(lows, width), target.all_moves, fully=True) is Answer.STOPPED:
@@ -181,7 +141,9 @@ class _Search:
         apart = lows[-1] - lows[0] > APART * width
         size = self._size * SEVERAL if apart else self._size
         try:
-            options = self._options(target, _around(lows, width), size, whole=True)
+            options = PricedOptions(
+                self._members, self._patterns, target, _around(lows, width), self._stop, size, alike=self._alike
+            )
             found = JoinDP(options, self._stop, size).best()
         except TooManyError:
             if not apart or self._stop():

@@ -23,7 +23,6 @@ from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
 
 MOST_LISTED = 300_000  # patterns of one member at size 1
-MOST_CHOSEN = 20_000  # of those that lose least, where a few will do
 MOST_PRICES = 6  # sets of them that a list is held against
 WORTHLESS = 4  # moves: prices that let members lose more exclude next to nothing
 
@@ -44,8 +43,6 @@ class PricedOptions:
         How much may be listed, as a share of the most there may ever be.
     alike : bool
         Whether a member can do what others leave to it as long as counts are kept: one may go unlisted then.
-    whole : bool
-        List all; else of each member those that lose least, where that is too much.
 
     Attributes
     ----------
@@ -63,9 +60,8 @@ class PricedOptions:
         size: float,
         *,
         alike: bool,
-        whole: bool = True,
     ) -> None:
-        self.members, self.target, self._whole = members, target, whole
+        self.members, self.target = members, target
         self.unlisted: int | None = None
         self._all_alike = alike
         self._patterns, self._window, self._stop, self._size = patterns, window, stop, size
@@ -113,18 +109,13 @@ class PricedOptions:
         slack, prices = self._prices[0]
         values, numbers = pricing.worth(prices.values, i)[pricing.places], pricing.numbers
         most = _most(prices, i, window)
-        allowed, limit = slack, int(self._size * MOST_LISTED) if self._whole else MOST_CHOSEN
-        while True:
-            try:
-                held = table.listed(most - allowed, window, Listing(numbers, me.may_hold, limit))
-                break
-            except TooManyError:
-                if self._whole or not allowed:
-                    if self.unlisted is not None or not self._all_alike:
-                        raise
-                    self.unlisted = i
-                    return None
-                allowed //= 2
+        try:
+            held = table.listed(most - slack, window, Listing(numbers, me.may_hold, int(self._size * MOST_LISTED)))
+        except TooManyError:
+            if self.unlisted is not None or not self._all_alike:
+                raise
+            self.unlisted = i
+            return None
         loads, lost = weighed(held, me.lags), most - weighed(held, values)
         low, high = self.target.loads(0)
         kept = (loads >= low) & (loads <= high) & ~me.in_vain(held)
