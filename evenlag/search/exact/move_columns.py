@@ -4,7 +4,7 @@ First the cheapest window that may hold a plan is found, a bound of the objectiv
 made of what the linear program uses (rounded_plans.py). Then the objective asked for rises from the bound, as in
 move_dp.py: for each number of moves the windows that are left are put together, prices are found for all of them, the
 patterns listed that these leave (priced_options.py) and joined (join_dp.py); where that is too much the windows are
-halved.
+halved. If that does not end with the best plan, plans are rounded once more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from evenlag.search.task import Task
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
 LEAST_SECONDS = 0.5  # with less there is no bound at the end, unless something is known from before
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
-PROOF = 0.7  # of the time that is left: then other stages look for plans
+PROOF = 0.7  # of the time that is left: then plans are looked for in other ways
 APART = 0.05  # windows whose low ends differ by more, as a share of their width, may be halved
 SEVERAL = 0.15  # how much is listed for those, as a share of the most
 FIRST = 0.05  # where the objective asked for begins, as a share of the way from the bound to the best one known
@@ -81,6 +81,7 @@ class MoveColumns:
         if proof.plan is None and search.found is not None:
             yield Candidate(plan_of(task.problem, search.found))
         yield from findings(proof, task.clock)
+        yield from rounded_plans(task, best, patterns, price, stop, rng)
 
 
 def members_decide(rule: CountRule, goal: Objective) -> bool:
