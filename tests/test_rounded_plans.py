@@ -82,6 +82,11 @@ def test_counts_come_before_patterns() -> None:
     assert sorted(rounded_plan(rule, [], Random(0)).counts.tolist()) == [1, 2]
 
 
+def test_without_counts_the_lightest_takes_what_is_left() -> None:
+    problem = alike([9, 4, 3, 1], 2, owned={"c000": [("t", 0)]})
+    assert rounded_plan(count_rule(problem, "none"), [], Random(0)).member_of.tolist() == [0, 1, 1, 1]
+
+
 @pytest.mark.parametrize("event", ["leave", "drift"])
 def test_they_better_the_best_plan(event: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the published heuristics alone; none makes more moves than the budget."""

@@ -16,9 +16,9 @@ from random import Random
 import numpy as np
 
 from evenlag.heuristics.arrays import owned_counts
-from evenlag.model.balance import CountRule
+from evenlag.model.balance import Balance, CountRule
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY
+from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact.move_patterns import MovePatterns, Used
 from evenlag.search.exact.move_windows import LARGEST
@@ -69,7 +69,19 @@ def rounded_plan(rule: CountRule, used: list[Used], rng: Random) -> Plan:
     home = (wish == NOBODY) & (problem.owner != NOBODY)
     home &= ~served[problem.owner] | (problem.lags == 0)
     wish[home] = problem.owner[home]
+    if rule.balance == Balance.NONE:  # else counts say who takes what is left
+        _give_to_lightest(problem, wish)
     return Plan(problem, fewest_moves_plan(rule.at(problem.at(problem.lags, wish))).member_of)
+
+
+def _give_to_lightest(problem: Problem, wish: Index) -> None:
+    """Let each partition that nobody has go to whoever has least, the biggest one first."""
+    loads = Plan(problem, wish.copy()).loads
+    left = np.flatnonzero((wish == NOBODY) & problem.assignable)
+    for place in left[np.argsort(-problem.lags[left], kind="stable")].tolist():
+        takers = np.flatnonzero(problem.allowed[problem.topic_of[place]])
+        wish[place] = takers[loads[takers].argmin()]
+        loads[wish[place]] += problem.lags[place]
 
 
 def _towards(
