@@ -21,6 +21,7 @@ from ortools.graph.python import min_cost_flow
 
 from evenlag.errors import InfeasibleError
 from evenlag.model.components import strong_components
+from evenlag.model.plan import Plan
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 Cells = NDArray[np.int64]
@@ -86,10 +87,7 @@ class CountNetwork:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        topics, members = len(problem.topics), len(problem.members)
-        pinned = problem.pins != NOBODY
-        cells = problem.topic_of[pinned].astype(np.int64) * members + problem.pins[pinned]
-        self.pinned: Cells = np.bincount(cells, minlength=topics * members).reshape(topics, members)
+        self.pinned: Cells = Plan(problem, problem.pins).topic_counts
         self.owned = self._owned(problem)
         self.sizes: Cells = np.where(problem.subscribed.any(axis=1), problem.topic_sizes, 0)
         eligible = self.sizes @ problem.allowed
@@ -105,10 +103,8 @@ class CountNetwork:
     @staticmethod
     def _owned(problem: Problem) -> Cells:
         """Return how many partitions of each topic each member owns that are pinned to nobody."""
-        held = (problem.pins == NOBODY) & (problem.owner != NOBODY) & problem.assignable
-        shape = len(problem.topics), len(problem.members)
-        cells = problem.topic_of[held].astype(np.int64) * shape[1] + problem.owner[held]
-        return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+        free = (problem.pins == NOBODY) & problem.assignable
+        return Plan(problem, np.where(free, problem.owner, NOBODY)).topic_counts
 
     def counts(
         self,
