@@ -27,6 +27,7 @@ from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.spark.driver import BATCH_BYTES
 from evenlag.pipeline.spark.drivers import driver_of
+from evenlag.pipeline.spark.kept import Kept, kept
 from evenlag.pipeline.spark.task_context import attempt
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tasks.budget import Budget
@@ -324,6 +325,16 @@ def test_every_group_has_a_plan_or_is_late_however_short_the_time(spark: "SparkS
     assert all(groups[name]["late"] for name in without)
     assert seen[0] == (0, 30, 0)
     assert seen[-1] == (30 - len(without), 30, 0)
+
+
+def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(*args: Any) -> Kept:
+        return Kept(kept(*args).table.filter("`group` < 'g003'"), whole=False, hint="")
+
+    monkeypatch.setattr("evenlag.pipeline.jobs.fleet_solver.kept", cut)
+    seen: list[tuple[int, int, int]] = []
+    pipeline.solve(*tables(spark, 5), group_time_limit=0.5, progress=lambda *said: seen.append(said))
+    assert seen[-1] == (3, 5, 0)
 
 
 def test_audit_alone(spark: "SparkSession") -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from pyspark.sql import DataFrame, types
+from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.foresight import AUTO
@@ -14,7 +15,7 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import Fleet, check_tables
 from evenlag.pipeline.spark.descriptions import described
-from evenlag.pipeline.spark.driver import Place, Progress
+from evenlag.pipeline.spark.driver import Place, Progress, report_end
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kept import kept
@@ -128,9 +129,17 @@ class FleetSolver:
             solving = kept(dealt.mapInArrow(solver, SOLVED), place, self.until)
         solved = solving.table
         if not solving.whole:
+            self._report_cut(solved, fleet.groups)
             missed = rows.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti").select(rows.columns)
             late = Unreached(self._want, self._options.balance, schema)
             return solved.unionByName(fleet.packing.repartition(missed).mapInArrow(late, SOLVED))
         if solving.hint and solved.count() != fleet.groups:
             raise SourceError(solving.hint)
+        report_end(self._progress, fleet.groups, counters)
         return solved
+
+    def _report_cut(self, solved: DataFrame, total: int) -> None:
+        """Report what came of a job that was cancelled: tasks that ended meanwhile are counted by their rows alone."""
+        if self._progress is not None:
+            done, failed = solved.agg(sf.count("*"), sf.count("error")).first() or (0, 0)
+            self._progress(done, total, failed)

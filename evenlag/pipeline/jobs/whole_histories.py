@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.jobs.fleet import check_tables
 from evenlag.pipeline.spark.descriptions import described
-from evenlag.pipeline.spark.driver import Progress
+from evenlag.pipeline.spark.driver import Progress, report_end
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import check_executors
@@ -59,4 +59,6 @@ def by_whole_histories(
     named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed(doing), driver.batches_by_rows():
-        return kept(rows.mapInArrow(ByHistory(work, failure, schema, *counters), columns), place).table
+        done = kept(rows.mapInArrow(ByHistory(work, failure, schema, *counters), columns), place)
+    report_end(progress, total, counters)
+    return done.table

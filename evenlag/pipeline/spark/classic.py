@@ -117,7 +117,6 @@ class ClassicDriver:
         finally:
             ended.set()
             watcher.join()
-        progress(min(done.value, total), total, failed.value)
 
     def tag(self, tag: str) -> None:
         """Give a tag to all jobs that this thread starts."""

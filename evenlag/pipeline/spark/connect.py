@@ -76,7 +76,6 @@ class ConnectDriver:
             yield None, None
         finally:
             self._spark.removeProgressHandler(watch)
-        progress(total, total, 0)
 
     def tag(self, tag: str) -> None:
         """Give a tag to all that this thread asks the server for."""

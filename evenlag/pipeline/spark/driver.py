@@ -72,7 +72,7 @@ class Driver(Protocol):
         """
 
     def reporting(self, progress: Progress | None, total: int, tasks: int, /) -> AbstractContextManager[Counters]:
-        """Report while a job of so many tasks runs, whenever the count has changed, and once at its end."""
+        """Report while a job of so many tasks runs, whenever the count has changed; its end is `report_end`'s."""
 
     def tag(self, tag: str) -> None:
         """Give a tag to all jobs that this thread starts."""
@@ -85,6 +85,13 @@ class Driver(Protocol):
 
     def place(self, ddl: str) -> Place:
         """Make a place for a table of these columns."""
+
+
+def report_end(progress: Progress | None, total: int, counters: Counters) -> None:
+    """Report that a job has done all of its groups."""
+    if progress is not None:
+        failed = counters[1]
+        progress(total, total, 0 if failed is None else failed.value)
 
 
 def is_connect(spark: SparkSession) -> bool:
