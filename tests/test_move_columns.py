@@ -12,7 +12,7 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.exact import move_columns, move_patterns, price_steps
+from evenlag.search.exact import join_dp, move_columns, move_patterns, price_steps
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
@@ -55,6 +55,7 @@ def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
     monkeypatch.setattr(MovePatterns, "resolution", 0)
     monkeypatch.setattr(price_steps, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(join_dp, "FEW_PAIRS", 0)
 
 
 @pytest.mark.slow

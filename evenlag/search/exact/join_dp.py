@@ -1,15 +1,16 @@
 """Puts together what members may do: dynamic programming over sets of members, with dominance.
 
-Members are joined two by two, those with the fewest partial plans first. Of the partial plans of a set of members that
-leave the same open to the others, with as many moves, only those are kept that no other dominates in both the smallest
-and the largest load. The last two sets meet in the middle (Horowitz and Sahni 1974): what is open in one must be what
-is open in the other, so equal bits are looked up.
+Members are joined two by two, those with the fewest partial plans first. Where that is many pairs, some of them say
+which two sets of members will leave the fewest partial plans: the order of joins is what most of the work hangs on, as
+in a database. Of the partial plans of a set of members that leave the same open to the others, with as many moves, only
+those are kept that no other dominates in both the smallest and the largest load. The last two sets meet in the middle
+(Horowitz and Sahni 1974): what is open in one must be what is open in the other, so equal bits are looked up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from evenlag.heuristics.arrays import undominated
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.bits import Bits, bits_of, sizes_of, unpacked
+from evenlag.search.exact.exchanges import Exchanges, affordable
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
 from evenlag.search.exact.plan_target import PlanTarget
@@ -26,33 +28,10 @@ from evenlag.search.exact.too_many import TooManyError
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
 NOTHING: Whole = np.zeros(0, dtype=np.int64)
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
+FEW_PAIRS = 1_000_000  # are joined without asking whether others leave fewer
+SAMPLE = 400  # partial plans of each of two sets, by which it is estimated how many they make together
 
 Found = tuple[int, NDArray[np.int32]]  # an objective, and the member of every partition that can be assigned
-
-
-@dataclass(frozen=True)
-class Exchanges:
-    """What one member may do, N ways.
-
-    Attributes
-    ----------
-    bits : uint64 array (W, N)
-        Partitions that it gives or takes; without idle ones.
-    idle : int64 array (N,)
-        How many more idle partitions (idle.py) it holds.
-    reduced : int64 array (N,)
-        Sums of reduced lags of what it holds then.
-    gives : int64 array (N,)
-        How many it gives.
-    lost : int64 array (N,)
-        What it could hold more by some prices of partitions; 0 without prices.
-    """
-
-    bits: Bits
-    idle: Whole
-    reduced: Whole
-    gives: Whole
-    lost: Whole
 
 
 class Options(Protocol):
@@ -63,7 +42,7 @@ class Options(Protocol):
     members : list of MemberOptions
     target : PlanTarget
     gives, takes : list of int
-        What each member must give, and take, at least, as far as is known.
+        What each member must give, and take, at least, as far as is known without its list.
     unlisted : int or None
         The one member, by its place in the list, that goes without a list: it does what the others leave to it.
     slack : int
@@ -101,6 +80,8 @@ class JoinDP:
         self.stop, self.size = stop, size
         self.unowned = bits_of(self.members[0].unowned[None, :], self.members[0].words)[:, 0]
         self.idle = self.members[0].idle
+        self._rng = np.random.default_rng(0)
+        self._estimates: dict[frozenset[int], float] = {}  # by the members of both sets
 
     def best(self) -> Found | None:
         """Return objective and members of the best plan asked for, or None if there is none.
@@ -112,29 +93,33 @@ class JoinDP:
         """
         if not self.options.narrow():
             return None
-        parts = []
-        for i in range(len(self.members)):
-            part = self._alone(i)
-            if part is not None:
-                if not len(part):
-                    return None
-                parts.append(part)
+        every = [self.options.exchanges(i) for i in range(len(self.members))]
+        lists, self._called_for = affordable(self.members, every, self.options.slack)
+        if any(listed is not None and not len(listed) for listed in lists):
+            return None
+        self._gives, self._takes = self._needs(lists)
+        parts = [self._alone(i, listed) for i, listed in enumerate(lists) if listed is not None]
         last = 2 if self.options.unlisted is None else 1
-        while len(parts) > last:
-            parts.sort(key=len)
-            both = self._join(parts[0], parts[1])
-            if not len(both):
-                return None
-            parts = [both, *parts[2:]]
+        while len(parts) > last and all(parts):
+            one, two = self._next(parts)
+            parts = [self._join(one, two), *(part for part in parts if part is not one and part is not two)]
+        if not all(parts):
+            return None
         return self._matched(*parts) if last == 2 else self._completed(parts[0])
 
     # ---- states ------------------------------------------------------------------------------------------------
 
-    def _alone(self, i: int) -> PartialPlans | None:
-        """Return all that one member may do, or None for the one that goes unlisted."""
-        listed = self.options.exchanges(i)
-        if listed is None:
-            return None
+    def _needs(self, lists: list[Exchanges | None]) -> tuple[list[int], list[int]]:
+        """Return what each member gives, and takes, at least."""
+        gives, takes = self.options.gives.copy(), self.options.takes.copy()
+        for i, listed in enumerate(lists):
+            if listed is not None:
+                taken = sizes_of(listed.bits & ~self.members[i].inside[:, None]) + np.maximum(listed.idle, 0)
+                gives[i], takes[i] = int(listed.gives.min()), int(taken.min())
+        return gives, takes
+
+    def _alone(self, i: int, listed: Exchanges) -> PartialPlans:
+        """Return all that one member may do."""
         inside = self.members[i].inside
         loads = self.members[i].loads_of(listed.bits ^ inside[:, None], listed.idle, listed.reduced)
         low, high = np.minimum(loads, self.target.min_load_ub), np.maximum(loads, self.target.max_load_lb)
@@ -148,8 +133,8 @@ class JoinDP:
         plans = plans.take(self._promising(plans))
         return plans.take(undominated(plans.low, plans.high, plans.gives, plans.idle, *plans.open))
 
-    def _promising(self, plans: PartialPlans) -> NDArray[np.bool_]:
-        """Say which could lead to a plan, by counts, moves and what load is left for the others."""
+    def _promising(self, plans: PartialPlans) -> Whole:
+        """Return which could lead to a plan, by counts, moves, what load is left for the others and what they lose."""
         rest = [i for i in range(len(self.members)) if i not in plans.members]
         left, got = sizes_of(plans.open & plans.inside[:, None]), sizes_of(plans.open & ~plans.inside[:, None])
         low, high = self._with_rest(plans.low, plans.high, self.target.reduced_total - plans.load, len(rest))
@@ -160,7 +145,10 @@ class JoinDP:
             fits &= count >= sum(self.members[i].lo for i in rest)
             fits &= count <= sum(self.members[i].hi for i in rest)
         within = self.target.cost(low, high, moves) <= self.target.objective
-        kept: NDArray[np.bool_] = fits & (moves <= self.target.most_moves) & within & (plans.lost <= self.options.slack)
+        kept = np.flatnonzero(fits & (moves <= self.target.most_moves) & within & (plans.lost <= self.options.slack))
+        if rest:
+            lost = plans.lost[kept] + self._called_for.lost_by(rest, plans.open[:, kept])
+            kept = kept[lost <= self.options.slack]
         return kept
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
@@ -169,11 +157,11 @@ class JoinDP:
         given, all_called_for = np.zeros((2, len(plans)), dtype=np.int64)
         for i in rest:
             called_for = sizes_of(plans.open & self.members[i].inside[:, None])
-            given += np.maximum(self.options.gives[i], called_for)
+            given += np.maximum(self._gives[i], called_for)
             all_called_for += called_for
         given = np.maximum(given, all_called_for - np.minimum(idle, 0))
         unowned = int(sizes_of(self.unowned[:, None])[0]) - sizes_of(plans.open & self.unowned[:, None])
-        takes = np.maximum(sum(self.options.takes[i] for i in rest), left + unowned + np.maximum(idle, 0))
+        takes = np.maximum(sum(self._takes[i] for i in rest), left + unowned + np.maximum(idle, 0))
         taken = plans.gives - left + got + plans.idle
         least: Whole = np.maximum(plans.gives + given, taken + takes - self.target.unowned)
         return least
@@ -190,6 +178,29 @@ class JoinDP:
         return np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
 
     # ---- joining -----------------------------------------------------------------------------------------------
+
+    def _next(self, parts: list[PartialPlans]) -> tuple[PartialPlans, PartialPlans]:
+        """Return which two sets of members to join."""
+        one, two, *others = sorted(parts, key=len)
+        if not others or len(one) * len(two) <= FEW_PAIRS:
+            return one, two
+        return min(combinations(parts, 2), key=lambda pair: self._estimate(*pair))
+
+    def _estimate(self, one: PartialPlans, two: PartialPlans) -> float:
+        """Return about how many partial plans two sets of members make together."""
+        key = frozenset([*one.members, *two.members])
+        if key not in self._estimates:
+            few = [part.take(self._rng.permutation(len(part))[:SAMPLE]) for part in (one, two)]
+            pairs = [
+                self._within(few[0], mine[i], few[1], theirs[j], moves)
+                for mine, bits, theirs, moves in self._batches(*few)
+                for i, j in [compatible(bits, one.inside, few[1].open[:, theirs], two.inside)]
+            ]
+            i, j = (np.concatenate(columns) for columns in zip((NOTHING, NOTHING), *pairs, strict=True))
+            left = len(self._promising(joined(few[0], i, few[1], j)))
+            share = (left + 0.5) / (len(few[0]) * len(few[1]))
+            self._estimates[key] = share * len(one) * len(two)
+        return self._estimates[key]
 
     def _join(self, one: PartialPlans, two: PartialPlans) -> PartialPlans:
         """Return all partial plans of two sets of members together."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evenlag.search.exact.bits import sizes_of, weighed
-from evenlag.search.exact.join_dp import Exchanges
+from evenlag.search.exact.exchanges import Exchanges
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.move_windows import UNIT, Prices
@@ -87,15 +87,9 @@ class PricedOptions:
         for i, table in tables_of(pricing.roundings, worth, self._window.high, whole=True):
             if self._stop():
                 raise TooManyError
-            me = self.members[i]
             listed = self._listed[i] = self._list(i, table)
-            if listed is None:
-                continue
-            if not len(listed.lost):
+            if listed is not None and not len(listed):
                 return False
-            self.gives[i] = int(listed.gives.min())
-            taken = sizes_of(listed.bits & ~me.inside[:, None]) + np.maximum(listed.idle, 0)
-            self.takes[i] = int(taken.min())
         return True
 
     def exchanges(self, i: int) -> Exchanges | None:
