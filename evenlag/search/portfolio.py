@@ -12,7 +12,6 @@ from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
 from evenlag.search.exact import mip, move_dp
 from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
-from evenlag.search.exact.broadening import Broadening
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
@@ -156,7 +155,6 @@ AUTO: tuple[Step, ...] = (
     Step(ColumnGeneration(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.8, when=moves_hardly_bind),
     Step(MoveDP(), first_move_dp_share),
-    Step(Broadening(), 0.2),
     Step(MoveColumns(), move_columns_share),
     Step(LoadsAlone(lambda: AUTO), 0.3, when=loads_are_open),
     Step(MoveDP(), 0.4),

@@ -93,14 +93,8 @@ class MovePlans:
         price, active = int(goal.stickiness), np.flatnonzero(problem.active).tolist()
         self.members = [MemberOptions(rule, m, self.reduced, price, size) for m in active]
 
-    def best_within(self, asked: int, beyond: int | None = None) -> Found | None:
+    def best_within(self, asked: int) -> Found | None:
         """Return the best plan with an objective of at most `asked`, or None if there is none.
-
-        Parameters
-        ----------
-        asked : int
-        beyond : int, optional
-            Only plans in which each member gives and takes at most so many more than counts make it.
 
         Raises
         ------
@@ -110,7 +104,7 @@ class MovePlans:
         target = plan_target(self.rule, self.goal, self.loads, asked, self.least, self.reduced)
         if target.most_moves < 0:
             return None
-        options = TargetOptions(self.members, target, self.stop, self.size, beyond)
+        options = TargetOptions(self.members, target, self.stop, self.size)
         return JoinDP(options, self.stop, self.size).best()
 
 

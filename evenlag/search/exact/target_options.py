@@ -31,8 +31,6 @@ class TargetOptions:
         Asked before each step.
     size : float
         How much may be listed, as a share of the most there may ever be.
-    beyond : int, optional
-        List only exchanges in which a member gives and takes at most so many more than counts make it.
 
     Attributes
     ----------
@@ -48,13 +46,10 @@ class TargetOptions:
         target: PlanTarget,
         stop: Callable[[], bool],
         size: float,
-        beyond: int | None = None,
     ) -> None:
         self.members, self.target, self.stop, self.size = members, target, stop, size
         self.gives = [max(0, me.count - me.hi) for me in members]
         self.takes = [max(0, me.lo - me.count) for me in members]
-        more = len(members[0].lags) if beyond is None else beyond
-        self.most = [(gives + more, takes + more) for gives, takes in zip(self.gives, self.takes, strict=True)]
         self.unlisted: int | None = None
         self.slack = 0
         self._blocks: dict[tuple[int, Shape], tuple[Bits, Whole]] = {}
@@ -107,10 +102,9 @@ class TargetOptions:
         return next((of(shape) for shape in shapes if len(self._block(i, shape)[1])), None)
 
     def _shapes(self, i: int) -> list[Shape]:
-        most, (gives, takes) = self.target.most_moves, self.most[i]
+        most = self.target.most_moves
         every = self.members[i].shapes(self.gives[i], self.takes[i], most)
-        few = (shape for shape in every if _given(shape) <= gives and _taken(shape) <= takes)
-        return [shape for shape in few if self._least_moves(i, shape) <= most]
+        return [shape for shape in every if self._least_moves(i, shape) <= most]
 
     def _least_moves(self, i: int, shape: Shape) -> int:
         """How many moves a plan has at least in which this member does that."""
