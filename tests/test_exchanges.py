@@ -10,6 +10,7 @@ from evenlag.model.balance import count_rule
 from evenlag.search.exact.bits import bits_of, unpacked
 from evenlag.search.exact.exchanges import CalledFor, Exchanges, affordable
 from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.too_many import TooManyError
 from tests.problems import alike, random_owners, seeds
 
 COUNT, MEMBERS, MOST = 6, 3, 8  # partitions, members, exchanges of each
@@ -74,7 +75,7 @@ def test_what_belongs_to_a_plan_stays(*, unlisted: bool) -> None:
         random = Random(seed)
         members = options(random)
         lists, slack = random_lists(random, members, unlisted=unlisted), random.randint(0, 8)
-        left, _ = affordable(members, lists, slack)
+        left, _ = affordable(members, lists, slack, lambda: False)
         for n, (before, after) in enumerate(zip(lists, left, strict=True)):
             if before is None or after is None:
                 assert before is after
@@ -118,9 +119,16 @@ def test_who_gives_and_who_takes_lose_both() -> None:
         as_exchanges(c, [[2, 3], [3]], [0, 3]),
     ]
     for slack, kept in ((6, [1, 2, 3]), (5, [1, 2]), (2, [1])):
-        left, called_for = affordable(members, lists, slack)
+        left, called_for = affordable(members, lists, slack, lambda: False)
         assert left[0] is not None
         assert [len(each) for each in held_by(a, left[0])] == kept
     called_for = CalledFor(members, lists, 6)
     assert called_for.lost_by([1, 2], lists[0].bits).tolist() == [0, 2, 5]
     assert called_for.lost_by([0, 2], lists[1].bits).tolist() == [0, 1]
+
+
+def test_it_ends_when_the_time_is_up() -> None:
+    random = Random(0)
+    members = options(random)
+    with pytest.raises(TooManyError):
+        affordable(members, random_lists(random, members, unlisted=False), 5, lambda: True)

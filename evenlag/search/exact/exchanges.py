@@ -8,14 +8,15 @@ is to lose; then others call for more, and so on, as in constraint propagation.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact.bits import WORD, Bits, holds
+from evenlag.search.exact.bits import WORD, Bits, bits_of, holds
 from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.too_many import TooManyError
 
 WORTHWHILE = 0.05  # of all exchanges: where fewer go at once, no more are looked for
 
@@ -100,19 +101,32 @@ class CalledFor:
         for i in rest:
             held = self._members[i].held
             theirs[held] = False
-            owners += _most(changed, held, self._more[i])
+            owners += self._most(changed, held, self._more[i])
         takers = self._more[rest].min(axis=0)
-        taker = _most(changed, np.flatnonzero(theirs), takers)
-        np.maximum(taker, _most(~changed, self._members[0].unowned, takers), out=taker)
+        taker = self._most(changed, np.flatnonzero(theirs), takers)
+        np.maximum(taker, self._most(~changed, self._members[0].unowned, takers), out=taker)
         return np.maximum(owners, taker) + sum(self._least[i] for i in rest)
+
+    def _most(self, bits: Bits, items: Whole, amounts: Whole) -> Whole:
+        """Return the largest amount of those among these items that a set holds, shape (N,)."""
+        never = bits_of(items[amounts[items] > self._slack][None, :], len(bits))
+        most = np.where((bits & never).any(axis=0), self._slack + 1, 0)
+        for item in items[(amounts[items] > 0) & (amounts[items] <= self._slack)].tolist():
+            np.maximum(most, np.where(holds(bits, item), amounts[item], 0), out=most)
+        return most
 
 
 def affordable(
-    members: Sequence[MemberOptions], lists: Sequence[Exchanges | None], slack: int
+    members: Sequence[MemberOptions], lists: Sequence[Exchanges | None], slack: int, stop: Callable[[], bool]
 ) -> tuple[list[Exchanges | None], CalledFor]:
     """Return the lists without what costs all members together more than `slack`, and what they call for then.
 
     If one is empty there is no plan, and the others are of no use.
+
+    Raises
+    ------
+    TooManyError
+        `stop`, asked before each list, ended it.
     """
     left, called_for = list(lists), CalledFor(members, lists, slack)
     while True:
@@ -120,6 +134,8 @@ def affordable(
         for i, listed in enumerate(left):
             if listed is None:
                 continue
+            if stop():
+                raise TooManyError
             others = [k for k in range(len(left)) if k != i]
             kept = listed.lost <= slack - (called_for.lost_by(others, listed.bits) if others else 0)
             before, after = before + len(kept), after + int(kept.sum())
@@ -129,11 +145,3 @@ def affordable(
             called_for.learn(i, few)
         if after >= (1 - WORTHWHILE) * before:
             return left, called_for
-
-
-def _most(bits: Bits, items: Whole, amounts: Whole) -> Whole:
-    """Return the largest amount of those among these items that a set holds, shape (N,)."""
-    most: Whole = np.zeros(bits.shape[1], dtype=np.int64)
-    for item in items[amounts[items] > 0].tolist():
-        np.maximum(most, np.where(holds(bits, item), amounts[item], 0), out=most)
-    return most

@@ -94,7 +94,7 @@ class JoinDP:
         if not self.options.narrow():
             return None
         every = [self.options.exchanges(i) for i in range(len(self.members))]
-        lists, self._called_for = affordable(self.members, every, self.options.slack)
+        lists, self._called_for = affordable(self.members, every, self.options.slack, self.stop)
         if any(listed is not None and not len(listed) for listed in lists):
             return None
         self._gives, self._takes = self._needs(lists)
@@ -190,6 +190,8 @@ class JoinDP:
         """Return about how many partial plans two sets of members make together."""
         key = frozenset([*one.members, *two.members])
         if key not in self._estimates:
+            if self.stop():
+                raise TooManyError
             few = [part.take(self._rng.permutation(len(part))[:SAMPLE]) for part in (one, two)]
             pairs = [
                 self._within(few[0], mine[i], few[1], theirs[j], moves)
