@@ -190,19 +190,22 @@ class JoinDP:
         """Return about how many partial plans two sets of members make together."""
         key = frozenset([*one.members, *two.members])
         if key not in self._estimates:
+            some, others = (
+                part.take(self._rng.choice(len(part), min(len(part), SAMPLE), replace=False)) for part in (one, two)
+            )
+            pairs = [(NOTHING, NOTHING), *self._pairs(some, others)]
+            i, j = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+            left = len(self._promising(joined(some, i, others, j))) + 0.5  # none of so few may be some of all
+            self._estimates[key] = left * (len(one) / len(some)) * (len(two) / len(others))
+        return self._estimates[key]
+
+    def _pairs(self, one: PartialPlans, two: PartialPlans) -> Iterator[tuple[Whole, Whole]]:
+        """Yield the pairs that may go together, some at once."""
+        for mine, bits, theirs, moves in self._batches(one, two):
             if self.stop():
                 raise TooManyError
-            few = [part.take(self._rng.permutation(len(part))[:SAMPLE]) for part in (one, two)]
-            pairs = [
-                self._within(few[0], mine[i], few[1], theirs[j], moves)
-                for mine, bits, theirs, moves in self._batches(*few)
-                for i, j in [compatible(bits, one.inside, few[1].open[:, theirs], two.inside)]
-            ]
-            i, j = (np.concatenate(columns) for columns in zip((NOTHING, NOTHING), *pairs, strict=True))
-            left = len(self._promising(joined(few[0], i, few[1], j)))
-            share = (left + 0.5) / (len(few[0]) * len(few[1]))
-            self._estimates[key] = share * len(one) * len(two)
-        return self._estimates[key]
+            i, j = compatible(bits, one.inside, two.open[:, theirs], two.inside)
+            yield self._within(one, mine[i], two, theirs[j], moves)
 
     def _join(self, one: PartialPlans, two: PartialPlans) -> PartialPlans:
         """Return all partial plans of two sets of members together."""
@@ -210,11 +213,7 @@ class JoinDP:
             one, two = two, one
         most = self.size * MOST_STATES
         found, states = [(NOTHING, NOTHING)], 0
-        for mine, bits, theirs, moves in self._batches(one, two):
-            if self.stop():
-                raise TooManyError
-            i, j = compatible(bits, one.inside, two.open[:, theirs], two.inside)
-            i, j = self._within(one, mine[i], two, theirs[j], moves)
+        for i, j in self._pairs(one, two):
             found.append((i, j))
             states += len(i)
             if states > most:
