@@ -119,7 +119,7 @@ def test_who_gives_and_who_takes_lose_both() -> None:
         as_exchanges(c, [[2, 3], [3]], [0, 3]),
     ]
     for slack, kept in ((6, [1, 2, 3]), (5, [1, 2]), (2, [1])):
-        left, called_for = affordable(members, lists, slack, lambda: False)
+        left, _ = affordable(members, lists, slack, lambda: False)
         assert left[0] is not None
         assert [len(each) for each in held_by(a, left[0])] == kept
     called_for = CalledFor(members, lists, 6)

@@ -91,7 +91,6 @@ class CalledFor:
         Parameters
         ----------
         rest : list of int
-            At least one.
         changed : uint64 array (W, N)
             What all others together give and what they take.
         """
@@ -102,7 +101,7 @@ class CalledFor:
             held = self._members[i].held
             theirs[held] = False
             owners += self._most(changed, held, self._more[i])
-        takers = self._more[rest].min(axis=0)
+        takers = self._more[rest].min(axis=0, initial=self._slack + 1)
         taker = self._most(changed, np.flatnonzero(theirs), takers)
         np.maximum(taker, self._most(~changed, self._members[0].unowned, takers), out=taker)
         return np.maximum(owners, taker) + sum(self._least[i] for i in rest)
@@ -137,10 +136,12 @@ def affordable(
             if stop():
                 raise TooManyError
             others = [k for k in range(len(left)) if k != i]
-            kept = listed.lost <= slack - (called_for.lost_by(others, listed.bits) if others else 0)
+            kept = listed.lost <= slack - called_for.lost_by(others, listed.bits)
             before, after = before + len(kept), after + int(kept.sum())
+            if kept.any() and kept.all():
+                continue
             left[i] = few = listed.take(kept)
-            if not kept.any():
+            if not len(few):
                 return left, called_for
             called_for.learn(i, few)
         if after >= (1 - WORTHWHILE) * before:

@@ -146,10 +146,8 @@ class JoinDP:
             fits &= count <= sum(self.members[i].hi for i in rest)
         within = self.target.cost(low, high, moves) <= self.target.objective
         kept = np.flatnonzero(fits & (moves <= self.target.most_moves) & within & (plans.lost <= self.options.slack))
-        if rest:
-            lost = plans.lost[kept] + self._called_for.lost_by(rest, plans.open[:, kept])
-            kept = kept[lost <= self.options.slack]
-        return kept
+        lost = plans.lost[kept] + self._called_for.lost_by(rest, plans.open[:, kept])
+        return kept[lost <= self.options.slack]
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
         """How many moves a plan has at least that goes on from here: by what others give, and by what they take."""
