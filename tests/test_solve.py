@@ -3,8 +3,11 @@
 That takes a quarter of an hour on two cores, in place of two minutes.
 """
 
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -13,6 +16,8 @@ import pytest
 import evenlag
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.balance import count_rule
+from evenlag.search.exact import enumeration
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, TooLarge, assess, by_cp_sat, exhaustive, grouped
 from tests.problems import alike, random_owners, random_parameters, random_problem, seeds, solved_again
 from tests.solving import briefly, unexplained
@@ -329,6 +334,22 @@ def test_many_partitions_with_hardly_a_choice(pinned: bool) -> None:
     pins = [("t", p, "ab"[p % 2]) for p in range(99)]
     result = evenlag.solve(alike([1] * 99 + [5], "ab", pins=pins))
     assert (result.status, result.spread, result.method) == ("OPTIMAL", 4, "enumeration")
+
+
+def test_groups_of_many_shapes_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All threads share the lists of allowed plans, of which few are kept."""
+    monkeypatch.setattr(enumeration, "MOST_SHAPES", 1)
+    groups = [alike([9, 5, 3], "abc", pins=[("t", 0, one), ("t", 1, two)]) for one, two in product("abc", repeat=2)]
+    rules = [count_rule(problem, "none") for problem in groups]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(enumeration.allowed_plans, rules * 400))
+    finally:
+        sys.setswitchinterval(before)
+    expected = [[[one, two, last] for last in range(3)] for one, two in product(range(3), repeat=2)]
+    assert [plans.tolist() for plans in found] == expected * 400
 
 
 def test_no_members() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm, prod
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -30,17 +31,21 @@ MOST_SHAPES = 64  # lists that are kept
 Plans = NDArray[Any]  # (N, P): the member of each assignable partition in each plan
 
 _lists: OrderedDict[tuple[Any, ...], Plans] = OrderedDict()
+_held = Lock()
 
 
 def allowed_plans(rule: CountRule) -> Plans:
     """Return every plan that the rule allows, in a fixed order; the list is kept for other groups of this shape."""
     key = _shape(rule)
-    plans = _lists.get(key)
-    if plans is None:
-        plans = _lists[key] = _listed(rule)
+    with _held:
+        if key in _lists:
+            _lists.move_to_end(key)
+            return _lists[key]
+    plans = _listed(rule)
+    with _held:
+        _lists[key] = plans
         if len(_lists) > MOST_SHAPES:
             _lists.popitem(last=False)
-    _lists.move_to_end(key)
     return plans
 
 
