@@ -54,7 +54,8 @@ class Result:
         OPTIMAL (the bound meets the objective), FEASIBLE (stopped before), HEURISTIC (a published heuristic was
         asked for by name), EMPTY (nobody can take anything, or there are no partitions).
     stopped_by : StoppedBy or None
-        "proof", "gap", "time" or "work"; None where nothing was searched.
+        What ended the search: "proof", "gap", "time" or "work"; None where nothing was searched. Where the group is
+        left alone (`left_alone`) it speaks of the plan that was found, not of today's assignment.
     method : str
         The stage that found the plan (docs/glossary.md lists them), "current" for today's assignment.
     fallback : bool

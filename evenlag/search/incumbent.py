@@ -181,7 +181,7 @@ class Incumbent:
     @property
     def proven(self) -> bool:
         """Whether the bound meets the objective."""
-        return self.gap <= (0 if isinstance(self.value, int) else TOLERANCE)
+        return meets(self.value, self.bound, self.task.scale)
 
     @property
     def settled(self) -> StoppedBy | None:
@@ -243,6 +243,11 @@ def begin(best: Incumbent, start: Plan | None = None, known: Result | None = Non
     if best.task.has_owners:
         best.take(Candidate(current_plan(best.task.problem), from_current=True), "current")
     return best
+
+
+def meets(objective: Number, bound: Number, mean_load: Fraction) -> bool:
+    """Whether a bound meets an objective: to the message, and within `TOLERANCE` where weights make it a fraction."""
+    return relative_gap(objective, bound, mean_load) <= (0 if isinstance(objective, int) else TOLERANCE)
 
 
 def relative_gap(objective: Number, bound: Number, mean_load: Fraction) -> float:

@@ -11,7 +11,7 @@ from evenlag.model.payoff import Payoff, Rates, parse_pause, parse_share, payoff
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
-from evenlag.search.incumbent import relative_gap
+from evenlag.search.incumbent import meets, relative_gap
 from evenlag.search.options import SolveOptions
 
 
@@ -36,10 +36,14 @@ def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -
 
 
 def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptions) -> Result:
-    """Return the same result with today's assignment as its plan; `bound` stays what any new plan is held to."""
+    """Return the same result with today's assignment as its plan.
+
+    `bound` stays what any new plan is held to, and `stopped_by` what ended the search for one.
+    """
     current = current_plan(result.plan.problem)
     broken = violation(current, count_rule(current.problem, options.balance, options.slack))
-    proven = broken is None and result.bound == compared.today
+    scale = goal.scale(current.problem)
+    proven = meets(compared.today, result.bound, scale)
     return replace(
         result,
         plan=current,
@@ -47,6 +51,6 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
         method="current",
         fallback=False,
         objective=compared.today,
-        gap=None if broken else relative_gap(compared.today, result.bound, goal.scale(current.problem)),
+        gap=None if broken else relative_gap(compared.today, result.bound, scale),
         violation=broken,
     )
