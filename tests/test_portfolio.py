@@ -1,6 +1,7 @@
 """The machinery of the search: what a stage may do, what the incumbent takes, what ends a search, the page of steps."""
 
 import copy
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field, replace
@@ -204,7 +205,7 @@ def test_a_backend_that_the_clock_ended_is_not_said_to_have_ended_by_work(
 WRONG: dict[str, list[Any]] = {
     "balance": ["even", None, 3, []],
     "objective": ["lag", None, True],
-    "stickiness": ["much", -1, True, "nan", None, "-1%"],
+    "stickiness": ["much", -1, True, "nan", None, "-1%", "1e999999999", "1e-999999999%", 1e200],
     "max_moves": [-1, 1.5, True, "3"],
     "slack": [-1, 0.5, True, None],
     "method": ["best", None, ""],
@@ -228,6 +229,12 @@ def test_a_wrong_option_is_refused_by_name(name: str, value: Any) -> None:
 @pytest.mark.parametrize("value", [np.int64(3), 2**31 - 1, 0])
 def test_any_whole_number_is_a_seed(value: Any) -> None:
     assert solve(group(), seed=value, time_limit=1.0).status == "OPTIMAL"
+
+
+@pytest.mark.parametrize("name", ["slack", "max_moves", "threads", "stickiness", "time_limit", "gap"])
+def test_numbers_of_numpy_are_numbers(name: str) -> None:
+    one, same = (solve(group(), **{"time_limit": 9.0, name: number}).to_dict() for number in (np.int64(2), 2))
+    assert json.dumps(one | {"seconds": 0}) == json.dumps(same | {"seconds": 0})
 
 
 @pytest.mark.parametrize("parameters", [{"time_limit": 10**400}, {"gap": 10**400}, {"work": float("inf")}])

@@ -13,7 +13,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
 from evenlag.model.problem import Problem
-from evenlag.model.values import check_name, kind, parse_weight, shown
+from evenlag.model.values import check_name, is_whole, kind, parse_weight, shown
 
 MOST_NEW = 1_000_000  # partitions of a topic, or members: so many are planned for
 
@@ -65,7 +65,7 @@ class Change:
         NewPartitions.of(self.new_partitions, "new_partitions")
         if self.balance is not None:
             Balance.of(self.balance, "balance")
-        if not (_is_whole(self.members) and abs(self.members) <= MOST_NEW):
+        if not (is_whole(self.members) and abs(self.members) <= MOST_NEW):
             raise InvalidProblemError(
                 f"members must be a whole number such as +2 or -1, at most {MOST_NEW:,}, not {shown(self.members)}"
             )
@@ -77,7 +77,7 @@ class Change:
             if times > 1:
                 raise InvalidProblemError(f"member {name!r} is removed {times} times; name it once")
         for topic, size in self.partitions.items():
-            if not (_is_whole(size) and 1 <= size <= MOST_NEW):
+            if not (is_whole(size) and 1 <= size <= MOST_NEW):
                 raise InvalidProblemError(
                     f"topic {topic!r}: partitions must be a whole number from 1 to {MOST_NEW:,}, not {shown(size)}"
                 )
@@ -277,7 +277,3 @@ def _listed(names: Iterable[str]) -> str:
     names = list(names)
     shown_names = ", ".join(names[:8])
     return f"{shown_names} and {len(names) - 8:,} more" if len(names) > 8 else shown_names or "none"
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenlag.model.lag import MAX_LAG
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.model.values import MAX_LAG
 
 NEVER = math.inf
 Time = Fraction | float  # seconds; the only float is NEVER

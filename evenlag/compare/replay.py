@@ -27,6 +27,7 @@ from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, horizon_micros, predicted_lag
 from evenlag.model.result import Result
+from evenlag.model.values import is_number, shown
 from evenlag.search import portfolio
 from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.improve.scenario_search import Scenarios
@@ -79,10 +80,11 @@ class ReplayOptions:
             raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {wrong!r}")
         self.ahead  # noqa: B018
         for name in ("lag_limit", "rebalance_above"):
-            if getattr(self, name) is not None and not _number(getattr(self, name)) >= 0:
-                raise InvalidProblemError(f"{name} must be a number >= 0, not {getattr(self, name)!r}")
-        if self.capacity is not None and not _number(self.capacity) > 0:
-            raise InvalidProblemError(f"capacity must be messages per second > 0, not {self.capacity!r}")
+            value = getattr(self, name)
+            if value is not None and not (is_number(value) and 0 <= value < 2**63):
+                raise InvalidProblemError(f"{name} must be a number >= 0, not {shown(value)}")
+        if self.capacity is not None and not (is_number(self.capacity) and 0 < self.capacity < 2**63):
+            raise InvalidProblemError(f"capacity must be messages per second > 0, not {shown(self.capacity)}")
 
     @property
     def ahead(self) -> int:
@@ -385,12 +387,6 @@ def _quantile(values: list[tuple[int, Number]]) -> Number:
         if 100 * passed >= 99 * total:
             return value
     return 0
-
-
-def _number(value: object) -> float:
-    return (
-        value if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63 else float("nan")
-    )
 
 
 def _tells_what_came_in(course: Sequence[Interval]) -> None:

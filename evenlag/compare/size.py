@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral, Rational, Real
 from typing import Any
 
 from evenlag.compare.counted import PUBLISHED, SHORTEST, Counted
@@ -17,6 +14,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
+from evenlag.model.values import exact, is_whole, shown
 from evenlag.search.clock import Clock
 from evenlag.search.options import NET, SolveOptions
 
@@ -189,7 +187,7 @@ class SizeOptions:
     solving: SolveOptions
 
     def __post_init__(self) -> None:
-        _exact("drain_seconds", self.drain_seconds, "a number of seconds > 0")
+        _positive("drain_seconds", self.drain_seconds, "a number of seconds > 0")
         _check_most(self.most)
         if self.capacity is not None:
             self.reads(self.capacity)
@@ -197,11 +195,11 @@ class SizeOptions:
     @property
     def deadline(self) -> Fraction:
         """Seconds, exact."""
-        return _exact("drain_seconds", self.drain_seconds, "a number of seconds > 0")
+        return _positive("drain_seconds", self.drain_seconds, "a number of seconds > 0")
 
     def reads(self, capacity: float | Fraction) -> Fraction:
         """Return a capacity, exact."""
-        return _exact("capacity", capacity, "messages per second > 0")
+        return _positive("capacity", capacity, "messages per second > 0")
 
 
 def solving_of(**parameters: Any) -> SolveOptions:
@@ -486,19 +484,16 @@ def _seconds(time: Time | None) -> float | None:
 
 
 def _check_most(most: Any) -> None:
-    number = None if isinstance(most, bool) else most
-    if most is not None and not (isinstance(number, Integral) and int(number) >= 1):
+    if most is not None and not (is_whole(most) and most >= 1):
         raise InvalidProblemError(f"most must be a number of members >= 1, not {most!r}")
 
 
-def _exact(name: str, value: Any, what: str, *, zero: bool = False) -> Fraction:
+def _positive(name: str, value: Any, what: str, *, zero: bool = False) -> Fraction:
     """Return a number as it is written."""
-    number = None if isinstance(value, bool) else value
-    if isinstance(number, Real) and math.isfinite(number):
-        exact = Fraction(value) if isinstance(value, Rational) else Fraction(Decimal(repr(float(value))))
-        if exact > 0 or (zero and exact == 0):
-            return exact
-    raise InvalidProblemError(f"{name} must be {what}, not {value!r}")
+    number = exact(value)
+    if number is None or number < 0 or (number == 0 and not zero):
+        raise InvalidProblemError(f"{name} must be {what}, not {shown(value)}")
+    return number
 
 
 def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[Fraction]:
@@ -509,6 +504,6 @@ def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[F
             f"rates must be one for each of the {len(problem.lags):,} partitions, not {len(rates)}"
         )
     return [
-        _exact(f"{topic}-{p}: rate", rate, "messages per second >= 0", zero=True)
+        _positive(f"{topic}-{p}: rate", rate, "messages per second >= 0", zero=True)
         for (topic, p), rate in zip(problem.partitions, rates, strict=True)
     ]

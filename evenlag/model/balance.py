@@ -12,6 +12,7 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.flow import Cells, CountBounds, CountNetwork
 from evenlag.model.names import Name
 from evenlag.model.problem import NO_CAP, NOBODY, Bools, Problem
+from evenlag.model.values import is_whole
 
 
 class Balance(Name):
@@ -163,9 +164,9 @@ class CountRule:
         return self.network.counts(self.topic_bounds, self.member_bounds, keep_owned=keep_owned)
 
 
-def check_slack(slack: object) -> None:
+def check_slack(slack: Any) -> None:
     """Raise InvalidProblemError unless `slack` is a number of partitions."""
-    if isinstance(slack, bool) or not isinstance(slack, int) or slack < 0:
+    if not (is_whole(slack) and slack >= 0):
         raise InvalidProblemError(f"slack must be a whole number of partitions >= 0, not {slack!r}")
 
 
@@ -181,6 +182,7 @@ def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) ->
     """
     balance = Balance.of(balance, "balance")
     check_slack(slack)
+    slack = int(slack)
     network = CountNetwork(problem)
     members = CountBounds(network.pinned.sum(axis=0), network.capacity)
     topics = _topic_bounds(problem, network) if balance in (Balance.TOPIC, Balance.BOTH) else None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Any
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import CountRule
 from evenlag.model.names import Name
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.values import amount, is_whole
 
 FEWEST_MOVES = "fewest-moves"
 DEFAULT_STICKINESS = "0.1%"
@@ -48,6 +49,8 @@ class Objective:
         Hard budget of moves.
     fewest : bool
         Moves come first: `max_moves` is the fewest that the balance allows.
+    across : Across
+        What counts where the problem has scenarios: their mean, or the worst of them.
     """
 
     kind: ObjectiveKind = ObjectiveKind.SPREAD
@@ -124,12 +127,13 @@ def resolve_objective(
         if max_moves is not None and max_moves >= int((rule.problem.owner != NOBODY).sum()):
             max_moves = None  # all that could move may
     price = 0 if fewest else move_price(stickiness, goal.scale(rule.problem))
+    max_moves = None if max_moves is None else int(max_moves)
     return replace(goal, stickiness=price, max_moves=max_moves, fewest=fewest)
 
 
-def check_budget(max_moves: object) -> None:
+def check_budget(max_moves: Any) -> None:
     """Raise InvalidProblemError unless `max_moves` is a number of moves or None."""
-    if max_moves is not None and (isinstance(max_moves, bool) or not isinstance(max_moves, int) or max_moves < 0):
+    if max_moves is not None and not (is_whole(max_moves) and max_moves >= 0):
         raise InvalidProblemError(f"max_moves must be a whole number >= 0, not {max_moves!r}")
 
 
@@ -141,13 +145,8 @@ def move_price(stickiness: float | str, mean_load: Fraction) -> Number:
     InvalidProblemError
         It is neither.
     """
-    text = str(stickiness).strip()
-    percent = text.endswith("%")
-    try:
-        number = Fraction(Decimal(text[:-1] if percent else text))
-    except (InvalidOperation, ValueError, OverflowError):
-        number = Fraction(-1)
-    if number < 0 or isinstance(stickiness, bool):
+    number, percent = amount(stickiness)
+    if number is None or number < 0:
         raise InvalidProblemError(
             f"stickiness must be messages >= 0, a share of the mean load such as '0.1%', or 'fewest-moves'; "
             f"got {stickiness!r}"

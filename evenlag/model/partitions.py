@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import Index, summable
-from evenlag.model.values import MAX_LAG, check_name, kind, parse_lag, parse_partition_number
+from evenlag.model.lag import MAX_LAG
+from evenlag.model.values import check_name, kind, parse_lag, parse_partition_number
 
 # Of partitions 0, 1, … in this order, or by partition.
 LagsByTopic = Mapping[str, Sequence[int] | NDArray[np.int64] | Mapping[int, int]]

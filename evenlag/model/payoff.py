@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from evenlag.model.check import plan_violation
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan, current_plan, plain, whole
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.model.values import shown
+from evenlag.model.values import amount, exact, shown
 
 PAUSE = 3.0  # seconds; docs/pays.md says where it comes from
 LONGEST_PAUSE = 86_400.0  # seconds
@@ -158,12 +156,10 @@ def parse_share(share: object, name: str = "only_if_better") -> Fraction:
     InvalidProblemError
         It is no such thing, or above 100 %.
     """
-    text = str(share).strip()
-    percent = text.endswith("%")
-    number = Fraction(-1)
-    if isinstance(share, str) or _is_number(share):
-        number = _exact(text[:-1] if percent else text) / (100 if percent else 1)
-    if not 0 <= number <= 1:
+    number, percent = amount(share)
+    if percent and number is not None:
+        number /= 100
+    if number is None or not 0 <= number <= 1:
         raise InvalidProblemError(f"{name} must be a share from 0% to 100%, such as '10%' or 0.1, not {shown(share)}")
     return number
 
@@ -176,8 +172,8 @@ def parse_pause(pause: object) -> Fraction:
     InvalidProblemError
         It is no number of seconds from 0 to a day.
     """
-    seconds = _exact(str(pause)) if _is_number(pause) else Fraction(-1)
-    if not 0 <= seconds <= LONGEST_PAUSE:
+    seconds = exact(pause)
+    if seconds is None or not 0 <= seconds <= LONGEST_PAUSE:
         raise InvalidProblemError(f"pause must be a number of seconds from 0 to a day, not {shown(pause)}")
     return seconds
 
@@ -195,24 +191,11 @@ def parse_rates(problem: Problem, rates: Mapping[tuple[str, int], float | Fracti
     for name, rate in rates.items():
         if name not in known:
             raise InvalidProblemError(f"rates: there is no partition {shown(name)}")
-        exact = rate if isinstance(rate, Fraction) else _exact(str(rate)) if _is_number(rate) else Fraction(-1)
-        if exact < 0:
+        number = exact(rate)
+        if number is None or number < 0:
             raise InvalidProblemError(f"rates: {name[0]}-{name[1]} needs messages per second >= 0, not {shown(rate)}")
-        read[name] = exact
+        read[name] = number
     return read
-
-
-def _exact(text: str) -> Fraction:
-    """Return the number that decimals say, −1 where they say none; wider ones than any use are none."""
-    try:
-        number = Decimal(text)
-        return Fraction(number) if number.is_finite() and abs(number.adjusted()) < 100 else Fraction(-1)
-    except InvalidOperation:
-        return Fraction(-1)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _messages(number: Number) -> str:

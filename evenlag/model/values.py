@@ -6,20 +6,21 @@ place.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from numbers import Integral, Rational, Real
 from typing import Any
 
 import numpy as np
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP
+from evenlag.model.lag import MAX_LAG
 
-MAX_LAG = 2**62
 MAX_PARTITION = 2**31 - 1
 LARGEST_WEIGHT = Fraction(10**9)  # only proportions count; wider ones would make exact arithmetic slow
+MOST_DIGITS = 100  # before or after the point of a decimal; wider ones would make exact arithmetic slow
 
 _ENTRY = {2: "[topic, partition]", 3: "[topic, partition, member]"}
 
@@ -42,6 +43,44 @@ def is_unicode(text: str) -> bool:
     return True
 
 
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, of Python or of NumPy; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number, of Python or of NumPy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def exact(value: object) -> Fraction | None:
+    """Return a number as the exact one that its decimals say, None where it is none: 0.1 is meant as a tenth."""
+    if not is_number(value):
+        return None
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    return _of_decimals(str(value))
+
+
+def amount(value: object) -> tuple[Fraction | None, bool]:
+    """Return a number, given as one or as text, and whether it is a percentage; None where it is no number."""
+    if not isinstance(value, str):
+        return exact(value), False
+    text = value.strip()
+    return _of_decimals(text.removesuffix("%")), text.endswith("%")
+
+
+def _of_decimals(text: str) -> Fraction | None:
+    """Return the number that decimals say, None where they say none or one that is wider than any use."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or (number and abs(number.adjusted()) >= MOST_DIGITS):
+        return None
+    return Fraction(number)
+
+
 def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) -> None:
     """Refuse fields that have no meaning, so that a misspelt one is not silently ignored."""
     for field in entry:
@@ -62,13 +101,13 @@ def parse_lag(topic: str, partition: int, lag: object) -> int:
     return number
 
 
-def parse_partition_number(topic: str, key: object) -> int:
+def parse_partition_number(topic: str, key: Any) -> int:
     """Return the partition number that a key stands for; in JSON keys are texts."""
     number = -1
     if isinstance(key, str):
         if key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_PARTITION)):
             number = int(key)
-    elif isinstance(key, int | np.integer) and not isinstance(key, bool):
+    elif is_whole(key):
         number = int(key)
     if not 0 <= number <= MAX_PARTITION:
         raise InvalidProblemError(f"topic {topic!r}: {shown(key)} is no partition number (0, 1, 2, …)")
@@ -77,32 +116,26 @@ def parse_partition_number(topic: str, key: object) -> int:
 
 def parse_weight(place: str, weight: object) -> Fraction:
     """Return the weight of a member or a scenario as the exact number that its decimals say."""
-    value = Fraction(0)
-    if isinstance(weight, int | Fraction) and not isinstance(weight, bool):
-        value = Fraction(weight)
-    elif isinstance(weight, np.integer):
-        value = Fraction(int(weight))
-    elif isinstance(weight, float | np.floating) and math.isfinite(weight):
-        value = Fraction(Decimal(repr(float(weight))))  # 0.1 is meant as a tenth, not as its nearest double
-    if not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
+    value = exact(weight)
+    if value is None or not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
         raise InvalidProblemError(f"{place}: weight must be a number > 0, between 1e-9 and 1e9, not {shown(weight)}")
     return value
 
 
-def parse_cap(member: str, cap: object) -> int:
+def parse_cap(member: str, cap: Any) -> int:
     """Return how many partitions a member may hold; `NO_CAP` for None and for what no array could hold."""
     if cap is None:
         return NO_CAP
-    if isinstance(cap, bool) or not isinstance(cap, int | np.integer) or cap < 0:
+    if not is_whole(cap) or cap < 0:
         raise InvalidProblemError(f"member {member!r}: max_partitions must be a whole number >= 0, not {shown(cap)}")
     return min(int(cap), NO_CAP)
 
 
-def parse_generation(member: str, generation: object) -> int | None:
+def parse_generation(member: str, generation: Any) -> int | None:
     """Return the generation in which a member got what it owns, or None."""
     if generation is None:
         return None
-    if isinstance(generation, bool) or not isinstance(generation, int | np.integer):
+    if not is_whole(generation):
         raise InvalidProblemError(f"member {member!r}: generation must be a whole number, not {shown(generation)}")
     return int(generation)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Integral, Real
 from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
@@ -14,6 +13,7 @@ from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
+from evenlag.model.values import is_number, is_whole
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
@@ -80,16 +80,16 @@ class SolveOptions:
         check_seconds("time_limit", self.time_limit)
         if self.work is not None:
             check_seconds("work", self.work)
-        if not (_is_number(self.gap) and self.gap >= 0):
+        if not (is_number(self.gap) and self.gap >= 0):
             raise InvalidProblemError(f"gap must be a fraction of the mean load >= 0, not {self.gap!r}")
-        if not (_is_whole(self.seed) and 0 <= self.seed <= MOST_SEED):
+        if not (is_whole(self.seed) and 0 <= self.seed <= MOST_SEED):
             raise InvalidProblemError(f"seed must be a whole number from 0 to {MOST_SEED:,}, not {self.seed!r}")
         if not isinstance(self.deterministic, bool):
             raise InvalidProblemError(f"deterministic must be True or False, not {self.deterministic!r}")
         if self.only_if_better is not None:
             parse_share(self.only_if_better)
         parse_pause(self.pause)
-        if self.threads is not None and not (_is_whole(self.threads) and self.threads >= 1):
+        if self.threads is not None and not (is_whole(self.threads) and self.threads >= 1):
             raise InvalidProblemError(f"threads must be a whole number >= 1, not {self.threads!r}")
 
     @property
@@ -120,13 +120,5 @@ def solving_options(call: str, keywords: SolveKeywords) -> SolveOptions:
 
 def check_seconds(name: str, seconds: Any, *, zero: bool = False) -> None:
     """Raise InvalidProblemError unless a parameter is a number of seconds above 0, or 0 where that is allowed."""
-    if not (_is_number(seconds) and (seconds > 0 or (zero and seconds == 0))):
+    if not (is_number(seconds) and (seconds > 0 or (zero and seconds == 0))):
         raise InvalidProblemError(f"{name} must be a number of seconds {'>=' if zero else '>'} 0, not {seconds!r}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

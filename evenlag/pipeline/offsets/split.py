@@ -11,9 +11,9 @@ import heapq
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Mapping
 
+from evenlag.model.lag import MAX_LAG
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
-from evenlag.model.values import MAX_LAG
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
