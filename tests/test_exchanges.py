@@ -10,7 +10,7 @@ from evenlag.model.balance import count_rule
 from evenlag.search.exact.bits import bits_of, unpacked
 from evenlag.search.exact.exchanges import CalledFor, Exchanges, affordable
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.too_many import TooManyError
 from tests.problems import alike, random_owners, seeds
 
 COUNT, MEMBERS, MOST = 6, 3, 8  # partitions, members, exchanges of each

@@ -29,6 +29,8 @@ LAYERS = (
 )
 # The rooms of the pipeline, likewise.
 ROOMS = ("defaults", "tables", "tasks", "offsets", "spark", "columns", "jobs")
+# Those of the search, likewise; what is not named is below them all, and may construct.
+SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "leave")
 HEAVY = {"pyspark", "kafka", "matplotlib"}
 
 
@@ -105,6 +107,17 @@ def test_rooms_of_the_pipeline_point_one_way(module: str) -> None:
 
     for name in imports(modules()[module]) & set(modules()):
         if name.startswith("evenlag.pipeline."):
+            assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.search.")))
+def test_rooms_of_the_search_point_one_way(module: str) -> None:
+    def room(name: str) -> int:
+        named = name.split(".")[2]
+        return SEARCH.index(named) if named in SEARCH else 0
+
+    for name in imports(modules()[module]) & set(modules()):
+        if name.startswith("evenlag.search."):
             assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
 
 

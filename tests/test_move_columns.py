@@ -23,12 +23,12 @@ from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.own_patterns import own_table, tables_of
 from evenlag.search.exact.rounding import Rounding
-from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
+from evenlag.search.too_many import TooManyError
 from tests.exact import Goal, exhaustive
 from tests.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of
 from tests.problems import alike, seeds

@@ -14,6 +14,7 @@ from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_share import share_of
+from evenlag.search.exact.move_grids import MoveGrids
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.own_layers import Begun, Listing
 from evenlag.search.exact.own_patterns import tables_of
@@ -169,7 +170,7 @@ def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, mo
         best = {moves: within(least, moves) for moves in budgets}
         for moves in budgets:
             value = random.choice([best[fewest], best[moves] + 50])
-            for patterns in cache.move_grids(rule, spread=True).up_to(value, value + 1, lambda: False):
+            for patterns in cache.kept(MoveGrids, rule, True).up_to(value, value + 1, lambda: False):
                 assert cheapest_window(patterns, value, moves) <= best[moves], (seed, moves)
                 grids_seen += patterns.fineness > 1
     assert (grids_seen > 0) == (cells < 10**6)
@@ -186,7 +187,7 @@ def test_a_finer_grid_serves_the_values_of_the_first_one(monkeypatch: pytest.Mon
         few, many = min(least), min(least) + 3
         value = within(least, few) + 1
         smaller = max(within(least, many), -(-value // 2))
-        grids = cache.move_grids(rule, spread=True)
+        grids = cache.kept(MoveGrids, rule, True)
         next(grids.up_to(value, value + 1, lambda: False), None)
         for asked, moves in ((smaller, many), (value, few)):
             for patterns in grids.up_to(asked, value + 1, lambda: False):
@@ -199,7 +200,7 @@ def test_grids_are_kept_for_values_of_about_the_same_size() -> None:
     owned = {"c000": [("t", 0), ("t", 1)], "c001": [("t", 2), ("t", 3)]}
     problem = alike([100, 100, 10, 10], 2, owned=owned)
     cache = SolveCache(problem)
-    grids = cache.move_grids(count_rule(problem, "group"), spread=True)
+    grids = cache.kept(MoveGrids, count_rule(problem, "group"), True)
     assert not grids.begun
 
     def first(value: int) -> MovePatterns:
@@ -210,15 +211,15 @@ def test_grids_are_kept_for_values_of_about_the_same_size() -> None:
     assert first(100) is first(50) is kept
     assert first(101) is not kept
     assert first(49) is not kept
-    assert cache.move_grids(count_rule(problem, "group"), spread=True) is grids
-    assert cache.move_grids(count_rule(problem, "group"), spread=False) is not grids
+    assert cache.kept(MoveGrids, count_rule(problem, "group"), True) is grids
+    assert cache.kept(MoveGrids, count_rule(problem, "group"), False) is not grids
 
 
 def test_a_bound_that_is_kept_needs_no_more_time() -> None:
     random = Random(5)
     owned = {f"c{m:03}": [("t", p) for p in range(5 * m, 5 * m + 5)] for m in range(6)}
     problem = alike([random.randint(1, 1_000) for _ in range(30)], 6, owned=owned)
-    grids = SolveCache(problem).move_grids(count_rule(problem, "group"), spread=True)
+    grids = SolveCache(problem).kept(MoveGrids, count_rule(problem, "group"), True)
     bound = cheapest_window(next(grids.up_to(5_000, 5_000, lambda: False)), 5_000, 3)
     asked = iter([False])
     again = next(grids.up_to(5_000, 5_000, lambda: next(asked, True)))

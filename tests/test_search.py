@@ -27,16 +27,16 @@ from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct import differencing
 from evenlag.search.construct.greedy import fewest_moves_plan, greedy
 from evenlag.search.exact import set_partitioning
-from evenlag.search.exact.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
 from evenlag.search.exact.proof import Proof
 from evenlag.search.exact.set_partitioning import best_partitioning
-from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.improve import three_way
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
+from evenlag.search.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
+from evenlag.search.too_many import TooManyError
 from tests.exact import Goal, Group, by_cp_sat, by_moves, every_plan, exhaustive, grouped, within
 from tests.problems import CASES, HUGE, PROVOKING_LAGS, alike, provoking_lags, random_owners, random_problem, seeds
 

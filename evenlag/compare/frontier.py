@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 
+from evenlag.model.backends import fits
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.move_bounds import MoveBound
@@ -17,8 +18,9 @@ from evenlag.model.result import Result
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
-from evenlag.search.exact import mip, move_patterns
+from evenlag.search.exact import move_patterns
 from evenlag.search.exact.cheapest_window import cheapest_window
+from evenlag.search.exact.move_grids import MoveGrids
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.relocate import relocate
 from evenlag.search.options import MOST_SEED, SolveOptions
@@ -135,7 +137,7 @@ def frontier(
     rule = cache.rule(balance)
     bounds = cache.load_bounds(rule)
     plans = [fewest.plan, *_on_the_way(rule, bounds, clock, seed), widest.plan]
-    provable, owned = mip.fits(problem), bool((problem.owner != NOBODY).any())
+    provable, owned = fits(problem), bool((problem.owner != NOBODY).any())
     budgets = _budgets(fewest.moves, widest.moves, SOLVED if provable else PICKED)
     curve = _Curve(plans)
     curve.prove(fewest.moves, fewest.bound)
@@ -268,7 +270,7 @@ def _bound_by_patterns(
     value = max((curve.best(budget).spread for budget in budgets if curve.gap(budget) > 0), default=0)
     if not value or not move_patterns.applies(rule):
         return
-    for patterns in cache.move_grids(rule, spread=True).up_to(value, max(map(curve.gap, budgets)), stop):
+    for patterns in cache.kept(MoveGrids, rule, True).up_to(value, max(map(curve.gap, budgets)), stop):
         left = set(budgets)
         while not stop():
             left = {budget for budget in left if curve.gap(budget) > patterns.resolution}

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Whole, rank_within, stable_order
 from evenlag.model.problem import NOBODY, Problem
-
-
-def stable_order(keys: NDArray[Any]) -> Whole:
-    """Return `argsort(keys, kind="stable")`; NumPy sorts whole numbers of 16 bits by radix, some ten times faster."""
-    if len(keys) and keys.min() >= -(2**15) and keys.max() < 2**15:
-        keys = keys.astype(np.int16)
-    return np.argsort(keys, kind="stable")
-
-
-def rank_within(groups: NDArray[Any]) -> Whole:
-    """Return each entry's rank among the entries of its group, in the order given: [7, 3, 7, 7] → [0, 0, 1, 2]."""
-    order = stable_order(groups)
-    ordered = groups[order]
-    firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))[: len(groups)]
-    ranks = np.empty(len(groups), dtype=np.int64)
-    ranks[order] = np.arange(len(groups)) - np.repeat(firsts, np.diff(firsts, append=len(groups)))
-    return ranks
 
 
 def in_turn(wanted: Whole) -> Whole:
@@ -35,20 +16,6 @@ def in_turn(wanted: Whole) -> Whole:
     rounds = np.diff(levels, prepend=0)
     parts = [np.tile(np.flatnonzero(wanted >= level), times) for level, times in zip(levels, rounds, strict=True)]
     return np.concatenate(parts)
-
-
-def undominated(low: Whole, high: Whole, *alike: NDArray[Any]) -> Whole:
-    """Return the entries beside which there is none with the same `alike`, no smaller low and no larger high."""
-    order = np.lexsort((-low, high, *alike))
-    if len(order) < 2:
-        return order
-    other = np.zeros(len(order) - 1, dtype=bool)
-    for column in alike:
-        other |= np.diff(column[order]) != 0
-    _, rank = np.unique(low[order], return_inverse=True)
-    lifted = rank + np.concatenate([[0], np.cumsum(other)]) * (len(order) + 1)
-    best: Whole = order[np.concatenate([[True], lifted[1:] > np.maximum.accumulate(lifted)[:-1]])]
-    return best
 
 
 def owned_counts(problem: Problem) -> Whole:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from evenlag.errors import InvalidPlanError
-from evenlag.heuristics.arrays import even_share, rank_within, same_topics
+from evenlag.heuristics.arrays import even_share, same_topics
+from evenlag.model.arrays import rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 

@@ -9,17 +9,9 @@ from operator import itemgetter
 
 import numpy as np
 
-from evenlag.heuristics.arrays import (
-    even_share,
-    fewest_first,
-    in_turn,
-    owned_counts,
-    rank_within,
-    same_topics,
-    stable_order,
-)
+from evenlag.heuristics.arrays import even_share, fewest_first, in_turn, owned_counts, same_topics
 from evenlag.heuristics.java_hash import buckets, hash_codes, map_order, table_size
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Whole, rank_within, stable_order
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.heuristics.arrays import fewest_first, owned_counts, rank_within, same_topics
+from evenlag.heuristics.arrays import fewest_first, owned_counts, same_topics
 from evenlag.heuristics.java_hash import table_size
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Whole, rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 

@@ -6,8 +6,7 @@ from math import lcm
 
 import numpy as np
 
-from evenlag.heuristics.arrays import rank_within
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Whole, rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 

@@ -27,3 +27,20 @@ def stacked(rows: Sequence[Ints]) -> Ints:
     """Return lags of several scenarios as one table (S, P), of Python integers where one of them needs it."""
     wide = any(row.dtype == object for row in rows)
     return np.array([row.astype(object) if wide else row for row in rows]) if rows else np.empty((0, 0), np.int64)
+
+
+def stable_order(keys: NDArray[Any]) -> Whole:
+    """Return `argsort(keys, kind="stable")`; NumPy sorts whole numbers of 16 bits by radix, some ten times faster."""
+    if len(keys) and keys.min() >= -(2**15) and keys.max() < 2**15:
+        keys = keys.astype(np.int16)
+    return np.argsort(keys, kind="stable")
+
+
+def rank_within(groups: NDArray[Any]) -> Whole:
+    """Return each entry's rank among the entries of its group, in the order given: [7, 3, 7, 7] → [0, 0, 1, 2]."""
+    order = stable_order(groups)
+    ordered = groups[order]
+    firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))[: len(groups)]
+    ranks = np.empty(len(groups), dtype=np.int64)
+    ranks[order] = np.arange(len(groups)) - np.repeat(firsts, np.diff(firsts, append=len(groups)))
+    return ranks

@@ -1,8 +1,10 @@
-"""What several calls on one problem share, each worked out once: count rules, bounds, published plans."""
+"""What several calls on one problem share, each worked out once: count rules, bounds, published plans, and the like."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
@@ -10,7 +12,8 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
-from evenlag.search.exact.move_grids import MoveGrids
+
+T = TypeVar("T")
 
 MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
 
@@ -32,7 +35,7 @@ class SolveCache:
         self.problem = problem
         self._rules: dict[tuple[str, int], CountRule] = {}
         self._load_bounds: dict[tuple[str, int], LoadBounds] = {}
-        self._move_grids: dict[tuple[str, int, bool], MoveGrids] = {}
+        self._kept: dict[tuple[Any, ...], Any] = {}
         self._plans: dict[str, Plan | EvenlagError] = {}
         self.seconds: dict[str, float] = {}
 
@@ -50,12 +53,13 @@ class SolveCache:
             self._load_bounds[key] = load_bounds(rule)
         return self._load_bounds[key]
 
-    def move_grids(self, rule: CountRule, *, spread: bool) -> MoveGrids:
-        """Return what is known of the moves that loads take under a rule of the problem."""
-        key = (rule.balance, rule.slack, spread)
-        if key not in self._move_grids:
-            self._move_grids[key] = MoveGrids(rule, self.load_bounds(rule), spread)
-        return self._move_grids[key]
+    def kept(self, make: Callable[..., T], rule: CountRule, *more: Any) -> T:
+        """Return `make(rule, load_bounds(rule), *more)` of a rule of the problem, made once."""
+        key = (make, rule.balance, rule.slack, *more)
+        if key not in self._kept:
+            self._kept[key] = make(rule, self.load_bounds(rule), *more)
+        kept: T = self._kept[key]
+        return kept
 
     def plan(self, heuristic: str) -> Plan:
         """Return a published heuristic's plan.

@@ -17,7 +17,6 @@ from evenlag.model.values import is_number, is_whole
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
-AUTO_BACKEND = "cp-sat"  # of the portfolio
 MOST_GAP = 1e9  # of the mean load; more means no more
 MOST_SEED = 2**31 - 1  # the solvers' own limit
 NET = 5  # times the limit that the clock, a safety net beside work limits, leaves to groups of a table

@@ -6,11 +6,11 @@ those run that say so. docs/solver.md has a line for each step, which a test hol
 
 from __future__ import annotations
 
-from evenlag.model.backends import BACKENDS
+from evenlag.model.backends import AUTO_BACKEND, BACKENDS, fits
 from evenlag.model.formulation import boolean_count
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.construct.stages import Baselines, Construct, Greedy
-from evenlag.search.exact import mip, move_dp
+from evenlag.search.exact import move_dp
 from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
@@ -26,7 +26,6 @@ from evenlag.search.improve.local_search import LocalSearch
 from evenlag.search.improve.relocation import Relocation
 from evenlag.search.improve.scenario_search import Scenarios
 from evenlag.search.incumbent import Incumbent
-from evenlag.search.options import AUTO_BACKEND
 from evenlag.search.stage import Step
 from evenlag.search.task import Task
 
@@ -103,7 +102,7 @@ def local_search_share(_task: Task, best: Incumbent) -> float:
 
 def relocation_share(task: Task, _best: Incumbent) -> float:
     """Where moves matter in a group small enough for the stages that prove half a second, and a fifth at most."""
-    return min(half_a_second(task), 0.2) if task.moves_matter and mip.fits(task.problem) else 0.3
+    return min(half_a_second(task), 0.2) if task.moves_matter and fits(task.problem) else 0.3
 
 
 def first_move_dp_share(task: Task, _best: Incumbent) -> float:

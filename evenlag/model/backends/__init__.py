@@ -5,6 +5,8 @@ from types import ModuleType
 
 from evenlag.model.backends import cp_sat
 from evenlag.model.backends.outcome import Backend, Limits, Outcome
+from evenlag.model.formulation import boolean_count
+from evenlag.model.problem import Problem
 
 
 def _pulp_models() -> ModuleType:
@@ -21,8 +23,15 @@ BACKENDS: dict[str, Callable[[], Backend]] = {
     "highs": lambda: _pulp_models().solve_highs,
 }
 
+AUTO_BACKEND = "cp-sat"  # where none is asked for by name
+
 # Booleans beyond which a backend is not tried: CP-SAT's presolve would ignore the time limit, and for the others
 # building the model alone would outlast it.
 LARGEST: dict[str, int] = {"cp-sat": 20_000, "cbc": 100_000, "highs": 100_000}
 
-__all__ = ["BACKENDS", "LARGEST", "Backend", "Limits", "Outcome"]
+__all__ = ["AUTO_BACKEND", "BACKENDS", "LARGEST", "Backend", "Limits", "Outcome", "fits"]
+
+
+def fits(problem: Problem, backend: str = AUTO_BACKEND) -> bool:
+    """Whether a backend is tried: it would not build and presolve larger programs in time."""
+    return boolean_count(problem) <= LARGEST[backend]

@@ -17,7 +17,7 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import max_reduced_load, reduced_lags
-from evenlag.search.exact.patterns import patterns_within
+from evenlag.search.patterns import patterns_within
 
 Words = NDArray[np.uint64]  # a set of up to 64 partitions each, the biggest is the lowest bit
 

@@ -22,9 +22,9 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.knapsack import Items, Pattern
 from evenlag.search.exact.packing import Counts, Packing
-from evenlag.search.exact.patterns import exact_cover_is_a_plan
 from evenlag.search.exact.windows import Answer, Grid, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
+from evenlag.search.patterns import exact_cover_is_a_plan
 from evenlag.search.task import Task
 
 MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some tenths of a second, some 250 MB

@@ -10,7 +10,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.exact.join_dp import Found
 from evenlag.search.exact.proof import Proof
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.too_many import TooManyError
 
 # The objective asked for: where it begins, as a share of the way from the bound to the best one known, and its growth;
 # where a step is too much to list, it is made again with the root of that, down to the least.

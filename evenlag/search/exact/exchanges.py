@@ -16,7 +16,7 @@ import numpy as np
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.bits import WORD, Bits, bits_of, holds
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.too_many import TooManyError
 
 WORTHWHILE = 0.05  # of all exchanges: where fewer go at once, no more are looked for
 

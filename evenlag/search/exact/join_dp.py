@@ -16,14 +16,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.heuristics.arrays import undominated
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.bits import Bits, bits_of, sizes_of, unpacked
+from evenlag.search.exact.dominance import undominated
 from evenlag.search.exact.exchanges import Exchanges, affordable
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.too_many import TooManyError
 
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
 NOTHING: Whole = np.zeros(0, dtype=np.int64)

@@ -22,8 +22,8 @@ from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, unpacked, weighed
 from evenlag.search.exact.idle import idle_of
-from evenlag.search.exact.patterns import runs, subsets
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.patterns import runs, subsets
+from evenlag.search.too_many import TooManyError
 
 # How many own partitions to give, of nobody's to take, of others' to take, and how many more idle ones to hold.
 Shape = tuple[int, int, int, int]

@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evenlag.model.backends import BACKENDS, LARGEST, Limits
+from evenlag.model.backends import BACKENDS, Limits, fits
 from evenlag.model.backends.runner import run as run_backend
 from evenlag.model.check import violation
 from evenlag.model.formulation import boolean_count, formulate
 from evenlag.model.plan import Plan
-from evenlag.model.problem import Index, Problem
+from evenlag.model.problem import Index
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note
-from evenlag.search.options import AUTO_BACKEND
 from evenlag.search.task import Task
-
-
-def fits(problem: Problem, backend: str = AUTO_BACKEND) -> bool:
-    """Whether a backend is tried: it would not build and presolve larger programs in time."""
-    return boolean_count(problem) <= LARGEST[backend]
 
 
 @dataclass(frozen=True)

@@ -17,22 +17,24 @@ from random import Random
 import numpy as np
 
 from evenlag.model.arrays import Whole
+from evenlag.model.backends import fits
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
-from evenlag.search.exact import mip, move_dp, move_patterns, move_windows
+from evenlag.search.exact import move_dp, move_patterns, move_windows
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.deepening import deepened, plan_of
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.move_grids import MoveGrids
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.priced_options import PricedOptions
 from evenlag.search.exact.proof import findings
 from evenlag.search.exact.rounded_plans import rounded_plans
-from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Answer, Window
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
+from evenlag.search.too_many import TooManyError
 
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
 LEAST_SECONDS = 0.5  # with less there is no bound at the end, unless something is known from before
@@ -52,14 +54,14 @@ class MoveColumns:
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Where moves count, loads are whole messages, and the group is not so small that all can be listed."""
         count = int(task.problem.assignable.sum())
-        if count < FEWEST_PARTITIONS or (count + 1) * best.value >= move_windows.LARGEST or not mip.fits(task.problem):
+        if count < FEWEST_PARTITIONS or (count + 1) * best.value >= move_windows.LARGEST or not fits(task.problem):
             return False
         return task.moves_matter and not best.settled and move_patterns.applies(task.rule)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Prove how good a plan can be, and look for it where what members may hold can be listed."""
         seconds, goal = share * task.clock.allowance(), task.goal
-        grids = task.cache.move_grids(task.rule, spread=task.spread_matters)
+        grids = task.cache.kept(MoveGrids, task.rule, task.spread_matters)
         if seconds < LEAST_SECONDS and not grids.begun:
             return
         stop = task.clock.stop(share)

@@ -18,8 +18,8 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import WORD, Bits
 from evenlag.search.exact.member_share import Share, Topic
-from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
+from evenlag.search.too_many import TooManyError
 
 SMALL = 2**29  # what values of patterns are below where 32 bits do
 IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): knapsack.IMPOSSIBLE}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.bits import Bits, sizes_of
-from evenlag.search.exact.patterns import runs
+from evenlag.search.patterns import runs
 
 
 @dataclass(frozen=True)

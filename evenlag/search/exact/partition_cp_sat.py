@@ -11,9 +11,9 @@ from evenlag.model.arrays import Whole
 from evenlag.model.backends.cp_sat import round_up, solver_within, stopped_by
 from evenlag.model.backends.outcome import Limits
 from evenlag.search.exact.candidates import Candidates
-from evenlag.search.exact.patterns import with_holders
 from evenlag.search.exact.proof import Proof
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.patterns import with_holders
+from evenlag.search.too_many import TooManyError
 
 
 def choose_patterns(

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.heuristics.arrays import undominated
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.candidates import ONE, Candidates, Patterns, Words
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.exact.dominance import undominated
+from evenlag.search.too_many import TooManyError
 
 AT_ONCE = 1 << 19  # pairs of label and pattern compared in one step of the clock: about 2 ms
 

@@ -19,8 +19,8 @@ from evenlag.search.exact.move_windows import UNIT, Prices
 from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.exact.windows import Window
+from evenlag.search.too_many import TooManyError
 
 MOST_LISTED = 300_000  # patterns of one member at size 1
 MOST_PRICES = 6  # sets of them that a list is held against

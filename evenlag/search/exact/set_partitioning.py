@@ -24,11 +24,11 @@ from evenlag.search.exact.bits import WORD, unpacked
 from evenlag.search.exact.candidates import Candidates
 from evenlag.search.exact.partition_cp_sat import choose_patterns
 from evenlag.search.exact.partition_dp import PartitionDP
-from evenlag.search.exact.patterns import exact_cover_is_a_plan
 from evenlag.search.exact.proof import Proof, findings
-from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.incumbent import Finding, Incumbent
+from evenlag.search.patterns import exact_cover_is_a_plan
 from evenlag.search.task import Task
+from evenlag.search.too_many import TooManyError
 
 # What may be listed at size 1, so that it ends within about a second and 200 MB.
 MOST_PARTITIONS = WORD  # with lag; those of a label are one word

@@ -12,7 +12,7 @@ from evenlag.search.exact.exchanges import Exchanges
 from evenlag.search.exact.join_dp import NOTHING
 from evenlag.search.exact.member_options import MemberOptions, Shape
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.too_many import TooManyError
 
 MOST_LISTED = 500_000  # exchanges of one member at size 1: as many as joining can take in
 

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
-from evenlag.search.exact.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
-from evenlag.search.exact.too_many import TooManyError
 from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import subset_of_size
+from evenlag.search.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
+from evenlag.search.too_many import TooManyError
 
 MOST_HELD = 40  # partitions that a member may hold
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import ceil, floor
 from random import Random
 
+from evenlag.model.backends import fits
 from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.stages import Greedy
-from evenlag.search.exact import mip
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.local_search import LocalSearch, local_search
 from evenlag.search.improve.relocate import relocate
@@ -84,7 +84,7 @@ class Relocation:
     def _numbers(self, task: Task) -> range:
         if self.again:
             return range(self.most, 2 * self.most)
-        few = mip.fits(task.problem) and not task.moves_matter
+        few = fits(task.problem) and not task.moves_matter
         return range(2 * len(self.greeds) if few else self.most)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
@@ -99,7 +99,7 @@ class Relocation:
             most = best.moves_worth
             if stop() or best.settled or (most is not None and most < start.moves):
                 break
-            if vain == self.vain and not self.again and mip.fits(task.problem):
+            if vain == self.vain and not self.again and fits(task.problem):
                 break
             way = self._way(number, start, task, best, rng)
             points = relocate(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.heuristics.arrays import rank_within
+from evenlag.model.arrays import rank_within
 from evenlag.model.problem import NOBODY
 from evenlag.search.improve.state import Column, SearchState
 from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size

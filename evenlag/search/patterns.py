@@ -20,7 +20,7 @@ from ortools.sat.python import cp_model
 from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.too_many import TooManyError
+from evenlag.search.too_many import TooManyError
 
 Column = NDArray[Any]
 
