@@ -17,10 +17,9 @@ from evenlag.errors import EvenlagError, InfeasibleError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import Limits
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.bounds import LoadBounds, load_bounds, lower_bound
+from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.check import violation
 from evenlag.model.move_bounds import MoveBound
-from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import reduced_lags
@@ -306,7 +305,7 @@ def test_the_best_partitioning_settles_the_optimum(seed: int, labels: int, monke
     limits, never = Limits(LIMIT, None, 2), lambda: False
     for spread in (best + 1, best + random.randint(1, 50), 2 * best + 1, sum(map(int, problem.lags)) + 1):
         assert_best(best_partitioning(rule, load_bounds(rule), spread, limits, never), rule, best)
-    if best > lower_bound(load_bounds(rule), resolve_objective(rule, stickiness=0)):
+    if best > load_bounds(rule).least("spread"):
         proof = best_partitioning(rule, load_bounds(rule), best, limits, never)
         assert proof == Proof(None, best, "proof")
 
@@ -719,7 +718,7 @@ def assert_window_holds(rule: CountRule, plans: list[Plan]) -> LoadBounds:
         assert high >= window.max_load_lb, plan.assignment
         assert low <= window.min_load_ub, plan.assignment
     for kind, best in (("spread", min(high - low for low, high in ends)), ("makespan", min(high for _, high in ends))):
-        assert lower_bound(window, resolve_objective(rule, kind, 0)) <= best
+        assert window.least(kind) <= best
     return window
 
 
@@ -792,8 +791,7 @@ def test_the_bound_of_larger_groups_is_no_higher_than_the_optimum(seed: int) -> 
     for balance in BALANCES:
         rule = count_rule(problem, balance)
         for kind in ("spread", "makespan"):
-            bound = lower_bound(load_bounds(rule), resolve_objective(rule, kind, 0))
-            assert bound <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
+            assert load_bounds(rule).least(kind) <= exhaustive(problem, Goal(balance, 0, objective=kind)).objective
 
 
 @pytest.mark.parametrize("seed", tiny_groups(110))

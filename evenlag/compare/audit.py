@@ -17,7 +17,7 @@ from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
-from evenlag.model.problem import NO_CAP, NOBODY, Problem
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status
 from evenlag.search.cache import SolveCache
 from evenlag.search.options import SolveOptions
@@ -198,8 +198,8 @@ def _narrower(optima: dict[str, Result]) -> Plan | None:
 def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Result | None:
     """With one topic, equal weights and no side rules, topic and group balance are the same as both."""
     plain_topic = len(problem.topics) == 1 and problem.equal_weights
-    side_rules = (problem.caps != NO_CAP).any() or (problem.pins != NOBODY).any()
-    return optima.get("both") if balance in ("topic", "group") and plain_topic and not side_rules else None
+    same = balance in (Balance.TOPIC, Balance.GROUP) and plain_topic and not problem.capped_or_pinned
+    return optima.get(Balance.BOTH) if same else None
 
 
 def _strategy_row(cache: SolveCache, strategy: str, balance: Balance, optima: dict[str, Result]) -> AuditRow:

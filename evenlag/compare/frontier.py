@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from evenlag.model.backends import fits
-from evenlag.model.balance import CountRule
+from evenlag.model.balance import Balance, CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
@@ -90,7 +90,7 @@ class Frontier:
 def frontier(
     problem: Problem,
     *,
-    balance: str = "both",
+    balance: str = Balance.BOTH,
     time_limit: float = 10.0,
     seed: int = 0,
     deterministic: bool = False,

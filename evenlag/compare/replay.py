@@ -21,6 +21,7 @@ from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, esti
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, move_price
 from evenlag.model.plan import Number, Plan, current_plan, plain
@@ -123,7 +124,7 @@ def replay(
     lag_limit: float | None = None,
     rebalance_above: float | None = None,
     capacity: float | None = None,
-    balance: str = "both",
+    balance: str = Balance.BOTH,
     slack: int = 0,
     stickiness: float | str = DEFAULT_STICKINESS,
     time_limit: float = 1.0,

@@ -11,6 +11,7 @@ from evenlag.compare.counted import PUBLISHED, SHORTEST, Counted
 from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
+from evenlag.model.balance import Balance
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
@@ -213,7 +214,7 @@ def size(
     capacity: float | Fraction,
     *,
     rates: Sequence[float | Fraction] | None = None,
-    balance: str = "both",
+    balance: str = Balance.BOTH,
     slack: int = 0,
     most: int | None = None,
     time_limit: float = 10.0,

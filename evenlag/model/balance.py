@@ -11,7 +11,7 @@ import numpy as np
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.flow import Cells, CountBounds, CountNetwork
 from evenlag.model.names import Name
-from evenlag.model.problem import NO_CAP, NOBODY, Bools, Problem
+from evenlag.model.problem import NOBODY, Bools, Problem
 from evenlag.model.values import is_whole
 
 
@@ -187,7 +187,7 @@ def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) ->
     members = CountBounds(network.pinned.sum(axis=0), network.capacity)
     topics = _topic_bounds(problem, network) if balance in (Balance.TOPIC, Balance.BOTH) else None
     rule = CountRule(balance, slack, topics, 0, members, None, network)
-    side_rules = bool((problem.caps != NO_CAP).any() or (problem.pins != NOBODY).any())
+    side_rules = problem.capped_or_pinned
     even = problem.equal_subscriptions and problem.equal_weights and not side_rules
     if balance in (Balance.GROUP, Balance.BOTH) and even:
         active = problem.active

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Objective
-from evenlag.model.plan import Number, whole
+from evenlag.model.objective import ObjectiveKind
+from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY, Problem
 
 Sums = NDArray[Any]
@@ -56,12 +56,7 @@ class LoadBounds:
 
     def least(self, kind: str) -> Number:
         """Return the least spread or makespan that this leaves, in messages."""
-        return max(self.max_load_lb - (self.min_load_ub if kind == "spread" else 0), 0)
-
-
-def lower_bound(bounds: LoadBounds, objective: Objective, moves: int = 0) -> Number:
-    """Return a proven lower bound of the objective, in messages; `moves` is a lower bound on the moves."""
-    return whole(bounds.least(objective.kind) + objective.stickiness * moves)
+        return max(self.max_load_lb - (self.min_load_ub if kind == ObjectiveKind.SPREAD else 0), 0)
 
 
 def load_bounds(rule: CountRule) -> LoadBounds:

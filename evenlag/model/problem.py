@@ -287,6 +287,11 @@ class Problem:
         return columns.shape[1] == 0 or bool((columns == columns[:, :1]).all())
 
     @cached_property
+    def capped_or_pinned(self) -> bool:
+        """Whether any member has a cap, or any partition a pin."""
+        return bool((self.caps != NO_CAP).any() or (self.pins != NOBODY).any())
+
+    @cached_property
     def equal_weights(self) -> bool:
         """Whether all active members have the same weight: then every figure is a whole number of messages."""
         return len({self.weights[m] for m in np.flatnonzero(self.active)}) <= 1

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
-from evenlag.model.balance import CountRule
+from evenlag.model.balance import Balance, CountRule
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NO_CAP, NOBODY
+from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
 
@@ -29,8 +29,7 @@ Column = NDArray[Any]
 def applies(rule: CountRule) -> bool:
     """Whether all members are alike: same subscriptions, same weights, no caps, no pins."""
     problem = rule.problem
-    free = not (problem.caps != NO_CAP).any() and not (problem.pins != NOBODY).any()
-    return free and problem.equal_subscriptions and problem.equal_weights
+    return not problem.capped_or_pinned and problem.equal_subscriptions and problem.equal_weights
 
 
 def difference(rule: CountRule) -> Plan:
@@ -57,7 +56,7 @@ class _Columns:
         self.at = np.arange(len(lags))  # where the item of each place came from
         self.sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
         self.head, self.tail = starts[:-1].copy(), starts[1:].copy()
-        self.even_totals = rule.balance != "topic"
+        self.even_totals = rule.balance != Balance.TOPIC
         self.column_of = np.full(len(lags), -1, dtype=np.int64)
 
     def fill(self) -> Whole:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.balance import Balance, CountRule, count_rule
 from evenlag.model.flow import Cells
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Ints, Problem
@@ -23,8 +23,8 @@ def greedy(rule: CountRule) -> Plan:
         Any; pins and caps are kept.
     """
     problem = rule.problem
-    if rule.balance == "none":  # any counts would do; even ones leave least to repair
-        rule = count_rule(problem, "both")
+    if rule.balance == Balance.NONE:  # any counts would do; even ones leave least to repair
+        rule = count_rule(problem, Balance.BOTH)
     counts = rule.some_counts()
     member_of = problem.pins.copy()
     if problem.equal_subscriptions and rule.topic_bounds is None:

@@ -24,7 +24,7 @@ import numpy as np
 
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
-from evenlag.model.objective import Objective
+from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.exact.deepening import deepened
@@ -88,7 +88,7 @@ class MovePlans:
     ) -> None:
         problem = rule.problem
         self.rule, self.goal, self.stop, self.size, self.least = rule, goal, stop, size, least
-        self.loads = floor(bounds.min_load_ub) if goal.kind == "spread" else 0, ceil(bounds.max_load_lb)
+        self.loads = floor(bounds.min_load_ub) if goal.kind == ObjectiveKind.SPREAD else 0, ceil(bounds.max_load_lb)
         self.reduced = reduced_lags(rule, self.loads[0])[problem.assignable]
         price, active = int(goal.stickiness), np.flatnonzero(problem.active).tolist()
         self.members = [MemberOptions(rule, m, self.reduced, price, size) for m in active]

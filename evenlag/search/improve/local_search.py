@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Objective
+from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Plan, by_member
 from evenlag.model.problem import NOBODY
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
@@ -180,7 +180,7 @@ class _LocalSearch:
         if len(others):
             high, low = np.maximum(high, scaled.max()), np.minimum(low, scaled.min())
         change = self.unit_cost * (high - max(olds)) + self.move_cost * moves.astype(self.dtype)
-        if self.objective.kind == "spread":
+        if self.objective.kind == ObjectiveKind.SPREAD:
             change = change - self.unit_cost * (low - min(olds))
         # Σ load² / weight changes by delta · slope; slope is exact, so the sign of the product is.
         slope = factor_a * (delta - 2 * load_a) + factor_b * (delta + 2 * load_b)
