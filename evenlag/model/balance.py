@@ -11,7 +11,7 @@ import numpy as np
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.flow import Cells, CountBounds, CountNetwork
 from evenlag.model.names import Name
-from evenlag.model.problem import NOBODY, Bools, Problem
+from evenlag.model.problem import NOBODY, Bools, Ints, Problem
 from evenlag.model.values import is_whole
 
 
@@ -42,7 +42,7 @@ class RankRule:
         over = counts - self.base
         return int((self.steps[0] * (over >= 1)).sum() + (self.steps[1] * (over >= 2)).sum())
 
-    def allows(self, counts: Cells, source: int | Cells, target: int | Cells) -> Any:
+    def allows(self, counts: Cells, source: int | Ints, target: int | Ints) -> Any:
         """Say whether `source` may hand one partition over to `target`, both counts staying in their three values."""
         over = counts - self.base
         saved = np.where(over >= 2, self.steps[1], self.steps[0])[source]
@@ -102,6 +102,24 @@ class CountRule:
         only = self._used_topics[0]
         lo = np.maximum(self.member_bounds.lo, self.topic_bounds.lo[only])
         return CountBounds(lo, np.minimum(self.member_bounds.hi, self.topic_bounds.hi[only]))
+
+    def may_shift(self, counts: Cells, source: Ints | int, target: Ints | int) -> Bools:
+        """Say whether the total counts, shape (M,), let each `source` hand one partition over to its `target`."""
+        bounds = self.total_bounds
+        fits: Bools = (counts[source] > bounds.lo[source]) & (counts[target] < bounds.hi[target])
+        return fits if self.ranks is None else fits & self.ranks.allows(counts, source, target)
+
+    def may_shift_of(self, topics: Ints, topic_counts: Cells, source: Ints | int, target: Ints | int) -> Bools:
+        """Say whether the counts of these topics, in all shape (T, M), let each `source` hand one to its `target`.
+
+        That is for rules with counts of topics. Arguments are broadcast against one another.
+        """
+        bounds = self.topic_bounds
+        assert bounds is not None
+        gives = topic_counts[topics, source] > bounds.lo[topics, source]
+        takes = topic_counts[topics, target] < bounds.hi[topics, target]
+        fits: Bools = gives & takes
+        return fits
 
     @cached_property
     def _used_topics(self) -> Cells:

@@ -208,8 +208,8 @@ class _LocalSearch:
             (give == NOBODY) | subscribed[t, b], (take == NOBODY) | subscribed[u, a]
         )  # fmt: skip
         allowed[-1, -1] = False
-        allowed[:-1, -1] &= self._shift_fits(a, b)
-        allowed[-1, :-1] &= self._shift_fits(b, a)
+        allowed[:-1, -1] &= self.rule.may_shift(self.counts, a, b)
+        allowed[-1, :-1] &= self.rule.may_shift(self.counts, b, a)
         if self.rule.topic_bounds is not None:
             off_give, off_take = self._distance_change(t, a, b), self._distance_change(u, b, a)
             off_give[-1] = off_take[-1] = 0
@@ -217,12 +217,6 @@ class _LocalSearch:
             same[-1, :] = same[:, -1] = False
             allowed &= same | (np.add.outer(off_give, off_take) <= self._distance_left())
         return allowed
-
-    def _shift_fits(self, source: int, target: int) -> bool:
-        count_bounds, ranks = self.rule.member_bounds, self.rule.ranks
-        if self.counts[source] - 1 < count_bounds.lo[source] or self.counts[target] + 1 > count_bounds.hi[target]:
-            return False
-        return ranks is None or bool(ranks.allows(self.counts, source, target))
 
     def _distance_change(self, topics: Column, source: int, target: int) -> Column:
         count_bounds = self.rule.topic_bounds

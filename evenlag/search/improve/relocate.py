@@ -237,12 +237,9 @@ class _Relocation:
         fits &= problem.allowed[topics, home][:, None]
         for m in np.unique(home).tolist():
             fits[home == m] &= state.shift_allowed_with(m, third)[1]
-        count_bounds = state.rule.topic_bounds
-        if count_bounds is not None and state.topic_counts is not None:
-            counts = state.topic_counts
+        if state.topic_counts is not None:
             fits &= (topics[:, None] == their_topics) & (state.rule.topic_distance == 0)
-            fits &= (counts[topics, home] < count_bounds.hi[topics, home])[:, None]
-            fits &= counts[their_topics, third] > count_bounds.lo[their_topics, third]
+            fits &= state.rule.may_shift_of(topics[:, None], state.topic_counts, third, home[:, None])
         away = self.owner[instead]
         cost = (away == third).astype(np.int64) - (away == holder[:, None]) - 1
         fits &= cost <= budget
@@ -340,17 +337,9 @@ class _Relocation:
         gives, takes = state.shift_allowed_with(me, holder)
         fits &= ~none_of_theirs | gives
         fits &= ~nothing[:, None] | takes
-        count_bounds = state.rule.topic_bounds
-        if count_bounds is not None and state.topic_counts is not None:
-            counts = state.topic_counts
-            leave = (counts[topics, me] > count_bounds.lo[topics, me])[:, None] & (
-                counts[topics][:, holder] < count_bounds.hi[topics][:, holder]
-            )
-            enter = (counts[their_topics, holder] > count_bounds.lo[their_topics, holder]) & (
-                counts[their_topics, me] < count_bounds.hi[their_topics, me]
-            )
-            leave |= nothing[:, None]
-            enter |= none_of_theirs
+        if state.topic_counts is not None:
+            leave = nothing[:, None] | state.rule.may_shift_of(topics[:, None], state.topic_counts, me, holder)
+            enter = none_of_theirs | state.rule.may_shift_of(their_topics, state.topic_counts, holder, me)
             same = np.equal.outer(topics, their_topics) & ~nothing[:, None] & ~none_of_theirs
             across = leave & enter & (state.rule.topic_distance == 0)
             fits &= same | across

@@ -193,13 +193,10 @@ def _few_swaps_within_topics(ours: list[int], theirs: list[int]) -> tuple[Column
 
 def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:
     """Of each topic at most one of `items`, where the topic's counts allow to shift it."""
-    count_bounds = state.rule.topic_bounds
-    if state.rule.topic_distance or count_bounds is None or state.topic_counts is None or not len(items):
+    if state.rule.topic_distance or state.topic_counts is None or not len(items):
         return items[:0]
     topics, first = np.unique(state.problem.topic_of[items], return_index=True)
-    fits = (state.topic_counts[topics, source] > count_bounds.lo[topics, source]) & (
-        state.topic_counts[topics, target] < count_bounds.hi[topics, target]
-    )
+    fits = state.rule.may_shift_of(topics, state.topic_counts, source, target)
     return state.rng.permutation(items[first[fits]])
 
 

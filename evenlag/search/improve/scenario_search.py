@@ -142,7 +142,7 @@ class ScenarioState:
         """Say which exchanges of pairs (a, b) keep every rule: rows what a gives, columns what it takes; (N, K, K)."""
         problem, rule = self.problem, self.rule
         none_of_ours, none_of_theirs = ours == NOBODY, theirs == NOBODY
-        give_only, take_only = self._shifts(a, b)
+        give_only, take_only = rule.may_shift(self.counts, a, b), rule.may_shift(self.counts, b, a)
         fits: NDArray[np.bool_] = ~(none_of_ours[:, :, None] & none_of_theirs[:, None, :])
         fits &= ~none_of_theirs[:, None, :] | give_only[:, None, None]
         fits &= ~none_of_ours[:, :, None] | take_only[:, None, None]
@@ -151,31 +151,16 @@ class ScenarioState:
         topics, their_topics = problem.topic_of[ours], problem.topic_of[theirs]
         fits &= (none_of_ours | problem.allowed[topics, b[:, None]])[:, :, None]
         fits &= (none_of_theirs | problem.allowed[their_topics, a[:, None]])[:, None, :]
-        count_bounds = rule.topic_bounds
-        if count_bounds is not None:
-            counts, one, other = self.topic_counts, a[:, None], b[:, None]
-            leave = (counts[topics, one] > count_bounds.lo[topics, one]) & (
-                counts[topics, other] < count_bounds.hi[topics, other]
-            )
-            enter = (counts[their_topics, other] > count_bounds.lo[their_topics, other]) & (
-                counts[their_topics, one] < count_bounds.hi[their_topics, one]
-            )
+        if rule.topic_bounds is not None:
+            one, other = a[:, None], b[:, None]
+            leave = rule.may_shift_of(topics, self.topic_counts, one, other)
+            enter = rule.may_shift_of(their_topics, self.topic_counts, other, one)
             across = (leave | none_of_ours)[:, :, None] & (enter | none_of_theirs)[:, None, :]
             same = (topics[:, :, None] == their_topics[:, None, :]) & ~(
                 none_of_ours[:, :, None] | none_of_theirs[:, None]
             )
             fits &= same | across if rule.topic_distance == 0 else same
         return fits
-
-    def _shifts(self, a: Column, b: Column) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Whether the total counts let a hand one partition to b, and b one to a; each of shape (N,)."""
-        bounds, ranks, counts = self.rule.total_bounds, self.rule.ranks, self.counts
-        gives = (counts[a] > bounds.lo[a]) & (counts[b] < bounds.hi[b])
-        takes = (counts[a] < bounds.hi[a]) & (counts[b] > bounds.lo[b])
-        if ranks is not None:
-            gives &= ranks.allows(counts, a, b)
-            takes &= ranks.allows(counts, b, a)
-        return gives, takes
 
     def after(self, a: Column, b: Column, ours: Column, theirs: Column) -> tuple[Table, Table]:
         """Return the loads of a and of b after each exchange, (N, K, K, S)."""

@@ -170,13 +170,7 @@ class SearchState:
 
     def shift_allowed_with(self, m: int, others: Column) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Whether the total counts allow to shift one partition from `m` to each of `others`, and from them to `m`."""
-        count_bounds, ranks, counts = self.rule.total_bounds, self.rule.ranks, self.counts
-        gives = (counts[m] > count_bounds.lo[m]) & (counts[others] < count_bounds.hi[others])
-        takes = (counts[m] < count_bounds.hi[m]) & (counts[others] > count_bounds.lo[others])
-        if ranks is not None:
-            gives &= ranks.allows(counts, m, others)
-            takes &= ranks.allows(counts, others, m)
-        return gives, takes
+        return self.rule.may_shift(self.counts, m, others), self.rule.may_shift(self.counts, others, m)
 
     # ---- changes -------------------------------------------------------------------------------------------------
 
