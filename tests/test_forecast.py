@@ -169,6 +169,7 @@ def test_every_record_has_a_forecast_of_numbers_or_none(of: Record) -> None:
 @given(hostile(), st.sampled_from([0.25, 2.0, 1024.0]))
 def test_messages_have_no_unit(of: Record, times: float) -> None:
     found, other = forecast(of), forecast(replace(of, produced=of.produced * times))
+    assert (found is None) == (other is None)
     if found is not None and other is not None:
         assert np.allclose(found.rates * times, other.rates, rtol=1e-9, atol=1e-9)
         assert (found.lasting == other.lasting).all()
@@ -180,6 +181,7 @@ def test_the_order_of_partitions_does_not_matter(of: Record, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(of.produced.shape[1])
     found = forecast(of)
     other = forecast(replace(of, produced=of.produced[:, order], topic_of=of.topic_of[order]))
+    assert (found is None) == (other is None)
     if found is not None and other is not None:
         assert np.allclose(found.rates[:, order], other.rates, rtol=1e-6, atol=1e-6)
 

@@ -293,7 +293,7 @@ def test_the_mip_has_one_turn_at_most(owned: bool, options: dict[str, Any], turn
     if owned:
         problem = problem.at(problem.lags, even_plan(problem).member_of)
     asked, backend = task(problem, **options), Scripted(name="cp-sat")
-    steps = tuple(replace(step, stage=backend) for step in AUTO if isinstance(step.stage, mip.Mip))
+    steps = tuple(replace(step, stage=backend) for step in AUTO if isinstance(step.stage, mip.MipStage))
     run_steps(asked, begin(Incumbent(asked), even_plan(problem)), steps)
     assert len(backend.runs) == turns
 

@@ -53,6 +53,8 @@ class Interval:
     before, after : Snapshot
     micros : int
         Microseconds between them.
+    same : bool
+        Whether partitions, members and subscriptions stay what they were.
     produced : int64 array (P,)
         Messages that came in; 0 for restated partitions.
     consumed : list of int or None (P,)

@@ -56,6 +56,8 @@ class Mip:
         Member of each partition that has no choice, or `NOBODY`.
     lower, upper : lists of int
         Bounds of each column.
+    names : list of str
+        Of each column, as `evenlag export` writes them.
     rows : list of (columns, coefficients, lo, hi)
         None for lo or hi: no limit.
     costs : mapping of column to int

@@ -16,7 +16,7 @@ from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.exact.loads_alone import LoadsAlone
-from evenlag.search.exact.mip import Mip
+from evenlag.search.exact.mip import MipStage
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_dp import MoveDP
 from evenlag.search.exact.set_partitioning import SetPartitioning
@@ -160,9 +160,9 @@ AUTO: tuple[Step, ...] = (
     Step(SetPartitioning(size=0.1, by_solver=False), 0.3),
     Step(Equalize(), equalize_share, when=loads_are_open),
     Step(SetPartitioning(), 0.3),
-    Step(Mip(AUTO_BACKEND, said=False), mip_share, when=more_than_priced_moves),
+    Step(MipStage(AUTO_BACKEND, said=False), mip_share, when=more_than_priced_moves),
     Step(MoveDP(), 0.8),
-    Step(Mip(AUTO_BACKEND, said=False), 0.3, when=priced_moves_alone),
+    Step(MipStage(AUTO_BACKEND, said=False), 0.3, when=priced_moves_alone),
     Step(Relocation(again=True), 0.8, when=more_than_spread),
     Step(LocalSearch(), 0.9, when=more_than_spread),
     Step(Restarts(), 0.95),
@@ -175,13 +175,13 @@ SCENARIOS: tuple[Step, ...] = (
     *START,
     Step(Scenarios(), 0.4),
     Step(EachScenario(lambda: AUTO), 0.2),
-    Step(Mip(AUTO_BACKEND, said=False), 0.6),
+    Step(MipStage(AUTO_BACKEND, said=False), 0.6),
     Step(Scenarios(again=True), 0.95),
 )
 
 # A backend asked for by name gets the best baseline as its hint, and nothing else.
 PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
-    backend: (*START, Step(Mip(backend))) for backend in BACKENDS
+    backend: (*START, Step(MipStage(backend))) for backend in BACKENDS
 }
 
 

@@ -57,6 +57,8 @@ def search(
 
     Raises
     ------
+    InvalidProblemError
+        `start` is a plan of another problem.
     InfeasibleError, InvalidPlanError
         As `evenlag.solve`.
     """

@@ -17,7 +17,7 @@ from evenlag.search.task import Task
 
 
 @dataclass(frozen=True)
-class Mip:
+class MipStage:
     """The mixed-integer program, by one of the backends in a process of its own.
 
     Attributes
