@@ -15,7 +15,8 @@ from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import move_patterns, price_steps
 from evenlag.search.exact.cheapest_window import cheapest_window
-from evenlag.search.exact.move_patterns import MovePatterns, Used
+from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.own_columns import Used
 from evenlag.search.exact.rounded_plans import rounded_plan, rounded_plans
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
@@ -36,7 +37,7 @@ def test_a_rounded_plan_keeps_the_rule(balance: str, monkeypatch: pytest.MonkeyP
         window = Window(patterns.windows.first, patterns.windows.largest)
         patterns.solve(window, 0)
         for _ in range(4):
-            plan = rounded_plan(rule, patterns.used(window), random)
+            plan = rounded_plan(rule, patterns.columns.used(window), random)
             assert rule.violation(plan.topic_counts) is None, seed
             assert (plan.member_of[problem.assignable] != NOBODY).all(), seed
             assert (plan.member_of == problem.pins)[problem.pins != NOBODY].all(), seed

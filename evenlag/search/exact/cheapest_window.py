@@ -55,7 +55,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
             return least
         cost, window, moves = windows.widest(costs, (least + fits) // 2, mean)
         known = moves if price or most is None else most
-        if not price and patterns.columns_fit(window, known):
+        if not price and patterns.fits(window, known):
             fits = cost
             continue
         if near:

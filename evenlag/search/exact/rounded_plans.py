@@ -20,8 +20,9 @@ from evenlag.model.balance import Balance, CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.search.construct.greedy import fewest_moves_plan
-from evenlag.search.exact.move_patterns import MovePatterns, Used
+from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.move_windows import LARGEST
+from evenlag.search.exact.own_columns import Used
 from evenlag.search.exact.windows import Window
 from evenlag.search.improve.local_search import local_search
 from evenlag.search.improve.relocate import relocate
@@ -49,7 +50,7 @@ def rounded_plans(
         if least >= before:
             return
         _, window, _ = patterns.windows.widest(costs, rng.randint(least, ceil(before) - 1), patterns.mean)
-        start = rounded_plan(task.rule, patterns.used(window), rng)
+        start = rounded_plan(task.rule, patterns.columns.used(window), rng)
         plan = _towards(start, window, patterns.grid.unit, task, best.moves_worth, stop, rng)
         if plan is not None:
             yield Candidate(plan)
