@@ -27,3 +27,15 @@ class UserDataError(EvenlagError, ValueError):
 
 class FollowError(EvenlagError):
     """Others commit offsets in the place of a follower: the message names the partition and what to do."""
+
+
+EXTRAS = {"kafka": "kafka", "matplotlib": "plot", "pandas": "spark", "pyarrow": "spark", "pyspark": "spark"}
+"""Which extra of evenlag brings a package that only a part of it needs."""
+
+
+def lacking(error: ImportError) -> str | None:
+    """Say how to get the package that an import lacks; None where it is none of evenlag's extras."""
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS:
+        return None
+    return f"{package} is not installed; in a clone of evenlag: pip install '.[{EXTRAS[package]}]'"

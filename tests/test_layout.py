@@ -171,6 +171,24 @@ def test_pipeline_and_live_come_when_they_are_asked_for() -> None:
     assert printed(code).splitlines() == ["True True False", "", "True False"]
 
 
+def test_without_spark_what_needs_it_says_what_to_install() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "import evenlag\n"
+        "try: evenlag.pipeline.local_session\n"
+        "except ModuleNotFoundError as error: print(error.name, error)\n"
+        "from evenlag.cli import main\n"
+        "sys.argv, sys.stderr = ['evenlag', 'demo'], sys.stdout\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code)\n"
+    )
+    needed = "pyspark is not installed; in a clone of evenlag: pip install '.[spark]'"
+    assert printed(code).splitlines() == [
+        f"pyspark evenlag.pipeline.local_session: {needed}", f"evenlag: {needed}", "1",
+    ]  # fmt: skip
+
+
 def test_every_name_of_the_pipeline_is_where_it_is_said_to_be() -> None:
     from evenlag import pipeline
 

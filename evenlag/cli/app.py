@@ -8,7 +8,7 @@ import click
 
 from evenlag import __version__
 from evenlag.cli import commands
-from evenlag.errors import EvenlagError
+from evenlag.errors import EvenlagError, lacking
 from evenlag.model.values import printable
 
 LONGEST_LINE = 1_000  # characters of an error
@@ -35,6 +35,11 @@ def main() -> None:
         sys.exit(130)
     except EvenlagError as error:
         click.echo(f"evenlag: {_line(error)}", err=True)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (text := lacking(error)) is None:
+            raise
+        click.echo(f"evenlag: {text}", err=True)
         sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()

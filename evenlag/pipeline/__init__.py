@@ -6,6 +6,8 @@ Importing this package needs no Spark; a module is imported when one of its name
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evenlag.errors import lacking
+
 if TYPE_CHECKING:
     from evenlag.pipeline.columns.checks import check_members, check_offsets
     from evenlag.pipeline.columns.lags import with_lags
@@ -95,4 +97,9 @@ if not TYPE_CHECKING:  # to a type checker every name would be there
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        try:
+            return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        except ModuleNotFoundError as error:
+            if (text := lacking(error)) is None:
+                raise
+            raise ModuleNotFoundError(f"{__name__}.{name}: {text}", name=error.name) from error
