@@ -21,7 +21,7 @@ from evenlag.live import solver_process
 from evenlag.live.assignor import EvenlagAssignor, in_phases
 from evenlag.live.deciding import Decision, dealt
 from evenlag.live.groups import Subscription
-from evenlag.live.lags import Reading
+from evenlag.live.lags import Reader, Reading
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.live.subscriptions import OWN, decode_subscription
 from evenlag.live.user_data import decode_own, encode_own
@@ -194,6 +194,26 @@ def test_a_process_that_never_starts_is_ended(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SolverError, match="was ended"):
         solver.solve(PROBLEM, SolveOptions(), time.monotonic() + 1, time.monotonic() + 2)
     assert solver._running is None
+
+
+def no_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the program have as many threads as it may."""
+
+    def refused(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+
+
+def test_lags_without_a_thread_to_ask_in_are_told_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader("127.0.0.1:9", "g", {})
+    with monkeypatch.context() as short:
+        no_more_threads(short)
+        for _ in range(2):
+            with pytest.raises(SourceError, match=r"the lags could not be asked for \(can't start new thread\)"):
+                reader.read(["t"], time.monotonic() + 1)
+    with pytest.raises(SourceError, match=r"no Kafka broker answers|did not come within"):
+        reader.read(["t"], time.monotonic() + 1)
 
 
 class Joined:

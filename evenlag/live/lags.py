@@ -96,15 +96,19 @@ class Reader:
         Raises
         ------
         SourceError
-            They did not come in time, or the brokers did not tell them.
+            They did not come in time, the brokers did not tell them, or there is no thread to ask in.
         """
         if self._under_way is not None and not self._under_way.done():
             raise SourceError("the lags asked for before have not come yet")
         left = answer_by - time.monotonic()
         asked: Future[Reading] = Future()
-        self._under_way = asked
         timeout = CLIENT_SHARE * left
-        threading.Thread(target=self._run, args=(asked, topics, timeout), name="evenlag lags", daemon=True).start()
+        thread = threading.Thread(target=self._run, args=(asked, topics, timeout), name="evenlag lags", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the program has as many threads as it may
+            raise SourceError(f"the lags could not be asked for ({error})") from error
+        self._under_way = asked
         try:
             reading: Reading = asked.result(max(left, 0))
         except TimeoutError:
