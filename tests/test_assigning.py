@@ -441,6 +441,21 @@ def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:
         assert assignor._record.rates is None
 
 
+def test_lags_that_no_thread_can_look_at_are_said_once_and_looked_at_from_the_next_assignment_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with leading() as (assignor, _, _, assigned):
+        assignor.close()
+        with monkeypatch.context() as short:
+            no_more_threads(short)
+            assigned()
+            assigned()
+        said = [line for line in caplog.messages if "looked at" in line]
+        assert said == ["group g: its lags are not looked at: can't start new thread"]
+        assigned()
+        assert assignor._looks is not None
+
+
 def test_the_thread_ends_with_its_assignor() -> None:
     done = threading.Event()
 

@@ -264,11 +264,15 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _look_again_and_again(self) -> None:
         if self._looks is not None or not (self._record.wanted or self._asking):
             return
-        self._looks = threading.Event()
-        what = weakref.WeakMethod(self._look), self._read_every, self._looks
+        looks = threading.Event()
+        what = weakref.WeakMethod(self._look), self._read_every, looks
         thread = threading.Thread(target=_again_and_again, args=what, name="evenlag looks", daemon=True)
-        with contextlib.suppress(RuntimeError):  # the program has as many threads as it may
+        try:
             thread.start()
+        except RuntimeError as error:  # the program has as many threads as it may; the next assignment tries again
+            self._say_once(f"its lags are not looked at: {error}")
+        else:
+            self._looks = looks
 
     def _look(self) -> None:
         """Read the lags, record them, and ask for a rebalance where one pays; in a thread of its own."""
