@@ -456,6 +456,15 @@ def test_lags_that_no_thread_can_look_at_are_said_once_and_looked_at_from_the_ne
         assert assignor._looks is not None
 
 
+def test_a_decision_that_no_thread_can_tell_of_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with leading(on_decision=lambda _: None) as (_, _, _, assigned):
+        no_more_threads(monkeypatch)
+        assigned()
+        assert "group g: on_decision was not called: can't start new thread" in caplog.messages
+
+
 def test_the_thread_ends_with_its_assignor() -> None:
     done = threading.Event()
 

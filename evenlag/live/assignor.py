@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import math
 import sys
@@ -256,8 +255,10 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         log.log(logging.INFO if decision.solved else logging.WARNING, "%s", decision)
         if self._on_decision is not None:  # in a thread: what hangs there must not hang the group
             told = threading.Thread(target=self._on_decision, args=(decision,), name="evenlag decision", daemon=True)
-            with contextlib.suppress(RuntimeError):  # the program has as many threads as it may
+            try:
                 told.start()
+            except RuntimeError as error:  # the program has as many threads as it may
+                log.warning("group %s: on_decision was not called: %s", self._group, error)
 
     # ---- beside the consumer, while it leads -----------------------------------------------------------------------
 
