@@ -396,6 +396,23 @@ def test_a_rebalance_while_another_is_weighed_takes_the_solver_that_is_there(mon
         assert calling.rejoins == 0
 
 
+@pytest.mark.parametrize("meanwhile", ["the lags are read", "they are recorded"])
+def test_a_look_that_is_under_way_when_the_assignor_is_closed_starts_no_solver(meanwhile: str) -> None:
+    with leading(rejoin_if_better="20%", rejoin_interval=0.01) as (assignor, reader, calling, _):
+        time.sleep(0.01)
+        place, name = (reader, "read") if meanwhile == "the lags are read" else (assignor._record, "add")
+        goes_on = getattr(place, name)
+
+        def closes(*arguments: object) -> object:
+            assignor.close()
+            return goes_on(*arguments)
+
+        setattr(place, name, closes)
+        assignor._look()
+        assert assignor._solver._running is None
+        assert calling.rejoins == 0
+
+
 def test_a_leader_that_has_not_heard_of_a_topic_yet_assigns_what_the_brokers_tell_of_it() -> None:
     with leading(horizon=0) as (assignor, reader, _, assigned):
         members = [Joined(name, assignor.metadata({"t", "gone"})) for name in "ab"]

@@ -174,7 +174,6 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._generation = generation
         if not self._leads:
             self.close()
-            self._heading = None
             self._record = LagRecord(self._horizon)  # another, as a thread may still be adding to this one
 
     def close(self) -> None:
@@ -183,6 +182,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             self._looks.set()
             self._looks = None
         with self._lock:
+            self._heading = None  # so a look that is under way comes to nothing
             if self._lent is self._solver:  # it is ended by the thread that has it
                 self._solver = SolverProcess()
         self._solver.stop()
@@ -307,6 +307,8 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self, problem: Problem, asking: SolveOptions, heading: _Heading, coordinator: Coordinator
     ) -> None:
         with self._lock:
+            if self._heading is not heading:
+                return
             solver = self._lent = self._solver
         try:
             decision = better(problem, solver=solver, options=asking, record=self._record, limit=self._limit)
