@@ -16,6 +16,7 @@ from evenlag.live import follow as live_follow
 from evenlag.live import group_commits, holdings, plan_topics
 from evenlag.live.follow import Follow, FollowedPlan, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
+from evenlag.live.plans import place_of
 from tests.command import evenlag, refused
 from tests.followers import Consumer, Kafka, Partition, Told
 
@@ -697,6 +698,20 @@ def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
 
 
 MEMBERS = {"c1": {"topics": ["t"]}, "c2": {"topics": ["t"]}}
+
+
+def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
+    place = place_of("kafka://a:1,b:2/plans", "billing", {"client.id": "c"})
+    assert isinstance(place, PlanTopic)
+    assert (place.topic, place.group) == ("plans", "billing")
+    assert place._config == {"client.id": "c", "bootstrap.servers": "a:1,b:2"}
+    assert isinstance(place_of("plans.json", "billing"), PlanFile)
+    for text, why in {
+        "kafka://a/plans": "is no topic; write kafka://",
+        "kafka://a:1/t,u": "names several topics",
+    }.items():
+        with pytest.raises(SourceError, match=f"^{text}: {why}"):
+            place_of(text, "billing")
 
 
 def test_a_topic_of_plans_needs_a_group() -> None:

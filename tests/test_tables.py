@@ -15,6 +15,7 @@ import pytest
 from evenlag.errors import SourceError
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, TABLES, TableKind
 from evenlag.pipeline.tables.reading import read_describe, read_table
+from evenlag.pipeline.tables.topics import TopicAddress, is_topic, topic_address
 from evenlag.pipeline.tables.writing import write_table, write_tables
 
 TS = "2026-01-02T03:04:05.678Z"
@@ -340,3 +341,13 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
         fails(tmp_path, rf"a\.{suffix}: a value does not fit its column", write)
     beyond = [offsets_row(lag=2**63)]
     fails(tmp_path, "does not fit its column", lambda: write_table(tmp_path / "a.parquet", beyond, OFFSETS))
+
+
+def test_the_address_of_a_topic() -> None:
+    assert topic_address("kafka://a:1,[::1]:2/t.1,u-_") == TopicAddress("a:1,[::1]:2", "t.1,u-_")
+    for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t", "kafka://a/t", "kafka://a:1/t/u", "t"):
+        with pytest.raises(SourceError, match=f"^{place}: is no topic; write kafka://HOST:PORT/TOPIC, several of each"):
+            topic_address(place)
+    assert is_topic("kafka:a")
+    assert not is_topic("kafka")
+    assert not is_topic(Path("kafka:a"))

@@ -24,9 +24,10 @@ from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
 from evenlag.pipeline.jobs.streaming import Batch, stream
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
-from evenlag.pipeline.spark.kafka import add_connector, is_topic, with_connector
+from evenlag.pipeline.spark.kafka import add_connector, with_connector
 from evenlag.pipeline.spark.session import local_session
 from evenlag.pipeline.spark.sinks import sink
+from evenlag.pipeline.tables.topics import is_topic
 
 MOST_GROUPS = 15  # in the table of groups
 PICTURE = "picture.png"

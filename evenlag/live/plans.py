@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from evenlag.errors import EvenlagError, InvalidPlanError, SourceError
 from evenlag.live.groups import TopicPartition
 from evenlag.model.files import unique, write_json
+from evenlag.pipeline.tables.topics import is_topic, topic_address
 
 ANSWER_LIMIT = 10.0  # seconds for what is asked of the brokers
 CONSUMER_ONLY = (
@@ -23,7 +24,6 @@ CONSUMER_ONLY = (
 )  # fmt: skip
 """Properties that a producer does not take."""
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # the names that Kafka takes
-PLACE = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<topic>[A-Za-z0-9._-]+)")
 
 
 @dataclass(frozen=True)
@@ -257,16 +257,16 @@ def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> 
     Raises
     ------
     SourceError
-        It looks like a topic and is none, or confluent-kafka is missing.
+        It looks like a topic and is none, or names several, or confluent-kafka is missing.
     """
-    if not text.startswith("kafka:"):
+    if not is_topic(text):
         return PlanFile(text, group)
-    found = PLACE.fullmatch(text)
-    if found is None:
-        raise SourceError(f"{text}: is no topic; write kafka://HOST:PORT/TOPIC, several brokers joined by commas")
+    address = topic_address(text)
+    if "," in address.topics:
+        raise SourceError(f"{text}: names several topics; plans are in one")
     if find_spec("confluent_kafka") is None:
         raise SourceError(f"{text}: a topic needs confluent-kafka: pip install confluent-kafka")
-    return PlanTopic(found["topic"], {**(config or {}), "bootstrap.servers": found["servers"]}, group)
+    return PlanTopic(address.topics, {**(config or {}), "bootstrap.servers": address.servers}, group)
 
 
 def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:

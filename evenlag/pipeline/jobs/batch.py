@@ -26,13 +26,13 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import Progress
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
-from evenlag.pipeline.spark.kafka import is_topic
 from evenlag.pipeline.spark.kept import within
 from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.spark.sources import table_at
 from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.schemas import SOLVED
+from evenlag.pipeline.tables.topics import is_topic
 from evenlag.search.options import SolveKeywords, solving_options
 
 TABLES = ("plans", "audit", "rejects")

@@ -1,11 +1,9 @@
-"""Kafka topics of snapshot rows: how one is named, and how Spark's own connector is asked for it."""
+"""Kafka topics of snapshot rows: how Spark's own connector is asked for them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import pyspark
 from pyspark.errors import AnalysisException
@@ -16,16 +14,10 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.reach import reach
 from evenlag.pipeline.spark.settings import is_configured
+from evenlag.pipeline.tables.topics import topic_address
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 COMPLETE = {"4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}  # of each line one whose parts are all on Maven Central
-
-_URL = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<topics>[A-Za-z0-9._,-]+)")
-
-
-def is_topic(path: str | Path) -> bool:
-    """Whether a place is a topic rather than a file."""
-    return isinstance(path, str) and path.startswith("kafka:")
 
 
 def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -36,11 +28,9 @@ def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[st
     SourceError
         The text is no such address, or none of the brokers takes a connection.
     """
-    match = _URL.fullmatch(url)
-    if match is None:
-        raise SourceError(f"{url}: is no topic; write kafka://HOST:PORT/TOPIC, several of each joined by commas")
-    reach(url, match["servers"].split(","), "broker")
-    named = {"kafka.bootstrap.servers": match["servers"], "subscribe": match["topics"]}
+    address = topic_address(url)
+    reach(url, address.servers.split(","), "broker")
+    named = {"kafka.bootstrap.servers": address.servers, "subscribe": address.topics}
     return {"startingOffsets": "earliest"} | dict(options or {}) | named
 
 

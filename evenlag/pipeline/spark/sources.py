@@ -16,9 +16,10 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import check_executors
-from evenlag.pipeline.spark.kafka import connected, is_topic, record_text, topic_options
+from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
 from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
+from evenlag.pipeline.tables.topics import is_topic
 from evenlag.pipeline.tasks.describing import Describe, names
 
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}

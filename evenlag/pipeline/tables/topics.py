@@ -1,0 +1,43 @@
+"""Addresses of Kafka topics, which stand where a path may stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from evenlag.errors import SourceError
+
+_ADDRESS = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<topics>[A-Za-z0-9._,-]+)")
+
+
+@dataclass(frozen=True)
+class TopicAddress:
+    """Where topics are: `host:port` of brokers, and the names of the topics, several joined by commas."""
+
+    servers: str
+    topics: str
+
+
+def is_topic(place: str | Path) -> bool:
+    """Whether a place is a topic rather than a file."""
+    return isinstance(place, str) and place.startswith("kafka:")
+
+
+def topic_address(url: str) -> TopicAddress:
+    """Read `kafka://HOST:PORT/TOPIC`, several brokers or topics joined by commas.
+
+    Raises
+    ------
+    SourceError
+        The text is no such address.
+
+    Examples
+    --------
+    >>> topic_address("kafka://a:9092,b:9092/plans")
+    TopicAddress(servers='a:9092,b:9092', topics='plans')
+    """
+    match = _ADDRESS.fullmatch(url)
+    if match is None:
+        raise SourceError(f"{url}: is no topic; write kafka://HOST:PORT/TOPIC, several of each joined by commas")
+    return TopicAddress(match["servers"], match["topics"])
