@@ -32,6 +32,8 @@ ROOMS = ("defaults", "tables", "tasks", "offsets", "spark", "columns", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
 SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "leave")
 HEAVY = {"pyspark", "kafka", "matplotlib"}
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+LAZY = {"evenlag.pipeline"}  # what is imported of it comes only then
 
 
 @cache
@@ -59,18 +61,38 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def imported(node: ast.AST, *, typing: bool = True) -> Iterator[list[str]]:
-    """What each import says, from the part to the whole; `typing`: also those for type checkers alone."""
+def imported(node: ast.AST, *, typing: bool = True, functions: bool = True) -> Iterator[list[str]]:
+    """What each import says, from the part to the whole.
+
+    `typing`: also those for type checkers alone. `functions`: also those inside functions.
+    """
     if isinstance(node, ast.Import):
         yield from ([alias.name] for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         yield from ([f"{node.module}.{alias.name}", node.module or ""] for alias in node.names)
     elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not typing:
         for each in node.orelse:
-            yield from imported(each, typing=typing)
-    else:
+            yield from imported(each, typing=typing, functions=functions)
+    elif functions or not isinstance(node, FUNCTIONS):
         for each in ast.iter_child_nodes(node):
-            yield from imported(each, typing=typing)
+            yield from imported(each, typing=typing, functions=functions)
+
+
+def own(each: list[str]) -> str:
+    """The module of ours that an import loads, or no text."""
+    return next((name for name in each if name in modules()), "")
+
+
+@cache
+def brought(module: str) -> set[str]:
+    """The modules of ours that are loaded once this one is, before any function runs."""
+    found, queue = set(), [module]
+    for name in queue:
+        if name not in found:
+            found.add(name)
+            queue += [name.rpartition(".")[0]] if "." in name else []
+            queue += filter(None, map(own, imported(parsed(modules()[name]), typing=False, functions=False)))
+    return found
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[str]:
@@ -129,12 +151,17 @@ def test_every_module_has_a_layer_and_there_are_many() -> None:
 def test_no_module_waits_for_itself() -> None:
     known = modules()
     graph = {
-        module: {next((name for name in names if name in known), "") for names in imported(parsed(path), typing=False)}
-        - {""}
-        for module, path in known.items()
+        module: {own(names) for names in imported(parsed(path), typing=False)} - {""} for module, path in known.items()
     }
     assert sum(map(len, graph.values())) > 200
     assert circles(graph) == []
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_no_function_imports_what_is_there(module: str) -> None:
+    functions = [each for each in ast.walk(parsed(modules()[module])) if isinstance(each, FUNCTIONS)]
+    late = {own(names) for function in functions for names in imported(function)}
+    assert not late & brought(module) - LAZY
 
 
 def test_circles_are_found() -> None:

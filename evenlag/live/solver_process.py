@@ -25,7 +25,9 @@ from evenlag.errors import EvenlagError
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
+from evenlag.search.leave import weighed
 from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
 
 LENGTH = Struct(">Q")
 SERVE = "from evenlag.live.solver_process import serve; serve({fd})"
@@ -192,9 +194,6 @@ def _end_with(parent: int) -> None:
 
 def serve(fd: int) -> None:
     """Solve what comes by a socket until it is closed: what the process runs."""
-    from evenlag.search.leave import weighed
-    from evenlag.search.solver import search
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started this one
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     search(Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions())  # the first is slow

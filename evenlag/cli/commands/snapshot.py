@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evenlag import live
 from evenlag.cli import options
 from evenlag.cli.terminal import print_json, warn, working
 
@@ -24,9 +25,6 @@ def snapshot(
     as_json: bool,
 ) -> None:  # fmt: skip
     """Record the subscriptions, offsets and members of consumer groups from a running cluster; it only reads."""
-    # The Kafka client is an extra: the other commands work without it.
-    from evenlag import live
-
     config = live.read_client_config(command_config) if command_config is not None else None
     with working(f"asking {bootstrap_server}") as progress:
         taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config, progress=progress)
