@@ -561,6 +561,22 @@ def test_other_errors_of_the_consumer_are_raised(group: Group) -> None:
         group.step("c1")
 
 
+def test_messages_that_come_with_an_error_are_given_by_the_next_call(group: Group) -> None:
+    group.start("c1")
+    group.tell(plan(1, c1="0"))
+    group.go_on(4)
+    follow, kafka = group.follows["c1"], group.kafka
+    processed = [offset for _, _, offset in group.processed]
+    consumer: Any = follow._consumer
+    consumer.errors = [KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)]
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        next(follow.batches(3, 0))
+    given = [message.offset() for _ in range(3) for batch in follow.batches(3, 0) for message in batch]
+    assert processed + given == list(range(5))
+    follow.commit()
+    assert kafka.commits["t", 0][0] == 5
+
+
 def test_metadata_of_a_newer_evenlag_are_left_alone(group: Group) -> None:
     group.kafka.commits["t", 1] = (3, '{"evenlag": 2, "whose": "c1"}')
     group.start("c1")

@@ -103,7 +103,7 @@ class Follow:
             on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost,
         )  # fmt: skip
         self._closed = False
-        self._at_hand: list[Any] = []  # messages that the application has been given and has not processed
+        self._at_hand: list[Any] = []  # messages that came and are not processed yet
         self._next_look = self._next_commit = monotonic()
 
     # ---- what an application calls -------------------------------------------------------------------------------
@@ -141,7 +141,8 @@ class Follow:
         Raises
         ------
         KafkaException
-            A commit failed, or half a lease has passed without an answer; the next call tries again.
+            A commit failed, half a lease has passed without an answer, or the consumer has told of an error; the next
+            call tries again.
         FollowError
             Others commit in the place of this consumer: see its message. It holds nothing any more.
         """
@@ -195,7 +196,7 @@ class Follow:
             self._attend()
             if not self._at_hand:
                 now = monotonic()
-                self._at_hand = self._sound(fetch(max(0.0, min(end, self._next_look) - now)))
+                self._have_at_hand(fetch(max(0.0, min(end, self._next_look) - now)))
             if self._at_hand:
                 yield list(self._at_hand)
                 for message in self._at_hand:  # those of partitions that were lost meanwhile are no longer among them
@@ -208,19 +209,20 @@ class Follow:
         message = self._consumer.poll(wait)
         return [] if message is None else [message]
 
-    def _sound(self, messages: list[Any]) -> list[Any]:
-        """The messages of partitions that are held; the next call raises what else there is."""
-        found = []
+    def _have_at_hand(self, messages: list[Any]) -> None:
+        """Keep the messages of partitions that are held, and raise what else there is: the next call gives them."""
+        errors = []
         for message in messages:
             error = message.error()
             if error is None:
                 if (message.topic(), message.partition()) in self._holdings:
-                    found.append(message)
+                    self._at_hand.append(message)
             elif error.code() in ABSENT:
                 self._topics.expire()
             elif error.code() != KafkaError._PARTITION_EOF:
-                raise KafkaException(error)
-        return found
+                errors.append(error)
+        if errors:
+            raise KafkaException(errors[0])
 
     # ---- what is done between messages ---------------------------------------------------------------------------
 
