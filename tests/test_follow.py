@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException
 from evenlag.errors import EvenlagError, FollowError, InvalidPlanError, InvalidProblemError, SourceError, UserDataError
 from evenlag.live import follow as live_follow
 from evenlag.live import group_commits, holdings, plan_topics
+from evenlag.live import plans as live_plans
 from evenlag.live.follow import Follow, FollowedPlan, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
 from evenlag.live.plans import place_of
@@ -728,6 +729,16 @@ def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
     }.items():
         with pytest.raises(SourceError, match=f"^{text}: {why}"):
             place_of(text, "billing")
+
+
+def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_plans, "ANSWER_LIMIT", 0.1)
+    place = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
+    with pytest.raises(SourceError, match="topic plans: the plan was not taken"):
+        place.write(plan(1, c1="0"))
+    assert place._reader is None
+    (unread,) = place.news()
+    assert str(unread).startswith("topic plans: cannot be read (")
 
 
 def test_a_topic_of_plans_needs_a_group() -> None:

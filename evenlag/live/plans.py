@@ -207,7 +207,8 @@ class PlanTopic:
                 raise SourceError(f"{self}: the plan was not taken ({trouble[0] if trouble else 'no answer in time'})")
         except KafkaException as error:
             raise SourceError(f"{self}: the plan was not taken ({error})") from error
-        self.close()
+        finally:
+            self.close()
         if self.news()[-1:] != [plan]:
             raise SourceError(
                 f"{self}: another plan of group {plan.group!r} was published at this moment; publish again"
