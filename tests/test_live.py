@@ -2,6 +2,7 @@ import base64
 import importlib
 import itertools
 import json
+import logging
 import re
 import struct
 import sys
@@ -574,6 +575,19 @@ def test_nobody_answers() -> None:
         SourceError, match=r"no Kafka broker answers at 127\.0\.0\.1:1 within 0\.5 s \(.*ECONNREFUSED\)"
     ):
         snapshot("127.0.0.1:1", timeout=0.5)
+
+
+def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenlag.live import client
+
+    def refused(**_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(client, "NetworkSelector", refused)
+    before = list(logging.getLogger("kafka.net.manager").filters)
+    with pytest.raises(SourceError, match=r"127\.0\.0\.1:1 within 0\.5 s \(.*Too many open files\)"):
+        snapshot("127.0.0.1:1", timeout=0.5)
+    assert logging.getLogger("kafka.net.manager").filters == before
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,10 @@ class Cluster:
         self._silence.on()
         if endpoint := settings.pop("token_endpoint", None):
             settings["sasl_oauth_token_provider"] = ClientCredentials(TokenEndpoint(**endpoint), self._silence.add)
-        self._net = NetworkSelector(slow_task_threshold_secs=0)
         self._coordinators: dict[str, int] = {}
         self._leaders: dict[TopicPartition, int] = {}
         try:
+            self._net = NetworkSelector(slow_task_threshold_secs=0)
             self._manager = KafkaConnectionManager(self._net, **settings)
             self._run(self._bootstrap())
         except BaseException as error:
@@ -100,7 +100,8 @@ class Cluster:
         if hasattr(self, "_manager"):
             self._manager.close()
             self._net.drain()
-        self._net.close()
+        if hasattr(self, "_net"):
+            self._net.close()
         self._silence.off()
 
     def groups(self) -> tuple[dict[str, str], list[Failure]]:
