@@ -721,7 +721,7 @@ def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
     place = place_of("kafka://a:1,b:2/plans", "billing", {"client.id": "c"})
     assert isinstance(place, PlanTopic)
     assert (place.topic, place.group) == ("plans", "billing")
-    assert place._config == {"client.id": "c", "bootstrap.servers": "a:1,b:2"}
+    assert place._config == {"log_level": 0, "client.id": "c", "bootstrap.servers": "a:1,b:2"}
     assert isinstance(place_of("plans.json", "billing"), PlanFile)
     for text, why in {
         "kafka://a/plans": "is no topic; write kafka://",
@@ -739,6 +739,20 @@ def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatc
     assert place._reader is None
     (unread,) = place.news()
     assert str(unread).startswith("topic plans: cannot be read (")
+
+
+def test_nothing_is_published_where_the_plan_before_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have a higher version, and followers would keep it."""
+    folder = tmp_path / "plans.json"
+    folder.mkdir()
+    with pytest.raises(SourceError, match=r"plans\.json: cannot be read \(is a directory\)"):
+        publish(GOOD, PlanFile(folder, "billing"))
+    monkeypatch.setattr(live_plans, "ANSWER_LIMIT", 0.1)
+    topic = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
+    with pytest.raises(SourceError, match=r"topic plans: cannot be read \([^{}]+\)$"):
+        publish(GOOD, topic)
 
 
 def test_a_topic_of_plans_needs_a_group() -> None:

@@ -107,6 +107,10 @@ class Plans(Protocol):
         ...
 
 
+class UnreadError(SourceError):
+    """A place of plans could not be read, so what is there is not known."""
+
+
 class PlanFile:
     """The plan of a group in a file, which may be replaced at any time.
 
@@ -127,16 +131,18 @@ class PlanFile:
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
         """The plan in the file, or what is wrong with it, where that has changed."""
+        found: FollowedPlan | EvenlagError
+        content: bytes | str
         try:
-            content: bytes | str = self.path.read_bytes()
+            content = self.path.read_bytes()
+            found = _parsed(content, self.group, str(self))
         except OSError as error:
-            content = f"cannot be read ({(error.strerror or str(error)).lower()})"
+            content = f"{self}: cannot be read ({(error.strerror or str(error)).lower()})"
+            found = SourceError(content) if isinstance(error, FileNotFoundError) else UnreadError(content)
         if content == self._last:
             return []
         self._last = content
-        if isinstance(content, str):
-            return [SourceError(f"{self}: {content}")]
-        return [_parsed(content, self.group, str(self))]
+        return [found]
 
     def write(self, plan: FollowedPlan) -> None:
         """Replace the file, never by half of one."""
@@ -182,7 +188,8 @@ class PlanTopic:
             self._read()
         except (KafkaException, SourceError) as error:
             self.close()  # and from the beginning the next time: plans that are known already do no harm
-            return [error if isinstance(error, SourceError) else SourceError(f"{self}: cannot be read ({error})")]
+            text = str(error) if isinstance(error, SourceError) else f"{self}: cannot be read ({error.args[0].str()})"
+            return [UnreadError(text)]
         found, self._found = self._found, []
         return found
 
@@ -204,9 +211,11 @@ class PlanTopic:
             value = json.dumps(plan.to_dict())
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
             if producer.flush(2 * ANSWER_LIMIT) or trouble:
-                raise SourceError(f"{self}: the plan was not taken ({trouble[0] if trouble else 'no answer in time'})")
+                raise SourceError(
+                    f"{self}: the plan was not taken ({trouble[0].str() if trouble else 'no answer in time'})"
+                )
         except KafkaException as error:
-            raise SourceError(f"{self}: the plan was not taken ({error})") from error
+            raise SourceError(f"{self}: the plan was not taken ({error.args[0].str()})") from error
         finally:
             self.close()
         if self.news()[-1:] != [plan]:
@@ -255,6 +264,8 @@ class PlanTopic:
 def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> PlanFile | PlanTopic:
     """Return the place that a text names: a path, or `kafka://HOST:PORT/TOPIC`.
 
+    The client of a topic writes no log of its own unless `config` has a `log_level`: what went wrong is in the errors.
+
     Raises
     ------
     SourceError
@@ -267,7 +278,7 @@ def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> 
         raise SourceError(f"{text}: names several topics; plans are in one")
     if find_spec("confluent_kafka") is None:
         raise SourceError(f"{text}: a topic needs confluent-kafka: pip install confluent-kafka")
-    return PlanTopic(address.topics, {**(config or {}), "bootstrap.servers": address.servers}, group)
+    return PlanTopic(address.topics, {"log_level": 0, **(config or {}), "bootstrap.servers": address.servers}, group)
 
 
 def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
@@ -300,9 +311,13 @@ def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
     if not plan.owners:
         raise InvalidPlanError(f"the plan of group {plan.group!r} assigns no partition; all its consumers would stop")
     to.close()
-    before = [each.version for each in to.news() if isinstance(each, FollowedPlan)]
-    published = replace(plan, version=max([round(1000 * time.time()), *(version + 1 for version in before)]))
     try:
+        news = to.news()
+        for each in news:
+            if isinstance(each, UnreadError):  # the plan before may have any version
+                raise each
+        before = [each.version for each in news if isinstance(each, FollowedPlan)]
+        published = replace(plan, version=max([round(1000 * time.time()), *(version + 1 for version in before)]))
         to.write(published)
     finally:
         to.close()
