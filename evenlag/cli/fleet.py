@@ -75,9 +75,7 @@ class FleetReport:
         rows = f"{summary.rows:,} rows = {summary.plans:,} planned + {summary.rejects:,} rejected"
         head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
-        notes += [
-            Text(f"note: {note.count:,} {note.text} ({note.groups:,} groups)", style="yellow") for note in summary.notes
-        ]
+        notes += [Text(f"note: {note}", style="yellow") for note in summary.notes]
         written = Text("written: " + ", ".join(self.written))
         return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
 
@@ -85,14 +83,14 @@ class FleetReport:
         title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
         table.add_column("group")
-        for name in ("partitions", "members", "spread today", "best spread", "proven bound", "planned moves"):
+        for name in ("partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"):
             table.add_column(name, justify="right")
         table.add_column("held up by")
-        table.add_column("")
+        table.add_column("best is")
         for row in self.groups:
             style = "green" if row["status"] == "OPTIMAL" else "yellow"
             table.add_row(
-                row["group"], f"{row['partitions']:,}", f"{row['members']:,}", number(row["today"]),
+                row["group"], f"{row['partitions']:,}", f"{row['busy_members']:,}", number(row["today"]),
                 number(row["best"]), number(row["bound"]), f"{row['moves']:,}",
                 (row["binding"] or "").replace(";", ", "), Text(row["status"], style=style),
             )  # fmt: skip
@@ -201,12 +199,15 @@ def _draw_most_gained(report: FleetReport, picture: Path) -> None:
 
 
 def _mean_loads(plans: DataFrame) -> DataFrame:
-    return plans.filter("consumer_id is not null").groupBy("snapshot_ts", "group").agg(
-        (sf.sum("lag") / sf.count_distinct("consumer_id")).cast("double").alias("mean"),
+    """Return the mean load of each group's busy members, those that the plan gives anything, and what it counts."""
+    busy = sf.count_distinct("consumer_id")
+    held = sf.sum(sf.when(sf.col("consumer_id").isNotNull(), sf.col("lag")))
+    return plans.groupBy("snapshot_ts", "group").agg(
+        sf.when(busy > 0, held / busy).cast("double").alias("mean"),
         sf.count("*").alias("partitions"),
         sf.count_if(sf.col("move") == "moved").alias("moves"),
-        sf.count_distinct("consumer_id").alias("members"),
-    )  # fmt: skip
+        busy.alias("busy_members"),
+    )
 
 
 def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]:
@@ -220,7 +221,7 @@ def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]
     return (
         rows.orderBy(sf.desc(gain), "snapshot_ts", "group")
         .withColumn("snapshot_ts", sf.col("snapshot_ts").cast("string"))  # JSON knows no times
-        .na.fill(0, ["partitions", "members", "moves"])
+        .na.fill(0, ["partitions", "busy_members", "moves"])
         .take(MOST_GROUPS)
     )
 

@@ -52,11 +52,18 @@ _ORDER = {
 
 @dataclass(frozen=True)
 class Note:
-    """Something done to the input, or found on the way: how often in all, and in how many groups."""
+    """Something done to the input, or found on the way: how often in all, and in how many groups.
+
+    Where the text says nothing that can be counted, `count` is None.
+    """
 
     text: str
-    count: int
+    count: int | None
     groups: int
+
+    def __str__(self) -> str:
+        groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
+        return f"{self.text if self.count is None else f'{self.count:,} {self.text}'} ({groups})"
 
 
 @dataclass(frozen=True)
@@ -207,7 +214,7 @@ def _notes(solved: DataFrame) -> tuple[Note, ...]:
     warnings = solved.select(sf.explode("warnings").alias("warning"))
     number = sf.regexp_extract("warning", r"^(\d+) ", 1).try_cast("bigint")
     text = sf.regexp_replace(sf.regexp_replace("warning", r"^\d+ ", ""), r"\b[\d.e-]+ s\b", "… s")
-    counted = warnings.select(text.alias("text"), sf.coalesce(number, sf.lit(1)).alias("n"))
+    counted = warnings.select(text.alias("text"), number.alias("n"))
     sums = counted.groupBy("text").agg(sf.sum("n").alias("count"), sf.count("*").alias("groups"))
     rows = sums.orderBy(sf.desc("groups"), "text").limit(MOST_LISTED).collect()
     return tuple(Note(row["text"], row["count"], row["groups"]) for row in rows)
