@@ -141,21 +141,38 @@ def test_a_clock_that_ends_cbc_before_its_search_is_no_work_limit() -> None:
     assert run("cbc", program(problem, Goal(stickiness=0)), Limits(0.01, work=1_000.0)).stopped == "time"
 
 
+def cbc_in_place(script: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a script be called for CBC."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(path))
+
+
 @pytest.mark.parametrize("after", [0, 0.3])
 def test_a_crash_of_cbc_is_a_stop_by_time_only_when_its_time_was_up(
     after: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real one crashes in one run of some fifty whose time ends in presolve."""
-    crashing = tmp_path / "cbc"
-    crashing.write_text(f"#!/bin/sh\nsleep {after}\nkill -SEGV $$\n")
-    crashing.chmod(0o755)
-    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(crashing))
+    cbc_in_place(f"sleep {after}\nkill -SEGV $$", tmp_path / "cbc", monkeypatch)
     mip = program(unsettled(), Goal(stickiness=0))
     if after:
         assert run("cbc", mip, Limits(after)) == Outcome(stopped="time", failure="CBC crashed when its time was up")
     else:
         with pytest.raises(pulp.PulpSolverError):
             run("cbc", mip, Limits(ROOM))
+
+
+def test_figures_that_cbc_writes_with_a_negative_exponent_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = alike([5, 4, 3, 2, 9], "ab")
+    mip = program(problem, Goal())
+    figures = r"s/^(Objective value: +|Continuous objective value is )[0-9.e+-]+/\15.68434e-14/"
+    cbc_in_place(f'"{pulp.PULP_CBC_CMD.pulp_cbc_path}" "$@" | sed -E "{figures}"', tmp_path / "cbc", monkeypatch)
+    outcome = run("cbc", mip, Limits(ROOM))
+    assert (outcome.stopped, outcome.bound) == ("proof", 0)
+    assert mip.decode(outcome.values) is not None
+    assert pulp_models._BOUND.findall("Continuous objective value is 5.68434e-14 - 0.00 seconds\n") == ["5.68434e-14"]
 
 
 def test_a_status_that_highs_should_not_end_with_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from evenlag.model.values import printable
 NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
 LARGEST_COEFFICIENT = 1e9  # beyond it float solvers lose digits or refuse the model
 TOLERANCE = 2e-8  # of the total lag: what the solvers' own tolerances may have added to a bound
-_NUMBER = r":?\s+(-?[\d.e+]+)"
+_NUMBER = r":?\s+(-?[\d.]+(?:e[+-]?\d+)?)"
 _PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)
 _BOUND = re.compile(r"^(?:Lower bound|Continuous objective value is)" + _NUMBER, re.MULTILINE)
 _NODE_LIMIT = re.compile(r"^Result - Stopped on node limit", re.MULTILINE)
