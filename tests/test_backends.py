@@ -1,7 +1,10 @@
 """One conformance suite for all MIP backends, and what becomes of a backend that hangs, dies or returns rubbish."""
 
+import errno
 import os
 import signal
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
@@ -238,6 +241,11 @@ def _failure(*_: Any) -> Outcome:
     return Outcome(stopped="failed", failure="the backend finds the model infeasible")
 
 
+def _break_off(*rest: Any) -> Outcome:
+    os.write(rest[-1].__self__.fileno(), b"\0\0\1\0 of a message")
+    os._exit(3)
+
+
 def _to_nobody(mip: Mip, *_: Any) -> Outcome:
     return Outcome(np.zeros(mip.booleans, dtype=np.int64), None, "proof")
 
@@ -275,6 +283,7 @@ BROKEN = [
     _kill,
     _nothing,
     _failure,
+    _break_off,
     _to_nobody,
     _to_everybody,
     _all_to_one,
@@ -301,11 +310,70 @@ def test_a_backend_that_had_to_be_ended_has_stopped_by_time(backend: Callable[..
     assert (outcome.values is None) == (backend is _hang)
 
 
-@pytest.mark.parametrize("backend", [_exit, _raise, _kill, _nothing, _failure])
+FAILURES: dict[Callable[..., Any], str] = {
+    _exit: "died (exit code 3)",
+    _raise: "RuntimeError: no licence",
+    _kill: f"died (exit code {-signal.SIGKILL})",
+    _nothing: "died (exit code 0)",
+    _failure: "the backend finds the model infeasible",
+    _break_off: "died (exit code 3)",
+}
+
+
+@pytest.mark.parametrize("backend", FAILURES)
 def test_a_backend_that_dies_or_refuses_has_failed(backend: Callable[..., Any]) -> None:
     outcome = runner.run(backend, program(unsettled(), Goal()), None, Limits(ROOM, work=0.1))
+    assert (outcome.stopped, outcome.failure) == ("failed", FAILURES[backend])
+
+
+@pytest.mark.parametrize("end", [_exit, _kill, _failure, _hang])
+def test_what_a_backend_has_started_ends_with_it(end: Callable[..., Any], tmp_path: Path) -> None:
+    said = tmp_path / "pid"
+
+    def start_and_end(*_: Any) -> Any:
+        said.write_text(str(subprocess.Popen(["sleep", str(ROOM)]).pid))
+        return end()
+
+    runner.run(start_and_end, program(unsettled(), Goal()), None, Limits(1.0 if end is _hang else ROOM))
+    ended = time.monotonic() + ROOM / 2
+    while _runs(int(said.read_text())):
+        assert time.monotonic() < ended
+        time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there, and not just nobody has asked what became of it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_cbc_that_had_to_be_ended_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    cbc_in_place(f'touch "{tmp_path}/called"\nsleep {ROOM}', tmp_path / "cbc", monkeypatch)
+    outcome = runner.run(pulp_models.solve_cbc, program(unsettled(), Goal()), None, Limits(1.0))
+    assert (tmp_path / "called").exists()
+    assert "did not stop" in str(outcome.failure)
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_backend_for_which_there_is_no_process_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fork() -> int:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", fork)
+    outcome = runner.run(_hang, program(unsettled(), Goal()), None, Limits(ROOM))
     assert outcome.stopped == "failed"
-    assert outcome.failure
+    assert outcome.failure == f"BlockingIOError: [Errno {errno.EAGAIN}] Resource temporarily unavailable"
+
+
+def test_a_backend_needs_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    mip = program(unsettled(), Goal(stickiness=0))
+    assert runner.run(BACKENDS["cp-sat"](), mip, None, Limits(ROOM, work=0.1)).failure is None
 
 
 @pytest.mark.slow

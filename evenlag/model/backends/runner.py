@@ -6,8 +6,10 @@ import contextlib
 import multiprocessing as mp
 import os
 import signal
+import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -23,20 +25,33 @@ def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -
     """Run `backend` on the program and return what it found, at the latest just after `limits.seconds`.
 
     The best solution reported so far is kept outside: it survives a backend that is ended or dies. One that had to be
-    ended has stopped by "time", and `failure` says so.
+    ended has stopped by "time", and `failure` says so. What it has started ends with it, and its temporary files go.
     """
     deadline = time.monotonic() + limits.seconds
-    context: Any = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(backend, mip, hint, limits, theirs), daemon=True)
-    with warnings.catch_warnings():
-        # Forking beside threads can block the child on a lock; the deadline below ends such a child.
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with _folder() as folder:
         try:
-            process.start()
+            process, ours = _started(backend, mip, hint, limits, folder)
         except AssertionError:  # inside a daemonic pool worker no process may be started
             return _guarded(backend, mip, hint, limits)
-    theirs.close()
+        except OSError as error:  # there are as many processes or open files as there may be, or no memory is left
+            return _failed(error)
+        return _heard(process, ours, limits, deadline)
+
+
+def _started(*job: Any) -> tuple[Any, Connection]:
+    """Start `_work` in a process of its own, and return it with the end of the pipe on which it reports."""
+    context: Any = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(*job, theirs), daemon=True)
+    with warnings.catch_warnings(), theirs:
+        # Forking beside threads can block the child on a lock; the deadline ends such a child.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    return process, ours
+
+
+def _heard(process: Any, ours: Connection, limits: Limits, deadline: float) -> Outcome:
+    """Return what a backend says until the deadline, and end it."""
     best: NDArray[Any] | None = None
     try:
         while True:
@@ -45,23 +60,39 @@ def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -
                 return Outcome(best, None, "time", f"did not stop within its {limits.seconds:.3g} s and was ended")
             try:
                 message = ours.recv()
-            except EOFError:
-                process.join(1)
-                return Outcome(best, None, "failed", f"died (exit code {process.exitcode})")
+            except (EOFError, OSError):  # it died, perhaps amid a message
+                break
             if isinstance(message, Outcome):
                 return message if message.values is not None else Outcome(
                     best, message.bound, message.stopped, message.failure
                 )  # fmt: skip
             best = message
     finally:
-        _end(process)
+        exit_code = _end(process)
         ours.close()
+    return Outcome(best, None, "failed", f"died (exit code {exit_code})")
 
 
-def _work(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, out: Connection) -> None:
+@contextlib.contextmanager
+def _folder() -> Iterator[str | None]:
+    """Give a folder for a backend's temporary files, and remove it; None where there can be none, which few need."""
+    try:
+        made = tempfile.TemporaryDirectory(prefix="evenlag-", ignore_cleanup_errors=True)
+    except OSError:
+        yield None
+        return
+    with made as folder:
+        yield folder
+
+
+def _work(
+    backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, folder: str | None, out: Connection
+) -> None:
     with contextlib.suppress(OSError):
         os.setsid()  # a group of its own, so that solvers it starts are ended with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if folder is not None:
+        tempfile.tempdir = folder
     outcome = _guarded(backend, mip, hint, limits, out)
     out.send(outcome)
     out.close()
@@ -74,13 +105,22 @@ def _guarded(
     try:
         return backend(mip, hint, limits, out.send if out is not None else lambda _: None)
     except Exception as error:
-        return Outcome(stopped="failed", failure=f"{type(error).__name__}: {error}")
+        return _failed(error)
 
 
-def _end(process: Any) -> None:
-    if process.is_alive():
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.kill()
+def _failed(error: Exception) -> Outcome:
+    return Outcome(stopped="failed", failure=f"{type(error).__name__}: {error}")
+
+
+def _end(process: Any) -> int | None:
+    """End a backend and all that it has started, and return its exit code; one that died by itself keeps its own.
+
+    Its group is ended before anyone waits for it: until then nobody else can have its number.
+    """
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
     process.join()
+    exit_code: int | None = process.exitcode
     process.close()
+    return exit_code
