@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.cli.inputs import holds_many_groups, read_group, read_history
+from evenlag.cli.inputs import holds_many_groups, read_group, read_history, read_recorded_group
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.rates import (
@@ -143,6 +143,28 @@ def test_a_horizon_takes_the_lag_of_the_latest_snapshot_further(tmp_path: Path) 
     assert ahead.lags.tolist() == [600, 50 + 1000, 7, 9]
     assert any(note.startswith("2 lags are predicted") for note in notes)
     assert any(note.startswith("2 partitions without a produce rate") for note in notes)
+
+
+def test_the_latest_snapshot_is_the_latest_whatever_the_zones_of_its_time(tmp_path: Path) -> None:
+    times = [f"2026-10-25T02:{minute}:00{zone}" for zone in ("+02:00", "+01:00") for minute in ("10", "30", "50")]
+    snapshots = [(ts, {0: (100 + 600 * n, 100), 1: (50, 0)}) for n, ts in enumerate(times)]
+    path = write_csv(tmp_path / "offsets.csv", rows(*reversed(snapshots[:-1])), OFFSET_NAMES)
+    assert times[4] < times[2]
+    today, notes = read_group(path)
+    assert today.lags.tolist() == [2400, 50]
+    assert notes[0] == f"5 snapshots in the file; the one of {times[4]} is taken"
+    assert read_group(path, horizon="10m")[0].lags.tolist() == [2700, 50]
+    assert read_group(path, horizon="auto")[0].scenario_weights
+    assert [each.ts for each in read_recorded_group(path)[2]] == times[:-1]
+    assert [each.ts for each in read_history(path)[0]] == times[:-1]
+
+
+def test_snapshots_may_be_numbered(tmp_path: Path) -> None:
+    table = rows(*((number, {0: (10 * n, 0)}) for n, number in enumerate(("8", "9", "10"))))
+    assert read_group(write_csv(tmp_path / "offsets.csv", table, OFFSET_NAMES))[0].lags.tolist() == [20]
+    lines = [json.dumps(row | {"snapshot_ts": int(row["snapshot_ts"])}) for row in table]
+    (tmp_path / "offsets.jsonl").write_text("\n".join(lines))
+    assert read_group(tmp_path / "offsets.jsonl")[0].lags.tolist() == [20]
 
 
 def test_horizon_auto_gives_the_latest_snapshot_scenarios_where_there_are_several(tmp_path: Path) -> None:

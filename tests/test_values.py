@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenlag.pipeline.tables.values import plain_value
+from evenlag.pipeline.tables.values import plain_value, snapshot_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,3 +71,15 @@ def test_values_that_have_a_type(value: Any, kind: str) -> None:
 
 def test_a_nest_of_brackets_is_no_list() -> None:
     assert plain_value("[" * 100_000, "strings") == "[" * 100_000
+
+
+@pytest.mark.spark
+def test_columns_order_snapshots_as_the_command_does(spark: "SparkSession") -> None:
+    from evenlag.pipeline.columns import fates
+
+    days = [f"2026-10-25T0{hour}:{minute}:00" for hour in range(4) for minute in ("00", "30.5")]
+    times = [f"{day}{zone}" for day in days for zone in ("", "Z", "+02:00", "-01:30")]
+    texts = [*times, *NUMBERS, "2026-10-25", "2026-13-01", "größe", "10", "9"]
+    df = spark.createDataFrame([(text,) for text in reversed(texts)], "snapshot_ts STRING")
+    found = [row[0] for row in df.distinct().orderBy(fates.snapshot_order()).collect()]
+    assert found == sorted(set(texts), key=snapshot_order)

@@ -25,6 +25,7 @@ from evenlag.model.values import MAX_PARTITION, is_unicode, parse_cap, parse_gen
 from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, Numbered, first_copies
 from evenlag.pipeline.tables.reading import read_table
+from evenlag.pipeline.tables.values import snapshot_order
 from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
 from evenlag.pipeline.tasks.history import Past, snapshots, unusable
 
@@ -154,7 +155,7 @@ class _History:
     ----------
     path : Path
     times : list
-        The table's values of `snapshot_ts`, ascending; null first.
+        The table's values of `snapshot_ts`, in the order of `snapshot_order`.
     """
 
     def __init__(self, path: Path, members: Path | None, group: str | None, auto_offset_reset: str) -> None:
@@ -165,7 +166,7 @@ class _History:
         self._at: defaultdict[Any, list[Numbered]] = defaultdict(list)
         for number, row in self._rows:
             self._at[row["snapshot_ts"]].append((number, row))
-        self.times: list[Any] = sorted(self._at, key=lambda ts: (ts is not None, str(ts)))
+        self.times: list[Any] = sorted(self._at, key=snapshot_order)
         self._members_path = members
         self._members: list[Numbered] = []
         if members is not None:

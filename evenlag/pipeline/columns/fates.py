@@ -62,8 +62,8 @@ def with_fates(
     group = Window.partitionBy("group")
     history = audited.groupBy("group").agg(
         sf.collect_set("snapshot_ts").alias("done"),
-        sf.min(_place()).alias("first"),
-        sf.max(_place()).alias("last"),
+        sf.min(snapshot_order()).alias("first"),
+        sf.max(snapshot_order()).alias("last"),
         sf.count("*").alias("remembered"),
     )
     keys = (
@@ -76,12 +76,12 @@ def with_fates(
             sf.bool_or("waited").alias("waited"),
         )
         .join(history, on="group", how="left")
-        .withColumn("seen", sf.greatest(sf.max(sf.when(sf.col("waited"), _place())).over(group), "last"))
+        .withColumn("seen", sf.greatest(sf.max(sf.when(sf.col("waited"), snapshot_order())).over(group), "last"))
     )
-    forgotten = (sf.col("remembered") >= REMEMBERED) & (_place() < sf.col("first"))
+    forgotten = (sf.col("remembered") >= REMEMBERED) & (snapshot_order() < sf.col("first"))
     late = ~sf.col("waited") & (_true(sf.array_contains("done", sf.col("snapshot_ts"))) | _true(forgotten))
     told = sf.col("came") >= sf.col("expected")
-    overtaken = sf.col("expected").isNull() & (_place() < sf.col("seen"))
+    overtaken = sf.col("expected").isNull() & (snapshot_order() < sf.col("seen"))
     settled = sf.lit(False) if newest is None else sf.col("at") < newest - int(settle * 1e6)
     whole = sf.lit(flush) | _true(told) | _true(overtaken) | _true(settled)
     fates = keys.select(
@@ -96,7 +96,7 @@ def with_fates(
 
 def latest(audited: DataFrame) -> DataFrame:
     """Keep of each group the latest `REMEMBERED` of its audited snapshots (`AUDITED`)."""
-    newest = Window.partitionBy("group").orderBy(_place().desc())
+    newest = Window.partitionBy("group").orderBy(snapshot_order().desc())
     return audited.withColumn("nth", sf.row_number().over(newest)).filter(f"nth <= {REMEMBERED}").select(*KEY)
 
 
@@ -122,8 +122,8 @@ def _keyed(rows: DataFrame) -> DataFrame:
     )
 
 
-def _place() -> Column:
-    """What snapshots are ordered by: their time, or the number that it is, else as text."""
+def snapshot_order() -> Column:
+    """What snapshots are ordered by: `tables.values.snapshot_order` of their `snapshot_ts`."""
     text = sf.col("snapshot_ts")
     micros = text_micros(text).cast("double")
     return sf.struct(sf.coalesce(text_number(text), micros, sf.lit(float("-inf"))), text)
