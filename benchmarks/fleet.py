@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from benchmarks.instances import lags
 from evenlag import pipeline
 from evenlag.pipeline.tasks.group import GroupRows, Member
-from evenlag.pipeline.tasks.solving import solve_group
+from evenlag.pipeline.tasks.solving import Want, solve_group
 from evenlag.search.options import SolveOptions
 
 GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10
@@ -66,10 +66,10 @@ def write(folder: Path, groups: dict[str, tuple[dict[str, Any], int]]) -> tuple[
 def plain_loop(groups: list[GroupRows]) -> float:
     """Seconds that one core takes to audit groups in a plain Python loop."""
     options = SolveOptions(gap=GAP, threads=1)
-    solve_group(groups[0], options, "audit", time_limit=LIMIT)
+    solve_group(groups[0], options, Want.AUDIT, time_limit=LIMIT)
     started = time.perf_counter()
     for group in groups:
-        solve_group(group, options, "audit", time_limit=LIMIT)
+        solve_group(group, options, Want.AUDIT, time_limit=LIMIT)
     return time.perf_counter() - started
 
 

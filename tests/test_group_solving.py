@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.errors import SourceError
+from evenlag import pipeline
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.balance import Balance
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.plan import Plan
@@ -123,6 +124,12 @@ def test_a_solver_that_explodes_is_a_row(monkeypatch: pytest.MonkeyPatch, want: 
     assert (result.status, result.error) == ("ERROR", "MemoryError: no room")
     assert set(result.plan.consumer_id) == set(result.plan.move) == (set() if want == "audit" else {None})
     assert [row["error"] for row in result.audit] == ([] if want == "plan" else ["MemoryError: no room"])
+
+
+def test_what_is_wanted_has_a_name() -> None:
+    offsets: Any = None  # names are looked at before any table
+    with pytest.raises(InvalidProblemError, match="want must be one of plan, audit, both, not 'plans'"):
+        pipeline.solve(offsets, want="plans")
 
 
 def test_an_audit_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:

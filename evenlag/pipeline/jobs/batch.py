@@ -33,6 +33,7 @@ from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tables.topics import is_topic
+from evenlag.pipeline.tasks.solving import Want
 from evenlag.search.options import SolveKeywords, solving_options
 
 TABLES = ("plans", "audit", "rejects")
@@ -142,7 +143,7 @@ def run(
     """
     started = time.monotonic()
     parameters = solving_options("run", solving)
-    solver = FleetSolver(parameters, "both", time_limit, group_time_limit, horizon, progress)
+    solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress)
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
     if offsets_df is None or (members is not None and members_df is None):

@@ -51,13 +51,13 @@ class FleetSolver:
     Raises
     ------
     InvalidProblemError
-        A limit that is none.
+        `want` or a limit is no such thing.
     """
 
     def __init__(
         self,
         options: SolveOptions,
-        want: Want,
+        want: str,
         time_limit: float | None,
         group_time_limit: float,
         horizon: float | str,
@@ -67,7 +67,8 @@ class FleetSolver:
         if time_limit is not None:
             check_seconds("time_limit", time_limit)
         check_seconds("group_time_limit", group_time_limit)
-        self._options, self._want, self._horizon, self._progress = options, want, horizon, progress
+        self._options, self._want = options, Want.of(want, "want")
+        self._horizon, self._progress = horizon, progress
         self._limits = (time_limit, group_time_limit)
 
     def check(
@@ -115,7 +116,7 @@ class FleetSolver:
             costs=fleet.packing.costs,
             slots=fleet.slots,
             deterministic=self._options.deterministic,
-            reserve=WRITING if self._want == "both" else RESERVE,
+            reserve=WRITING if self._want == Want.BOTH else RESERVE,
         )
         options = replace(self._options, threads=driver.task_cpus())
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))

@@ -63,7 +63,7 @@ def solve(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
     *,
-    want: Want = "both",
+    want: str = Want.BOTH,
     time_limit: float | None = TIME_LIMIT,
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
@@ -152,7 +152,7 @@ def plans(
         As `solve`.
     """
     return solve(
-        offsets_df, members_df, want="plan", time_limit=time_limit, group_time_limit=group_time_limit,
+        offsets_df, members_df, want=Want.PLAN, time_limit=time_limit, group_time_limit=group_time_limit,
         auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress, **solving,
     ).plans  # fmt: skip
 
@@ -184,7 +184,7 @@ def audit(
         As `solve`.
     """
     return solve(
-        offsets_df, members_df, want="audit", time_limit=time_limit, group_time_limit=group_time_limit,
+        offsets_df, members_df, want=Want.AUDIT, time_limit=time_limit, group_time_limit=group_time_limit,
         auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress,
         gap=gap, seed=seed, deterministic=deterministic,
     ).audit  # fmt: skip

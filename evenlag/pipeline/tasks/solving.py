@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from evenlag.compare.audit import OPTIMAL, Audit, AuditRow, audit_with
 from evenlag.model.balance import Balance
+from evenlag.model.names import Name
 from evenlag.model.payoff import Rates
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
@@ -29,7 +30,13 @@ MEANS = "spreads and makespans of the audit are means over what horizon auto exp
 
 COARSE = 0.01  # of the mean load: the gap at which a quick turn ends
 
-Want = Literal["plan", "audit", "both"]
+
+class Want(Name):
+    """What is wanted of every group."""
+
+    PLAN = "plan"
+    AUDIT = "audit"
+    BOTH = "both"
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class GroupResult:
     Attributes
     ----------
     rows : GroupRows
-    want : {"plan", "audit", "both"}
+    want : Want
     balance : str
         That of the plan.
     seconds : float
@@ -95,7 +102,7 @@ class GroupResult:
     @property
     def main(self) -> Result | None:
         """The plan's result; of an audit alone the optimum under the balance asked for."""
-        if self.want != "audit":
+        if self.want != Want.AUDIT:
             return self.result
         return None if self.audited is None else self.audited.optima.get(self.balance)
 
@@ -126,7 +133,8 @@ class GroupResult:
     @property
     def complete(self) -> bool:
         """Whether there is all that was wanted."""
-        return (self.want == "audit" or self.result is not None) and (self.want == "plan" or self.audited is not None)
+        planned = self.want == Want.AUDIT or self.result is not None
+        return planned and (self.want == Want.PLAN or self.audited is not None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -137,7 +145,7 @@ class GroupResult:
     @property
     def plan(self) -> PlanColumns:
         """The rows of the plan; without one nobody gets anything and `move` is null. An audit has no rows."""
-        if self.want == "audit":
+        if self.want == Want.AUDIT:
             return PlanColumns((), (), (), (), (), ())
         rows, size = self.rows, len(self.rows.lags)
         consumers: Sequence[str | None] = [None] * size
@@ -161,7 +169,7 @@ class GroupResult:
     @property
     def audit(self) -> list[dict[str, Any]]:
         """The rows of the audit; one with the error where it failed."""
-        if self.want == "plan":
+        if self.want == Want.PLAN:
             return []
         rows = [AuditRow(OPTIMAL, Balance(self.balance), Status.ERROR, error=self.error, seconds=self.seconds)]
         rows = rows if self.audited is None else self.audited.rows
@@ -193,7 +201,7 @@ def solve_group(
     ----------
     rows : GroupRows
     options : SolveOptions
-    want : {"plan", "audit", "both"}
+    want : Want
         Without a plan `status` is that of the audit's optimum under the balance asked for.
     time_limit : float
         Seconds, for both together: an audit gets what the plan leaves, and at least half. With `deterministic` half
@@ -212,7 +220,7 @@ def solve_group(
     started = time.monotonic()
     done = earlier or GroupResult(rows, want, options.balance, late=late)
     options = replace(options, gap=max(options.gap, COARSE)) if quick else options
-    part = time_limit / 2 if want == "both" else time_limit
+    part = time_limit / 2 if want == Want.BOTH else time_limit
     wall = NET * time_limit if options.deterministic else part
     try:
         cache = done.cache
@@ -220,18 +228,18 @@ def solve_group(
             problem, assumed = rows.problem(), list[str]()
             if past is not None and foresee and not late:
                 problem, assumed = past.foreseen(problem, rows.snapshot_ts)
-                assumed += [MEANS] if want != "plan" and problem.scenario_weights else []
+                assumed += [MEANS] if want != Want.PLAN and problem.scenario_weights else []
             cache = SolveCache(problem)
             weighing = past if options.only_if_better is not None else None
             rates = None if weighing is None else weighing.rates(rows.snapshot_ts)
             done = replace(done, notes=(*problem.warnings, *assumed), rates=rates, cache=cache)
         problem = cache.problem
-        if want != "audit":
+        if want != Want.AUDIT:
             result = search(
                 problem, options.within(wall, part), known=done.result, cache=cache, tie_break=not quick, explain=False
             )
             done = replace(done, result=result)
-        if want != "plan":
+        if want != Want.PLAN:
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
             known = None if done.audited is None else done.audited.optima
             done = replace(done, audited=audit_with(problem, options.within(left, part), known=known, cache=cache))
