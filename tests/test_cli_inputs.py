@@ -195,10 +195,28 @@ def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
     assert "--threads" in ended.stderr
 
 
-def test_tables_of_single_groups_are_not_promised(tmp_path: Path) -> None:
-    ended = run("audit", problem_file(tmp_path, topics={}, members={}), "--out", tmp_path / "out")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--out", "out"), "--out goes with --offsets; of single groups --json prints all that there is"),
+        (("--balance", "both"), "--balance goes with --offsets; single groups are audited under every balance"),
+        (("--only-if-better", "10%"), "--only-if-better goes with --offsets; of single groups ask evenlag plan"),
+        (("--pause", 5), "--pause goes with --offsets; of single groups ask evenlag plan"),
+        (("--overwrite",), "--overwrite goes with --offsets; single groups need no Spark"),
+        (("--tasks", 2), "--tasks goes with --offsets; single groups need no Spark"),
+        (("--conf", "a=b"), "--conf goes with --offsets; single groups need no Spark"),
+        (("--command-config", "empty"), "--command-config goes with --offsets; single groups need no Spark"),
+        (("--members", "kafka://a:1/t"), "kafka://a:1/t is no file, and goes with --offsets alone"),
+    ],
+)
+def test_an_audit_of_single_groups_takes_nothing_that_it_would_not_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[Any, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("empty").touch()
+    ended = run("audit", problem_file(tmp_path, topics={}, members={}), *words)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "--out goes with --offsets" in ended.stderr
+    assert said in " ".join(ended.stderr.split())
 
 
 def test_every_file_of_commands_is_a_command() -> None:

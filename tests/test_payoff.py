@@ -338,13 +338,6 @@ def test_wrong_usage_is_status_2(group: Path, words: list[str]) -> None:
     assert (done.returncode, done.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("words", [["--only-if-better", "10%"], ["--pause", "5"]])
-def test_an_audit_of_single_groups_takes_nothing_that_it_would_not_use(group: Path, words: list[str]) -> None:
-    alone = run("audit", group, *words)
-    assert (alone.returncode, alone.stdout) == (2, "")
-    assert f"{words[0]} goes with --offsets" in alone.stderr
-
-
 HEADER = "snapshot_ts,group,topic,partition,log_start_offset,log_end_offset,current_offset,consumer_id\n"
 
 

@@ -489,6 +489,8 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
         (("a.csv", "--offsets", "b.csv"), "give one INPUT, or --offsets for a fleet on Spark"),
         (("a.csv", "--out", "o"), "--out goes with --offsets; one group needs no Spark"),
         (("a.csv", "--option", "x=y"), "--option goes with --offsets; one group needs no Spark"),
+        (("a.csv", "--overwrite"), "--overwrite goes with --offsets; one group needs no Spark"),
+        (("a.csv", "--group-time-limit", 2), "--group-time-limit goes with --offsets; for INPUT there is --time-limit"),
         (("a.csv", "--members", "table:a.b"), "table:a.b is no file, and goes with --offsets alone"),
         (("--offsets", "b.csv", "--group", "g"), "--group goes with INPUT, and --offsets is a fleet"),
         (("--offsets", "b.csv", "--time-limit", 5), "--time-limit goes with INPUT, and --offsets is a fleet"),

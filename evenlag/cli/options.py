@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group, read_recorded_group
 from evenlag.cli.terminal import working
@@ -66,6 +67,39 @@ def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 def place(text: str) -> str | Path:
     """Return a topic, a table, and a place in a file system with a scheme as the text it is, all else as a path."""
     return text if text.startswith(("kafka:", "table:")) or "://" in text else Path(text)
+
+
+# ---- what means nothing here -----------------------------------------------------------------------------------------
+
+OF_SPARK = ("--out", "--overwrite", "--tasks", "--master", "--conf", "--option", "--command-config")
+
+
+def refuse(names: Collection[str], why: str) -> None:
+    """Refuse the options of these names that the command which runs was given, though they mean nothing there.
+
+    Raises
+    ------
+    click.UsageError
+        Names the first of them.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.opts[0]
+        if name in names and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{name} {why}")
+
+
+def file_of(members: Path | str | None) -> Path | None:
+    """Return the members table that goes with single groups, which are read from files.
+
+    Raises
+    ------
+    click.BadParameter
+        It is a place that only Spark reads.
+    """
+    if isinstance(members, str):
+        raise click.BadParameter(f"{members} is no file, and goes with --offsets alone", param_hint="--members")
+    return members
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------

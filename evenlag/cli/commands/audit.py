@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from evenlag.cli import options
 from evenlag.cli.inputs import read_group
@@ -25,7 +24,7 @@ LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it 
 @click.option("--offsets", type=options.place, metavar="PATH",
               help="Offsets table of many groups, a file, a folder, kafka://HOST:PORT/TOPIC or "
               "table:CATALOG.NAMESPACE.NAME: audited on Spark.")  # fmt: skip
-@click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with --offsets.")
+@click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with an offsets table.")
 @options.kafka
 @options.spark_out("Folder for the tables plans, audit, rejects, groups and summary, or table:CATALOG.NAMESPACE.")
 @options.overwrite
@@ -47,17 +46,11 @@ def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, *
         raise click.UsageError("give problem files, or --offsets with --out for a fleet on Spark")
     if offsets is not None:
         _audit_fleet(offsets, as_json=as_json, **parameters)
-    elif parameters["out"] is not None:
-        raise click.UsageError("--out goes with --offsets; of single groups --json prints all that there is")
-    elif parameters["only_if_better"] is not None:
-        raise click.UsageError("--only-if-better goes with --offsets; of single groups ask evenlag plan")
-    elif click.get_current_context().get_parameter_source("pause") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--pause goes with --offsets; of single groups ask evenlag plan")
-    elif any(parameters[name] for name in ("master", "conf", "tasks", "kafka_options")):
-        raise click.UsageError(
-            "--master, --conf, --tasks, --option and --command-config go with --offsets; single groups need no Spark"
-        )
     else:
+        options.refuse(("--out",), "goes with --offsets; of single groups --json prints all that there is")
+        options.refuse(("--balance",), "goes with --offsets; single groups are audited under every balance")
+        options.refuse(("--only-if-better", "--pause"), "goes with --offsets; of single groups ask evenlag plan")
+        options.refuse(options.OF_SPARK, "goes with --offsets; single groups need no Spark")
         _audit_groups(inputs, as_json=as_json, **parameters)
 
 
@@ -81,14 +74,15 @@ def _audit_fleet(
 
 
 def _audit_groups(
-    inputs: tuple[Path, ...], *, members: Path | None, auto_offset_reset: str, horizon: str, group_time_limit: float,
-    time_limit: float | None, gap: float | None, seed: int, deterministic: bool, threads: int | None, as_json: bool,
-    **_of_fleets: Any,
+    inputs: tuple[Path, ...], *, members: Path | str | None, auto_offset_reset: str, horizon: str,
+    group_time_limit: float, time_limit: float | None, gap: float | None, seed: int, deterministic: bool,
+    threads: int | None, as_json: bool, **_of_fleets: Any,
 ) -> None:  # fmt: skip
+    table = options.file_of(members)
     clock = Clock(LONGEST if time_limit is None else time_limit)
     documents = []
     for number, path in enumerate(inputs):
-        problem, notes = read_group(path, members, None, auto_offset_reset, horizon)
+        problem, notes = read_group(path, table, None, auto_offset_reset, horizon)
         seconds = max(min(group_time_limit, clock.left() / (len(inputs) - number)), LEAST_SECONDS)
         with working(f"auditing {problem.group}"):
             audited = audit_group(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -62,23 +61,14 @@ def size(path: Path | None, offsets: str | Path | None, drain: str, as_json: boo
         raise click.UsageError("give one INPUT, or --offsets for a fleet on Spark")
     deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
     if offsets is not None:
-        _refuse(parameters, ("group", "plot", "threads", "time_limit"), "goes with INPUT, and --offsets is a fleet")
+        options.refuse(("--group", "--plot", "--threads", "--time-limit"), "goes with INPUT, and --offsets is a fleet")
         if parameters["horizon"] != "0":
             raise click.UsageError("--horizon goes with INPUT: a fleet is sized for its lag of now")
         _size_fleet(offsets, deadline, as_json=as_json, **parameters)
     elif path is not None:
-        _refuse(
-            parameters, ("out", "overwrite", "tasks", "master", "conf", "kafka_options"),
-            "goes with --offsets; one group needs no Spark",
-        )  # fmt: skip
+        options.refuse(options.OF_SPARK, "goes with --offsets; one group needs no Spark")
+        options.refuse(("--group-time-limit",), "goes with --offsets; for INPUT there is --time-limit")
         _size_group(path, deadline, as_json=as_json, **parameters)
-
-
-def _refuse(parameters: dict[str, Any], names: Iterable[str], why: str) -> None:
-    for name in names:
-        if parameters[name]:
-            option = "option" if name == "kafka_options" else name.replace("_", "-")
-            raise click.UsageError(f"--{option} {why}")
 
 
 def _size_fleet(
@@ -107,9 +97,7 @@ def _size_group(
 ) -> None:  # fmt: skip
     if horizon == AUTO:
         raise click.BadParameter(NO_SCENARIOS, param_hint="--horizon")
-    if isinstance(members, str):
-        raise click.BadParameter(f"{members} is no file, and goes with --offsets alone", param_hint="--members")
-    problem, notes, record = Source(path, members, group, auto_offset_reset).read_with_record(horizon)
+    problem, notes, record = Source(path, options.file_of(members), group, auto_offset_reset).read_with_record(horizon)
     try:
         known = speeds(problem, record, capacity)
     except InvalidProblemError as error:
