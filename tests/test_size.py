@@ -379,7 +379,7 @@ def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
     assert [each["drain_seconds"] for each in told["sizes"][:2]] == [4500 / 5, 4200 / 8]
     assert (told["fewest"], told["binding_from"]) == (1, 2)
     said = run("size", record, "--drain", "30m").stdout
-    assert "the median of 1 times that one had a backlog" in said
+    assert "the median of 1 times that a member had a backlog" in said
     assert "Meanwhile 5 messages a second come in" in said
     later = json.loads(run("size", record, "--drain", "30m", "--horizon", "100s", "--json").stdout)
     assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]

@@ -12,13 +12,7 @@ from rich.text import Text
 
 from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
-from evenlag.compare.report import number, percent
-
-_SOURCES = {
-    "given": "as given",
-    "backlog": "the median of {cases:,} times that a member had a backlog",
-    "highest": "the highest rate seen; no member ever had a backlog, so they may be faster",
-}
+from evenlag.compare.report import how_known, number, percent
 
 
 def replay_report(replayed: Replay) -> RenderableType:
@@ -38,8 +32,7 @@ def replay_report(replayed: Replay) -> RenderableType:
 
 def capacity_told(capacity: Capacity) -> str:
     """Say how fast members read, and how that is known."""
-    source = _SOURCES[capacity.source].format(cases=capacity.cases)
-    return f"members read {number(float(capacity.rate))} messages a second (weight 1): {source}"
+    return f"members read {number(float(capacity.rate))} messages a second (weight 1): {how_known(capacity)}"
 
 
 def strategies_table(replayed: Replay) -> Table:

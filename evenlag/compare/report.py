@@ -13,6 +13,7 @@ from rich.text import Text
 
 from evenlag.compare.audit import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.frontier import Frontier
+from evenlag.compare.history import Capacity
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
@@ -20,6 +21,12 @@ from evenlag.model.result import Result
 
 BAR = 24  # characters of the longest load bar
 MOST_ROWS = 30  # members or moves shown before the rest is summed up
+
+_SOURCES = {
+    "given": "as given",
+    "backlog": "the median of {cases:,} times that a member had a backlog",
+    "highest": "the highest rate seen; no member ever had a backlog, so they may be faster",
+}
 
 
 def number(value: Number | float | str | None) -> str:
@@ -35,6 +42,11 @@ def percent(share: float | None) -> str:
     if share is None:
         return "–"
     return "0 %" if share == 0 else f"{share:.2%}".replace("%", " %") if share >= 5e-5 else f"{share * 100:.1g} %"
+
+
+def how_known(capacity: Capacity) -> str:
+    """Say where it comes from how fast members read."""
+    return _SOURCES[capacity.source].format(cases=capacity.cases)
 
 
 def plan_report(result: Result, worth: Sequence[RenderableType] = ()) -> RenderableType:

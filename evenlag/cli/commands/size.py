@@ -13,7 +13,7 @@ from evenlag.cli.options import Source
 from evenlag.cli.terminal import err, show, show_notes
 from evenlag.compare import size as find_size
 from evenlag.compare.foresight import AUTO
-from evenlag.compare.report import number
+from evenlag.compare.report import how_known, number
 from evenlag.compare.size_report import answer_to, size_report
 from evenlag.compare.speeds import Speeds, speeds
 from evenlag.errors import InvalidProblemError
@@ -24,11 +24,6 @@ from evenlag.pipeline.spark.progress import progress_bar
 
 TIME_LIMIT = 10.0
 NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), or that of a time ahead, such as 1h"
-_SOURCES = {
-    "given": "as given",
-    "backlog": "the median of {cases:,} times that one had a backlog in the record",
-    "highest": "the most that was seen in the record; none ever had a backlog, so they may be faster",
-}
 
 
 @click.command()
@@ -125,10 +120,9 @@ def _size_group(
 def _said(known: Speeds, problem: Problem) -> list[str]:
     """Say where capacity and rates are from, in a sentence each."""
     weights = "" if problem.equal_weights else " for each unit of weight"
-    how = _SOURCES[known.capacity.source].format(cases=known.capacity.cases)
-    incoming = number(float(sum(known.rates, Fraction(0))))
+    rate, incoming = (number(float(each)) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
     return [
-        f"A member reads {number(float(known.capacity.rate))} messages a second{weights} ({how}).",
+        f"A member reads {rate} messages a second{weights} ({how_known(known.capacity)}).",
         f"Meanwhile {incoming} messages a second come in, as between the last two snapshots."
         if known.recorded
         else "Nothing is taken to come in meanwhile: a single snapshot tells no rates.",
