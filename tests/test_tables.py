@@ -17,6 +17,8 @@ from evenlag.errors import SourceError
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, TABLES, TableKind
 from evenlag.pipeline.tables.reading import read_describe, read_table
 from evenlag.pipeline.tables.topics import TopicAddress, is_topic, topic_address
+from evenlag.pipeline.tables.describe import describe_rows
+from evenlag.pipeline.tables.reading import read_table
 from evenlag.pipeline.tables.writing import write_table, write_tables
 
 TS = "2026-01-02T03:04:05.678Z"
@@ -290,8 +292,10 @@ def test_kafkas_text_is_known_by_its_header(tmp_path: Path, name: str) -> None:
 
 
 def test_kafkas_text_with_leader_epochs() -> None:
-    (row,) = read_describe(KAFKA_4_VERBOSE.splitlines())
-    assert (row["partition"], row["current_offset"], row["log_end_offset"], row["client_id"]) == (2, None, 33, "app 2")
+    (row,) = describe_rows(KAFKA_4_VERBOSE.splitlines(), "offsets", source="text")
+    assert [row[name] for name in ("partition", "current_offset", "log_end_offset", "client_id")] == [
+        "2", None, "33", "app 2"
+    ]  # fmt: skip
 
 
 def test_kafkas_text_of_members(tmp_path: Path) -> None:
@@ -313,10 +317,8 @@ def test_kafkas_text_without_group(tmp_path: Path, name: str) -> None:
 
 def test_kafkas_text_that_lost_its_layout() -> None:
     lines = KAFKA_4.replace("night batch     payments", "night batch payments").splitlines()
-    with pytest.raises(
-        SourceError, match=r"<text>, line 9: does not fit its header; give the text as Kafka printed it"
-    ):
-        list(read_describe(lines))
+    with pytest.raises(SourceError, match=r"text, line 9: does not fit its header; give the text as Kafka printed it"):
+        list(describe_rows(lines, "offsets", source="text"))
 
 
 def fails(path: Path, message: str, write: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,6 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
         with reading(part):
             for raw in _raw_rows(part, kind):
                 yield _typed(raw, kind)
-
-
-def read_describe(
-    lines: Iterable[str], kind: TableKind = "offsets", *, source: str = "<text>", group: str | None = None
-) -> Iterator[Row]:
-    """Read lines of the text of `kafka-consumer-groups --describe` as rows of a table; see `describe.describe_rows`."""
-    return (_typed(raw, kind) for raw in describe_rows(lines, kind, source=source, group=group))
 
 
 def _parts(path: Path) -> list[Path]:
