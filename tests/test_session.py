@@ -49,7 +49,7 @@ def test_javas_options_are_left_to_who_configures_spark(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("asked", [{"spark.remote": "sc://host"}, {"spark.api.mode": "connect"}])
 def test_spark_connect_is_refused(asked: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SourceError, match="asks for Spark Connect, which evenlag cannot use"):
+    with pytest.raises(SourceError, match="asks for Spark Connect, of which evenlag starts no session"):
         session_settings(asked, None, {})
     monkeypatch.setenv("SPARK_REMOTE", "sc://host")
     with pytest.raises(SourceError, match="the variable SPARK_REMOTE asks for Spark Connect"):

@@ -85,7 +85,9 @@ def session_settings(asked: Mapping[str, str], cores: int | None, settings: Mapp
 
 
 def refuse_connect(asked: Mapping[str, str]) -> None:
-    """Refuse Spark Connect, which has no driver of its own.
+    """Refuse to start a session of Spark Connect: what the command calls needs a driver with its own Java.
+
+    `solve`, `plans`, `audit` and others take DataFrames of such a session that their caller has.
 
     Raises
     ------
@@ -97,7 +99,10 @@ def refuse_connect(asked: Mapping[str, str]) -> None:
     who += ["spark.remote"] if "spark.remote" in asked else []
     who += ["spark.api.mode"] if asked.get("spark.api.mode") == "connect" else []
     if who:
-        raise SourceError(f"{who[0]} asks for Spark Connect, which evenlag cannot use; name a master instead")
+        raise SourceError(
+            f"{who[0]} asks for Spark Connect, of which evenlag starts no session: name a master, or give plans and "
+            "audit DataFrames of your own session"
+        )
 
 
 def is_configured() -> bool:

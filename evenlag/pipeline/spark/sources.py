@@ -136,7 +136,7 @@ def _read_describe(spark: SparkSession, path: str, kind: TableKind, *, lone: boo
 
 
 def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
-    """Take lines of JSON (`typed.LINE`; other columns stay) apart into the columns of a table, all of them text."""
+    """Take lines of JSON (`contract.LINE`; other columns stay) apart into the columns of a table, all of them text."""
     names = (*(column.name for column in TABLES[kind]), MALFORMED)
     schema = types.StructType([types.StructField(name, types.StringType()) for name in names])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
