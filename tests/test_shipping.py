@@ -20,6 +20,7 @@ from pyspark.errors import PythonException
 
 import evenlag
 from evenlag.errors import SourceError
+from evenlag.model.backends import BACKENDS, PACKAGES_OF
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import fault
 from evenlag.pipeline.spark.task_context import attempt
@@ -58,6 +59,23 @@ for solver in solvers:
 names = {name.partition(".")[0] for name, module in sys.modules.items() if getattr(module, "__file__", None)}
 print(json.dumps([solved["method"].to_pylist(), sorted(names - sys.stdlib_module_names)]))
 """
+
+
+LOADING = """
+import sys
+import evenlag.pipeline.tasks.worker
+from evenlag.model.backends import BACKENDS
+before = set(sys.modules)
+BACKENDS[sys.argv[1]]()
+names = {name.partition(".")[0] for name in set(sys.modules) - before if getattr(sys.modules[name], "__file__", None)}
+print(*names - {"evenlag"} - sys.stdlib_module_names)
+"""
+
+
+@pytest.mark.parametrize("method", BACKENDS)
+def test_a_backend_imports_what_is_said(method: str) -> None:
+    done = subprocess.run([sys.executable, "-c", LOADING, method], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == set(PACKAGES_OF[method])
 
 
 @pytest.mark.slow
@@ -215,6 +233,7 @@ DRIVER = """
 import json, sys, time
 from evenlag import pipeline
 from evenlag.errors import SourceError
+from evenlag.model.backends import BACKENDS, PACKAGES_OF
 
 spark = pipeline.local_session(settings=json.loads(sys.argv[1]))
 tables = []

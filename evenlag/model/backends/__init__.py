@@ -29,7 +29,11 @@ AUTO_BACKEND = "cp-sat"  # where none is asked for by name
 # building the model alone would outlast it.
 LARGEST: dict[str, int] = {"cp-sat": 20_000, "cbc": 100_000, "highs": 100_000}
 
-__all__ = ["AUTO_BACKEND", "BACKENDS", "LARGEST", "Backend", "Limits", "Outcome", "fits"]
+# What a backend imports beside what all of evenlag does, by the names of the packages, which are those of their modules
+# too: executors are asked for it where groups are solved by that backend.
+PACKAGES_OF: dict[str, tuple[str, ...]] = {"cp-sat": (), "cbc": ("pulp", "highspy"), "highs": ("pulp", "highspy")}
+
+__all__ = ["AUTO_BACKEND", "BACKENDS", "LARGEST", "PACKAGES_OF", "Backend", "Limits", "Outcome", "fits"]
 
 
 def fits(problem: Problem, backend: str = AUTO_BACKEND) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from evenlag.model.backends import PACKAGES_OF
+
 PACKAGES = ("numpy", "ortools", "pyarrow")
 """What tasks import beside evenlag, under the names of the packages, which are those of their modules too."""
-
-PACKAGES_OF = {"cbc": ("pulp", "highspy"), "highs": ("pulp", "highspy")}
-"""What they import too where groups are solved by one of these methods."""
 
 
 def look_around(method: str = "auto", folder: str | None = None) -> Callable[[int], str]:
