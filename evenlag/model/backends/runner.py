@@ -10,7 +10,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from numpy.typing import NDArray
@@ -60,7 +60,8 @@ def _heard(process: Any, ours: Connection, limits: Limits, deadline: float) -> O
                 return Outcome(best, None, "time", f"did not stop within its {limits.seconds:.3g} s and was ended")
             try:
                 message = ours.recv()
-            except (EOFError, OSError):  # it died, perhaps amid a message
+            except (EOFError, OSError):  # it died, perhaps amid a message, or is about to
+                wait([process.sentinel], GRACE)
                 break
             if isinstance(message, Outcome):
                 return message if message.values is not None else Outcome(
