@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field, replace
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, Outcome
+from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.plan import Plan, current_plan
 from evenlag.model.result import Status, StoppedBy
 from evenlag.search.exact import mip
@@ -28,7 +30,7 @@ from evenlag.search.solver import search, task_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 from tests.pages import table
-from tests.problems import problems, seeds
+from tests.problems import alike, problems, seeds
 
 LAGS = [90, 70, 50, 40, 30, 20, 10, 5]
 
@@ -198,6 +200,33 @@ def test_a_backend_that_the_clock_ended_is_not_said_to_have_ended_by_work(
     problem = group([91, 83, 71, 60, 53, 41, 37, 29, 11], 4)
     result = solve(problem, method="cbc", stickiness=0, deterministic=True, time_limit=60.0)
     assert (result.status, result.stopped_by) == ("FEASIBLE", stopped)
+
+
+# ---- when a bound meets an objective ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hot", [10**9, 10**12, 10**15])
+def test_fractions_of_a_message_count_beside_a_giant(hot: int) -> None:
+    """A bound that lies a few messages below is no proof, however large the loads are."""
+    lags = [hot, 728, 309, 197, 780, 21, 10, 7, 225, 8, 870]
+    owners = dict(zip("abc", ([1, 3, 4, 5, 7, 8], [2, 6, 9], [0, 10]), strict=True))
+    owned = {name: [("t", p) for p in held] for name, held in owners.items()}
+    group = alike(lags, "abc", owned=owned)
+    twice = alike([2 * lag for lag in lags], "abc", owned=owned)
+    rules: dict[str, Any] = {"balance": "group", "slack": 1, "objective": "makespan"}
+    found = solve(group, stickiness=0.5, **rules)
+    expected = solve(twice, stickiness=1, **rules)
+    assert (expected.status, found.status) == ("OPTIMAL", "OPTIMAL")
+    assert (2 * found.objective, found.moves) == (expected.objective, expected.moves)
+
+
+@given(problems(partitions=8, members=4, plain=False), st.sampled_from([0, 0.1, 0.5, 3, 1.25]), st.data())
+def test_every_objective_is_a_multiple_of_the_step(problem: Problem, stickiness: float, data: st.DataObject) -> None:
+    kind, across = data.draw(st.sampled_from(list(ObjectiveKind))), data.draw(st.sampled_from(list(Across)))
+    goal = Objective(kind, Fraction(stickiness), across=across)
+    random = data.draw(st.randoms(use_true_random=False))
+    member_of = np.array([random.randint(-1, len(problem.members) - 1) for _ in problem.lags], np.int32)
+    assert (goal.value(Plan(problem, member_of)) / goal.step(problem)).denominator == 1
 
 
 # ---- options -----------------------------------------------------------------------------------------------------

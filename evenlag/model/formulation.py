@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     fixed, x_partition, x_member = _choices(problem)
     booleans = len(x_partition)
     futures = problem.judged_by
-    common = gcd(*(int(lag) for future in futures for lag in future.lags[problem.assignable])) or 1
+    common = problem.lag_unit
     unit = problem.load_unit * common
     factor = max((int(f) for f in problem.load_factors), default=1)
     most = max(int((future.lags // common)[problem.assignable].sum()) for future in futures) * factor
@@ -153,12 +152,14 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         upper.append(most_of_it)
         names.append(name)
     shares = [Fraction(weight) / sum(problem.scenario_weights) for weight in problem.scenario_weights] or [Fraction(1)]
-    step, costs = _whole_costs(
+    in_messages = (
         dict.fromkeys(worst, unit)
         | ({} if worst else {column: unit * share for column, share in zip(highs, shares, strict=True)})
         | {moves: Fraction(objective.stickiness)}
         | ({} if worst else {column: -unit * share for column, share in zip(lows, shares, strict=False)})
     )
+    step = objective.step(problem)
+    costs = {column: int(cost / step) for column, cost in in_messages.items() if cost}
     starts = np.searchsorted(np.concatenate(rows.row), np.arange(len(rows.lo) + 1))
     every_column, every_coefficient = np.concatenate(rows.column), np.concatenate(rows.coefficient)
     spans = zip(starts[:-1].tolist(), starts[1:].tolist(), rows.lo, rows.hi, strict=True)
@@ -275,14 +276,6 @@ def _count_rows(
     if distances:
         rows.add(np.array(distances), 1, None, rule.topic_distance)
     return helpers
-
-
-def _whole_costs(costs: dict[int, Fraction]) -> tuple[Fraction, dict[int, int]]:
-    """Return messages per unit of the objective, and costs in whole units; those of 0 are left out."""
-    denominator = lcm(*(cost.denominator for cost in costs.values()))
-    whole_costs = {column: int(cost * denominator) for column, cost in costs.items()}
-    common = gcd(*whole_costs.values()) or 1
-    return Fraction(common, denominator), {column: cost // common for column, cost in whole_costs.items() if cost}
 
 
 def _integers(values: list[int]) -> Column:

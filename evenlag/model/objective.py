@@ -83,6 +83,15 @@ class Objective:
         """Return the mean load that gaps and shares are of, in messages: that of the scenarios where there are any."""
         return Fraction(self.combined(problem, [future.mean_load for future in problem.judged_by]))
 
+    def step(self, problem: Problem) -> Fraction:
+        """Return a number of messages of which every objective is a multiple, the largest that follows from units."""
+        shares, unit = [Fraction(1)], problem.load_unit * problem.lag_unit
+        if problem.futures and self.across == Across.MEAN:
+            shares = [weight / sum(problem.scenario_weights) for weight in problem.scenario_weights]
+        parts = [*(unit * share for share in shares), Fraction(self.stickiness)]
+        common = math.lcm(*(part.denominator for part in parts))
+        return Fraction(math.gcd(*(int(part * common) for part in parts)), common)
+
     def key(self, plan: Plan) -> tuple[Number, Number, int]:
         """Return what plans are compared by: the objective, then Σ load² / weight, then moves."""
         uneven = plan.unevenness

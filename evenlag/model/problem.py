@@ -322,6 +322,11 @@ class Problem:
             return Fraction(1)
         return Fraction(sum(weights), len(weights) * lcm(*weights))
 
+    @cached_property
+    def lag_unit(self) -> int:
+        """Messages of which every lag is a multiple, in every scenario; 1 where nobody lags."""
+        return gcd(*(int(np.gcd.reduce(future.lags[self.assignable])) for future in self.judged_by)) or 1
+
     # ---- scenarios ---------------------------------------------------------------------------------------------
 
     @cached_property

@@ -12,8 +12,6 @@ from evenlag.model.plan import Number, Plan, current_plan, whole
 from evenlag.model.result import Result, StoppedBy
 from evenlag.search.task import Task
 
-TOLERANCE = 1e-9  # of the mean load: how closely bound and objective meet where weights make them fractions
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -143,10 +141,11 @@ class Incumbent:
 
     def _take_bound(self, found: Bound, by: str) -> None:
         if found.objective is not None:
-            if self._plan is not None and found.objective > self.value:
+            least = whole(ceil(found.objective / self.task.step) * self.task.step)  # there is no objective between
+            if self._plan is not None and least > self.value:
                 self.notes.append(f"{by}: discarded a bound that lies above a plan that is known")
             else:
-                self.bound = max(self.bound, found.objective)
+                self.bound = max(self.bound, least)
         if found.base is not None:
             self.base_bound = max(self.base_bound, found.base)
         if found.moves is not None:
@@ -181,7 +180,7 @@ class Incumbent:
     @property
     def proven(self) -> bool:
         """Whether the bound meets the objective."""
-        return meets(self.value, self.bound, self.task.scale)
+        return self.bound >= self.value
 
     @property
     def settled(self) -> StoppedBy | None:
@@ -243,11 +242,6 @@ def begin(best: Incumbent, start: Plan | None = None, known: Result | None = Non
     if best.task.has_owners:
         best.take(Candidate(current_plan(best.task.problem), from_current=True), "current")
     return best
-
-
-def meets(objective: Number, bound: Number, mean_load: Fraction) -> bool:
-    """Whether a bound meets an objective: to the message, and within `TOLERANCE` where weights make it a fraction."""
-    return relative_gap(objective, bound, mean_load) <= (0 if isinstance(objective, int) else TOLERANCE)
 
 
 def relative_gap(objective: Number, bound: Number, mean_load: Fraction) -> float:

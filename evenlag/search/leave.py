@@ -11,7 +11,7 @@ from evenlag.model.payoff import Payoff, Rates, parse_pause, parse_share, payoff
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
-from evenlag.search.incumbent import meets, relative_gap
+from evenlag.search.incumbent import relative_gap
 from evenlag.search.options import SolveOptions
 
 
@@ -42,8 +42,7 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
     """
     current = current_plan(result.plan.problem)
     broken = violation(current, count_rule(current.problem, options.balance, options.slack))
-    scale = goal.scale(current.problem)
-    proven = meets(compared.today, result.bound, scale)
+    proven = broken is None and result.bound == compared.today
     return replace(
         result,
         plan=current,
@@ -51,6 +50,6 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
         method="current",
         fallback=False,
         objective=compared.today,
-        gap=None if broken else relative_gap(compared.today, result.bound, scale),
+        gap=None if broken else relative_gap(compared.today, result.bound, goal.scale(current.problem)),
         violation=broken,
     )

@@ -86,6 +86,11 @@ class Task:
         return self.goal.scale(self.problem)
 
     @cached_property
+    def step(self) -> Fraction:
+        """What every objective is a multiple of, in messages."""
+        return self.goal.step(self.problem)
+
+    @cached_property
     def has_owners(self) -> bool:
         """Whether any partition has an owner."""
         return bool((self.problem.owner != NOBODY).any())
