@@ -352,6 +352,14 @@ def test_groups_of_many_shapes_in_threads(monkeypatch: pytest.MonkeyPatch) -> No
     assert [plans.tolist() for plans in found] == expected * 400
 
 
+@pytest.mark.parametrize("lags", [[2**62 - 1], [2**62 - 1, 0, 0], [2**62 - 1, 2**62, 3], [2**61, 2**61 - 1, 0]])
+@pytest.mark.parametrize("stickiness", [0, 5, "1%"])
+def test_lags_as_large_as_they_may_be(lags: list[int], stickiness: Any) -> None:
+    result = evenlag.solve(alike(lags, "ab", owned={"b": [("t", 0)]}), stickiness=stickiness)
+    best = exhaustive(result.plan.problem, Goal("both", result.stickiness))
+    assert (result.status, result.objective) == ("OPTIMAL", best.objective)
+
+
 def test_no_members() -> None:
     result = evenlag.solve(evenlag.Problem.from_lags({"t": [5, 3]}, {}))
     assert (result.status, result.assignment, result.unassigned) == ("EMPTY", {}, [("t", 0), ("t", 1)])

@@ -160,7 +160,7 @@ class MoveBound:
         while self.moves(upper) > budget:
             if upper >= self._enough or stop():
                 return lower
-            lower, upper = upper, 2 * upper
+            lower, upper = upper, min(2 * upper, self._enough)
         while upper - lower > 1:
             if stop():
                 return lower
@@ -172,7 +172,7 @@ class MoveBound:
     def _enough(self) -> int:
         """A width that all loads fit in."""
         problem = self.rule.problem
-        return 2 * problem.total_lag * max((int(factor) for factor in problem.load_factors), default=1) + 2
+        return problem.total_lag * max((int(factor) for factor in problem.load_factors), default=1) + 1
 
     def objective(
         self, price: Number, budget: int | None, stop: Callable[[], bool] = lambda: False, evaluations: int = 120
