@@ -80,8 +80,8 @@ def solve(
     Returns
     -------
     Result
-        Always with a valid plan, never worse than the current assignment or the best published heuristic
-        (`swap-balance` up to 2,000 partitions) that keeps the same balance.
+        Always with a valid plan, never worse than the current assignment, nor than the best published heuristic
+        (`swap-balance` up to 2,000 partitions) that keeps the same balance and could be tried in the time.
 
     Raises
     ------

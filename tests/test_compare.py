@@ -104,6 +104,14 @@ def console_text(report: RenderableType) -> str:
     return console.export_text()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_no_strategy_is_better_than_the_best_however_short_the_time(seed: int) -> None:
+    random = Random(seed)
+    topics = {f"t{t}": [int(1e3 * random.paretovariate(1.1)) for _ in range(210)] for t in range(10)}
+    rows = evenlag.compare.audit(alike(topics, 60), time_limit=0.02).rows
+    assert min(row.excess for row in rows if row.excess is not None) == 0
+
+
 def test_an_infeasible_group_is_rows_not_an_exception() -> None:
     problem = alike([1, 2, 3], "a", max_partitions={"a": 1})
     rows = [row for row in evenlag.compare.audit(problem).rows if row.strategy == "optimal"]

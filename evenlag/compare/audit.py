@@ -14,7 +14,7 @@ from typing import Any
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance
-from evenlag.model.check import plan_violation
+from evenlag.model.check import plan_violation, violation
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
@@ -24,6 +24,7 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
+LEAST_SECONDS = 0.001  # of a search; with nothing left it still gives what there is
 TODAY = "today: "  # goes before the assignor that the group uses
 
 _spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, ObjectiveKind.MAKESPAN))
@@ -156,7 +157,7 @@ def audit_with(
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
     for number, balance in enumerate(Balance):
-        left = max(options.time_limit - (time.monotonic() - started), 0.001)
+        left = max(options.time_limit - (time.monotonic() - started), LEAST_SECONDS)
         share = left if options.deterministic else left / (len(Balance) - number)
         if (twin := _same_rule(problem, balance, optima)) is not None:
             optima[balance] = twin
@@ -166,9 +167,10 @@ def audit_with(
                 balance=balance, stickiness=0, time_limit=share, work=work, gap=options.gap, seed=options.seed,
                 deterministic=options.deterministic, threads=options.threads,
             )  # fmt: skip
-            optima[balance] = search(
+            found = search(
                 problem, free, start=_narrower(optima), known=(known or {}).get(balance), cache=cache, tie_break=False
             )
+            optima[balance] = _no_worse(found, cache, free)
         except EvenlagError as error:
             errors[balance] = str(error)
     rows = _today(cache, optima) if (problem.owner != NOBODY).any() else []
@@ -193,6 +195,23 @@ def _today(cache: SolveCache, optima: dict[str, Result]) -> list[AuditRow]:
 def _narrower(optima: dict[str, Result]) -> Plan | None:
     """Return the best plan found so far; solve takes it where it keeps the wider balance."""
     return min((result.plan for result in optima.values()), key=_spread, default=None)
+
+
+def _no_worse(result: Result, cache: SolveCache, options: SolveOptions) -> Result:
+    """Return a result that no published heuristic is better than; where time was short not all were tried."""
+    rule, better = cache.rule(options.balance), result.plan
+    for name in PROMISED_BALANCE:
+        try:
+            plan = cache.plan(name)
+        except EvenlagError:  # not defined for this problem
+            continue
+        if _spread(plan) < _spread(better) and violation(plan, rule) is None:
+            better = plan
+    if better is result.plan or result.status == Status.EMPTY:
+        return result
+    return search(
+        cache.problem, options.within(LEAST_SECONDS), start=better, known=result, cache=cache, tie_break=False
+    )  # fmt: skip
 
 
 def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Result | None:
