@@ -13,8 +13,8 @@ from evenlag.pipeline import local_session
 from evenlag.pipeline.columns.checks import check_members, check_offsets, typed_members, typed_offsets
 from evenlag.pipeline.columns.task_rows import task_rows
 from evenlag.pipeline.spark.drivers import driver_of
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
-from evenlag.pipeline.tasks.group import OFFSETS
+from evenlag.pipeline.tables.schemas import KEY
+from evenlag.pipeline.tasks.group import OFFSET_FIELDS
 from evenlag.pipeline.tasks.worker import forget_archives
 
 TASKS = 4
@@ -36,7 +36,7 @@ def transport(seed: int) -> Iterator[str]:
         sf.concat(sf.lit("g"), sf.expr(f"id div {PARTITIONS}")).alias("group"),
         sf.lit("events").alias("topic"),
         sf.expr(f"id % {PARTITIONS}").alias("partition"),
-        *(sf.lit(None).cast("bigint").alias(name) for name in OFFSETS),
+        *(sf.lit(None).cast("bigint").alias(name) for name in OFFSET_FIELDS),
         sf.pmod(sf.xxhash64("id", sf.lit(seed)), sf.lit(10_000)).alias("lag"),
         sf.concat(sf.lit("consumer-"), sf.expr(f"id % {MEMBERS}")).alias("consumer_id"),
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
+from evenlag.pipeline.tasks.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 from evenlag.pipeline.tasks.grouping import group_rows
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ FIELDS = [
     ("clamped", pa.string()),
     ("rejected", pa.bool_()),
     ("mark", pa.int64()),
-    *((name, pa.int64()) for name in OFFSETS),
+    *((name, pa.int64()) for name in OFFSET_FIELDS),
     ("predicted", pa.bool_()),
     ("member", MEMBER),
 ]
@@ -99,7 +99,7 @@ def plainly(rows: list[Row]) -> dict[tuple[str, str], Row]:
                 members.append(Member(name, **said[0]))
         found[key] = {
             "rows": [(row["topic"], row["partition"], row["lag"], row["consumer_id"]) for row in kept],
-            "offsets": [[UNKNOWN if row[name] is None else row[name] for row in kept] for name in OFFSETS],
+            "offsets": [[UNKNOWN if row[name] is None else row[name] for row in kept] for name in OFFSET_FIELDS],
             "members": tuple(members),
             "beyond_end": sum(row["clamped"] == "beyond_end" for row in kept),
             "before_start": sum(row["clamped"] == "before_start" for row in kept),
@@ -142,7 +142,7 @@ def test_columns_that_say_nothing_may_be_absent() -> None:
     assert group_rows([]) == []
     assert group_rows(batches([], 5)) == []
     rows = [PLAIN, PLAIN | {"partition": 1}]
-    (group,) = group_rows(batches(rows, 5, without=("mark", *OFFSETS, "predicted", "member")))
+    (group,) = group_rows(batches(rows, 5, without=("mark", *OFFSET_FIELDS, "predicted", "member")))
     assert (group.members, group.offsets, group.predicted, group.unrated) == (None, None, 0, 0)
     assert group.partition_ids.tolist() == [0, 1]
     (group,) = group_rows(batches(rows, 5))
@@ -204,7 +204,7 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
         (checks.typed_offsets(offsets_df), checks.typed_members(members_df)),
         (checks.check_offsets(offsets_df), checks.check_members(members_df)),
     ):
-        rows = task_rows(*checked, more=OFFSETS)
+        rows = task_rows(*checked, more=OFFSET_FIELDS)
         assert {(each.name, each.dataType) for each in rows.schema} <= contract
         found.append([told(group) for group in group_rows(rows.toArrow().to_batches())])
     assert found[0] == found[1]

@@ -26,7 +26,7 @@ from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, Numbered, first_copies
 from evenlag.pipeline.tables.reading import read_table
 from evenlag.pipeline.tables.values import snapshot_order
-from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
+from evenlag.pipeline.tasks.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 from evenlag.pipeline.tasks.history import Past, snapshots, unusable
 
 AUTO_OFFSET_RESETS = ("latest", "earliest")
@@ -277,7 +277,7 @@ def _once(path: Path, rows: Iterable[Numbered], rule: CopyRule) -> tuple[list[Nu
 def _group_rows(key: tuple[Any, str], rows: list[Row], members: tuple[Member, ...] | None) -> GroupRows:
     topics = {topic: place for place, topic in enumerate(dict.fromkeys(row["topic"] for row in rows))}
     clamped = Counter(row["clamped"] for row in rows)
-    offsets = [[UNKNOWN if row[name] is None else row[name] for row in rows] for name in OFFSETS]
+    offsets = [[UNKNOWN if row[name] is None else row[name] for row in rows] for name in OFFSET_FIELDS]
     return GroupRows.sort(
         key,
         list(topics),

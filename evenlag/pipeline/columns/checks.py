@@ -13,7 +13,7 @@ from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
 from evenlag.pipeline.tables.contract import TableKind, check_columns
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS
 from evenlag.pipeline.tables.schemas import REJECTS, columns
-from evenlag.pipeline.tasks.group import OFFSETS
+from evenlag.pipeline.tasks.group import OFFSET_FIELDS
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
@@ -63,7 +63,7 @@ def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
     """As `check_offsets`, but copies are left in, each with `mark`, a hash of it; and `row` is no text yet."""
     require_columns(df, "offsets")
     table = Typed(df)
-    numbers = {name: table.whole(name) for name in ("partition", *OFFSETS, "lag")}
+    numbers = {name: table.whole(name) for name in ("partition", *OFFSET_FIELDS, "lag")}
     names = {name: table.text(name) for name in ("snapshot_ts", "group", "topic", "consumer_id", "auto_offset_reset")}
     unread = first_reason(
         [
@@ -77,7 +77,7 @@ def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
     )
     typed = table.select(names | numbers | {"unread": unread})
     return with_lags(typed, auto_offset_reset).select(
-        *("snapshot_ts", "group", "topic", "consumer_id", *OFFSETS, "row", "mark"),
+        *("snapshot_ts", "group", "topic", "consumer_id", *OFFSET_FIELDS, "row", "mark"),
         sf.col("partition").try_cast("int").alias("partition"),
         *(sf.when(sf.col("unread").isNull(), sf.col(name)).alias(name) for name in ("lag", "clamped")),
         sf.coalesce("unread", "reason").alias("reason"),

@@ -10,13 +10,12 @@ from evenlag.pipeline.columns.typed import Typed, text_number
 from evenlag.pipeline.spark.sources import json_table
 from evenlag.pipeline.tables import schemas
 from evenlag.pipeline.tables.contract import LINE
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
-from evenlag.pipeline.tables.schemas import REJECTS, columns
+from evenlag.pipeline.tables.schemas import KEY, REJECTS, columns
 
 ROWS = f"{LINE} STRING, at BIGINT"
 """A row per record: its text and its time in Kafka, microseconds since 1970."""
 
-AUDITED = schemas.KEY
+AUDITED = schemas.KEY_FIELDS
 """A row per group and snapshot that was audited."""
 
 REMEMBERED = 20  # audited snapshots of a group: what is older than all of them comes too late, whatever it is

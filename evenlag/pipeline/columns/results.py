@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from evenlag.pipeline.tables.schemas import AUDIT, GROUPS, PLANS, columns
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import AUDIT, GROUPS, KEY, PLANS, columns
 
 
 def plan_rows(solved: DataFrame) -> DataFrame:

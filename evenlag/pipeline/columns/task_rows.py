@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from evenlag.pipeline.tables.copies import MEMBER_ROWS
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import KEY
 
 
 def task_rows(

@@ -20,7 +20,7 @@ from evenlag.pipeline.jobs.task_packing import MOST_PACKED, Key, TaskPacking
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.kept import within
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import KEY
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
 TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s

@@ -20,10 +20,9 @@ from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kept import kept
 from evenlag.pipeline.spark.task_context import attempt
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
-from evenlag.pipeline.tables.schemas import SOLVED
+from evenlag.pipeline.tables.schemas import KEY, SOLVED
 from evenlag.pipeline.tasks.budget import RESERVE, Budget
-from evenlag.pipeline.tasks.group import OFFSETS
+from evenlag.pipeline.tasks.group import OFFSET_FIELDS
 from evenlag.pipeline.tasks.solving import Want
 from evenlag.pipeline.tasks.worker import Solver, Unreached
 from evenlag.search.options import SolveOptions, check_seconds
@@ -120,7 +119,7 @@ class FleetSolver:
         )
         options = replace(self._options, threads=driver.task_cpus())
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))
-        rows = task_rows(fleet.offsets, fleet.members, more=OFFSETS if fleet.recorded else ())
+        rows = task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS if fleet.recorded else ())
         dealt = fleet.packing.repartition(rows)
         named = described(rows.sparkSession, f"solving {fleet.groups:,} groups")
         watched = driver.reporting(self._progress, fleet.groups, fleet.packing.tasks)

@@ -25,7 +25,7 @@ from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
 from evenlag.pipeline.spark.sources import json_table
 from evenlag.pipeline.spark.storage import Storage
 from evenlag.pipeline.tables.contract import LINE
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import KEY
 from evenlag.search.options import SolveKeywords, check_seconds, solving_options
 
 CHECKPOINT = "_checkpoint"

@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.model.balance import count_rule
 from evenlag.model.problem import Problem
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS
+from evenlag.pipeline.tables.schemas import KEY
 from evenlag.search.construct.lpt import lpt
 
 MOST_PACKED = 20_000  # the largest groups of a fleet, known to the driver by name; smaller ones go by hash
@@ -43,11 +43,11 @@ class TaskPacking:
     tasks: int
     task_of: dict[Key, int] = field(default_factory=dict)
     costs: tuple[int, ...] = ()
-    by: tuple[str, ...] = KEY_COLUMNS
+    by: tuple[str, ...] = KEY
 
     @classmethod
     def pack(
-        cls, rows: Sequence[tuple[Key, int]], tasks: int, others: int = 0, by: tuple[str, ...] = KEY_COLUMNS
+        cls, rows: Sequence[tuple[Key, int]], tasks: int, others: int = 0, by: tuple[str, ...] = KEY
     ) -> TaskPacking:
         """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`).
 

@@ -16,9 +16,9 @@ from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kept import kept
-from evenlag.pipeline.tables.schemas import KEY_COLUMNS as KEY
+from evenlag.pipeline.tables.schemas import KEY
 from evenlag.pipeline.tasks.by_history import ByHistory, Row
-from evenlag.pipeline.tasks.group import OFFSETS, GroupRows
+from evenlag.pipeline.tasks.group import OFFSET_FIELDS, GroupRows
 
 
 def by_whole_histories(
@@ -55,7 +55,7 @@ def by_whole_histories(
     groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
     with described(spark, "counting the groups"):
         total = 0 if progress is None else groups.count()
-    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members, more=OFFSETS))
+    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS))
     named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
     watched = driver.reporting(progress, total, fleet.packing.tasks)
     with named, watched as counters, blamed(doing), driver.batches_by_rows():

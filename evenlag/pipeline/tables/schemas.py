@@ -29,16 +29,16 @@ def _audit_fields() -> str:
 
 AUDIT_FIELDS = _audit_fields()
 
-KEY = "snapshot_ts STRING, `group` STRING"
+KEY_FIELDS = "snapshot_ts STRING, `group` STRING"
 """A row per group and snapshot."""
 
-KEY_COLUMNS = ("snapshot_ts", "group")
+KEY = ("snapshot_ts", "group")
 
-PLANS = f"{KEY}, {PLAN_FIELDS}"
+PLANS = f"{KEY_FIELDS}, {PLAN_FIELDS}"
 """A row per accepted offsets row. `consumer_id` is null where nobody subscribes or the group failed; `move` is kept,
 moved, forced or unassigned, and null where the group failed."""
 
-AUDIT = f"{KEY}, {AUDIT_FIELDS}"
+AUDIT = f"{KEY_FIELDS}, {AUDIT_FIELDS}"
 """A row per group, strategy and balance; `binding` joins its items with `;`."""
 
 REJECTS = (
@@ -49,7 +49,7 @@ REJECTS = (
 text, or the line itself where it could not be read; the columns between are for filtering."""
 
 ROWS = (
-    f"{KEY}, topic STRING, partition INT, lag BIGINT, consumer_id STRING, clamped STRING, rejected BOOLEAN, "
+    f"{KEY_FIELDS}, topic STRING, partition INT, lag BIGINT, consumer_id STRING, clamped STRING, rejected BOOLEAN, "
     f"mark BIGINT, log_start_offset BIGINT, log_end_offset BIGINT, current_offset BIGINT, predicted BOOLEAN, "
     f"member STRUCT<topics ARRAY<STRING>, weight DOUBLE, max_partitions BIGINT, generation BIGINT, assignor STRING>"
 )
@@ -58,9 +58,9 @@ says which of several copies counts. Columns from `mark` on are there only where
 there is no members table."""
 
 GROUPS = (
-    f"{KEY}, status STRING, method STRING, objective DOUBLE, bound DOUBLE, gap DOUBLE, pays BOOLEAN, late BOOLEAN, "
-    "seconds DOUBLE, attempt INT, error STRING, warnings ARRAY<STRING>, beyond_end BIGINT, before_start BIGINT, "
-    "rejected_rows BIGINT"
+    f"{KEY_FIELDS}, status STRING, method STRING, objective DOUBLE, bound DOUBLE, gap DOUBLE, pays BOOLEAN, "
+    "late BOOLEAN, seconds DOUBLE, attempt INT, error STRING, warnings ARRAY<STRING>, beyond_end BIGINT, "
+    "before_start BIGINT, rejected_rows BIGINT"
 )
 """A row per group: what became of it. `pays`: whether the plan saves what `only_if_better` asks for, null where nothing
 was asked. `late`: its turn came after the time of the call was up. `attempt`: how many attempts at its task failed

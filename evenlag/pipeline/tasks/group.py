@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 
-OFFSETS = ("log_start_offset", "log_end_offset", "current_offset")
+OFFSET_FIELDS = ("log_start_offset", "log_end_offset", "current_offset")
 UNKNOWN = -1  # an offset that is null
 
 
@@ -52,7 +52,7 @@ class GroupRows:
     predicted, unrated : int
         With a horizon: partitions whose lag is the predicted one, and those without a produce rate to predict it by.
     offsets : int64 array (3, P), optional
-        The `OFFSETS` of each partition, `UNKNOWN` where null; only where they were asked for.
+        The `OFFSET_FIELDS` of each partition, `UNKNOWN` where null; only where they were asked for.
     """
 
     snapshot_ts: str | None

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from evenlag.pipeline.tasks.group import OFFSETS, UNKNOWN, GroupRows, Member
+from evenlag.pipeline.tasks.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 
 Ints = NDArray[np.int64]
 
@@ -112,8 +112,8 @@ class _Partitions:
         beyond, before = (self._counted("clamped", text) for text in ("beyond_end", "before_start"))
         predicted, unrated = (self._counted("predicted", answer) for answer in (True, False))
         offsets = None
-        if OFFSETS[0] in self._columns:
-            offsets = np.stack([_whole(self._columns[name], UNKNOWN)[self._rows] for name in OFFSETS])
+        if OFFSET_FIELDS[0] in self._columns:
+            offsets = np.stack([_whole(self._columns[name], UNKNOWN)[self._rows] for name in OFFSET_FIELDS])
         for number, key in enumerate(keys):
             if not self._seen[number]:
                 continue
