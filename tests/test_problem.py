@@ -94,6 +94,12 @@ def member(**fields: Any) -> dict[str, Any]:
         (member(owned=[["orders", 0, 1]]), ["c0", "owned"]),
         (member(owned={"orders": [0]}), ["c0", "owned"]),
         (member(owned=5), ["c0", "owned"]),
+        (member(owned=[["orders", "0"]]), ["c0", "owned", "'0'", "a whole number"]),
+        (member(owned=[["orders", True]]), ["c0", "owned", "True"]),
+        (member(owned=[[5, 0]]), ["c0", "owned", "[5, 0]", "a text"]),
+        (member(topics=["orders", 5]), ["c0", "topics", "got 5"]),
+        (member(topics=[None]), ["c0", "topics", "got nothing"]),
+        (member(topics=[["orders"]]), ["c0", "topics", "got ['orders']"]),
         (document(pins=[["orders", 0]]), ["pins"]),
         (document(pins=5), ["pins"]),
         (document(pins=[["orders", 0, "c0"], ["orders", 0, "c1"]]), ["orders-0", "c0", "c1"]),
@@ -101,7 +107,7 @@ def member(**fields: Any) -> dict[str, Any]:
         (document(pins=[["orders", 2, "c1"]]), ["orders-2", "c1"]),
         (document(pins=[["order", 0, "c1"]]), ["order-0", "c1"]),
         (document(pins=[["orders", 0, "c2"]]), ["orders-0", "c2"]),
-        (document(pins=[["orders", "0", "c0"]]), ["orders-0", "c0"]),
+        (document(pins=[["orders", "0", "c0"]]), ["pins", "'0'", "a whole number"]),
         (document(pins=[["orders", 0, ["c0"]]]), ["orders-0", "c0"]),
         (
             document(
@@ -145,6 +151,29 @@ def test_what_is_wrong_is_named(wrong: Any, places: list[str]) -> None:
         ({"owned": {"c0": "orders"}}, ["c0", "owned"]),
         ({"owned": {"c0": [(["orders"], 0)]}}, ["c0", "owned"]),
         ({"group": ""}, ["group"]),
+        ({"lags": None}, ["lags", "mapping of topic", "nothing"]),
+        ({"lags": "x"}, ["lags", "mapping of topic", "str"]),
+        ({"lags": {"orders": np.ma.array([1, 2], mask=[False, True])}}, ["orders-1", "nothing"]),
+        ({"lags": {"orders": [np.timedelta64(3, "s")]}}, ["orders-0", "timedelta64"]),
+        ({"lags": {"orders": np.array([3], dtype="m8[ns]")}}, ["orders-0", "timedelta64"]),
+        ({"lags": {"orders": np.array([3], dtype="M8[ns]")}}, ["orders-0", "datetime64"]),
+        ({"lags": {"orders": [np.float32(1.5)]}}, ["orders-0", "1.5"]),
+        ({"lags": {"orders": [np.float32("nan")]}}, ["orders-0", "nan"]),
+        ({"lags": {"orders": [np.float16("inf")]}}, ["orders-0", "inf"]),
+        ({"members": None}, ["members", "mapping of member", "nothing"]),
+        ({"members": 5}, ["members", "mapping of member", "int"]),
+        ({"members": "x"}, ["members", "mapping of member", "str"]),
+        ({"members": ["c0"]}, ["members", "mapping of member", "list"]),
+        ({"owned": 5}, ["owned", "mapping of member", "int"]),
+        ({"owned": []}, ["owned", "mapping of member", "list"]),
+        ({"owned": {5: [], "c0": []}}, ["owned", "5"]),
+        ({"weights": 5}, ["weights", "mapping of member", "int"]),
+        ({"weights": {"c0": np.timedelta64(3, "s")}}, ["c0", "weight"]),
+        ({"max_partitions": 5}, ["max_partitions", "mapping of member", "int"]),
+        ({"generations": 5}, ["generations", "mapping of member", "int"]),
+        ({"scenarios": None}, ["scenarios", "list", "nothing"]),
+        ({"scenarios": 5}, ["scenarios", "list", "int"]),
+        ({"scenarios": {"orders": [1]}}, ["scenarios", "list", "dict"]),
     ],
 )
 def test_what_is_wrong_is_named_in_plain_values(changes: dict[str, Any], places: list[str]) -> None:
@@ -205,6 +234,19 @@ def test_an_array_given_stays_writable() -> None:
 )
 def test_lags_in_every_form(lags: Any) -> None:
     assert Problem.from_lags({"orders": lags}, {"c0": ["orders"]}).lags.tolist() == [5, 3]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble, np.int8, np.uint64])
+def test_whole_numbers_of_every_kind_of_numpy_are_lags(kind: Any) -> None:
+    wanted = Problem.from_lags({"t": [5, 0, 3]}, {"a": ["t"]}).lags.tolist()
+    for lags in ([kind(5), kind(0), kind(3)], np.array([5, 0, 3], dtype=kind)):
+        assert Problem.from_lags({"t": lags}, {"a": ["t"]}).lags.tolist() == wanted
+
+
+def test_a_masked_array_that_masks_nothing_is_an_array() -> None:
+    problem = Problem.from_lags({"t": np.ma.array([5, 3], mask=[False, False])}, {"a": ["t"]})
+    assert type(problem.lags) is np.ndarray
+    assert problem.lags.tolist() == [5, 3]
 
 
 def test_partition_keys_of_json_are_texts() -> None:

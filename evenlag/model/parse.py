@@ -15,12 +15,14 @@ from evenlag.model.arrays import NOBODY, Bools, Index, Ints, stacked
 from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.values import (
     check_fields,
+    check_mapping,
     check_name,
     kind,
     parse_cap,
     parse_entries,
     parse_generation,
     parse_weight,
+    shown,
 )
 
 _MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions")
@@ -139,8 +141,11 @@ def parse(
 ) -> Fields:
     """Validate plain values and put them in canonical order; see `Problem.from_lags`."""
     check_name(group, "the group")
+    check_mapping(members, "members", "member to its topics")
+    check_mapping(owned, "owned", "member to its (topic, partition) pairs")
     names = tuple(sorted(check_name(member, "a member") for member in members))
     for field, mapping in (("weights", weights), ("max_partitions", max_partitions), ("generations", generations)):
+        check_mapping(mapping, field, "member to value")
         for name in mapping:
             if name not in members:
                 raise InvalidProblemError(f"{field}: {name!r} is not a member of the group")
@@ -150,9 +155,9 @@ def parse(
     caps = np.array([parse_cap(name, max_partitions.get(name)) for name in names], dtype=np.int64)
     ages = tuple(parse_generation(name, generations.get(name)) for name in names)
     pinned = _pins(pins, partitions, names, subscribed, caps)
-    futures = [_scenario(s, partitions, entry) for s, entry in enumerate(scenarios)]
+    futures = [_scenario(s, partitions, entry) for s, entry in enumerate(_scenarios(scenarios))]
     claims = _Claims(partitions, names, subscribed, ages, dropped)
-    for name in sorted(owned):
+    for name in sorted(map(_owner, owned)):
         claims.take(name, owned[name])
     return Fields(
         group=group,
@@ -174,6 +179,19 @@ def parse(
         scenario_lags=stacked([lags for _, lags in futures]),
         assignor=None if assignor is None else check_name(assignor, "the assignor"),
     )
+
+
+def _owner(name: Any) -> str:
+    """Return the name of somebody who owns partitions, in the group or not."""
+    if not isinstance(name, str):
+        raise InvalidProblemError(f"owned: {shown(name)} is no name of a member")
+    return name
+
+
+def _scenarios(scenarios: Any) -> Iterable[Any]:
+    if isinstance(scenarios, str | bytes | Mapping) or not isinstance(scenarios, Iterable):
+        raise InvalidProblemError(f"scenarios must be a list of (weight, lags by topic); got {kind(scenarios)}")
+    return scenarios
 
 
 def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction, Ints]:
@@ -213,7 +231,7 @@ def _subscriptions(
         entry = members[name]
         if isinstance(entry, str | bytes) or not isinstance(entry, Iterable):
             raise InvalidProblemError(f"member {name!r}: its topics must be a list of names; got {kind(entry)}")
-        known = [index.get(topic) if isinstance(topic, str) else None for topic in entry]
+        known = [index.get(_subscribed(name, topic)) for topic in entry]
         subscribed[[t for t in known if t is not None], m] = True
         dropped[_UNKNOWN_SUBSCRIPTION] += known.count(None)
     full = len(partitions.topics)
@@ -222,6 +240,13 @@ def _subscriptions(
         for topic, row in zip(partitions.empty, subscribed[full:], strict=True)
     }
     return subscribed[:full].copy(), empty_topics
+
+
+def _subscribed(member: str, topic: Any) -> str:
+    """Return the name of a topic that a member subscribes to, whether there is one of that name or not."""
+    if not isinstance(topic, str):
+        raise InvalidProblemError(f"member {member!r}: its topics must be names; got {shown(topic)}")
+    return topic
 
 
 def _pins(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import Index, summable
 from evenlag.model.lag import MAX_LAG
-from evenlag.model.values import check_name, kind, parse_lag, parse_partition_number
+from evenlag.model.values import check_mapping, check_name, kind, parse_lag, parse_partition_number
 
 # Of partitions 0, 1, … in this order, or by partition.
 LagsByTopic = Mapping[str, Sequence[int] | NDArray[np.int64] | Mapping[int, int]]
@@ -29,6 +29,7 @@ class Partitions:
     """
 
     def __init__(self, lags: LagsByTopic) -> None:
+        check_mapping(lags, "lags", "topic to lags")
         names = sorted(check_name(topic, "a topic") for topic in lags)
         columns = {topic: _topic_columns(topic, lags[topic]) for topic in names}
         self.topics = tuple(topic for topic, (ids, _) in columns.items() if len(ids))
@@ -85,11 +86,14 @@ def _topic_columns(topic: str, lags: Any) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _lag_column(topic: str, numbers: NDArray[np.int64], lags: Any) -> NDArray[np.int64]:
-    """Return lags in messages; an array of whole numbers is taken as it is, anything else value by value."""
+    """Return lags in messages; an array of whole numbers is taken as it is, anything else value by value.
+
+    What is masked is not there, and a time is no number, though NumPy's `tolist` may make one of it.
+    """
     if isinstance(lags, np.ndarray):
-        sound = lags.dtype.kind in "iu" and lags.ndim == 1
+        sound = lags.dtype.kind in "iu" and lags.ndim == 1 and not np.ma.is_masked(lags)
         if sound and len(lags) and lags.min() >= 0 and lags.max() <= MAX_LAG:
-            return lags.astype(np.int64)
-        lags = lags.tolist()
+            return np.array(lags, dtype=np.int64)
+        lags = list(lags) if lags.dtype.kind in "mM" else lags.tolist()
     parsed = [parse_lag(topic, number, lag) for number, lag in zip(numbers.tolist(), lags, strict=True)]
     return np.array(parsed, dtype=np.int64)

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, summable
 from evenlag.model.parse import parse, parse_document
 from evenlag.model.partitions import LagsByTopic
+from evenlag.model.values import kind
 
-__all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "summable"]
+__all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "check_problem", "summable"]
 
 _OF_STRUCTURE = (
     "partitions", "topic_starts", "topic_sizes", "assignable", "allowed", "active", "equal_subscriptions",
@@ -141,7 +143,7 @@ class Problem:
         """
         return cls(
             **parse(
-                group, lags, members, owned or {}, weights or {}, max_partitions or {}, generations or {}, pins,
+                group, lags, members, _given(owned), _given(weights), _given(max_partitions), _given(generations), pins,
                 scenarios, assignor,
             )
         )  # fmt: skip
@@ -372,6 +374,24 @@ class Problem:
         """Messages per active member; 0 where there is none."""
         members = int(self.active.sum())
         return Fraction(self.total_lag, members) if members else Fraction(0)
+
+
+def check_problem(problem: object) -> None:
+    """Refuse what is no problem, for every call that takes one.
+
+    Raises
+    ------
+    InvalidProblemError
+        Says what there is that makes one.
+    """
+    if not isinstance(problem, Problem):
+        raise InvalidProblemError(
+            f"the problem must be a Problem, such as Problem.from_lags or Problem.from_dict makes; got {kind(problem)}"
+        )
+
+
+def _given(mapping: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return {} if mapping is None else mapping
 
 
 def _document_weight(weight: Fraction) -> int | float:

@@ -22,7 +22,10 @@ MAX_PARTITION = 2**31 - 1
 LARGEST_WEIGHT = Fraction(10**9)  # only proportions count; wider ones would make exact arithmetic slow
 MOST_DIGITS = 100  # before or after the point of a decimal; wider ones would make exact arithmetic slow
 
-_ENTRY = {2: "[topic, partition]", 3: "[topic, partition, member]"}
+_ENTRY = {
+    2: "[topic, partition], a text and a whole number",
+    3: "[topic, partition, member], a whole number in between",
+}
 
 
 def check_name(name: object, what: str) -> str:
@@ -44,13 +47,13 @@ def is_unicode(text: str) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number, of Python or of NumPy; True and False are none."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    """Whether a value is a whole number, of Python or of NumPy; True and False are none, nor is a NumPy time."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number, of Python or of NumPy; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Whether a value is a number, of Python or of NumPy; True and False are none, nor is a NumPy time."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)
 
 
 def exact(value: object) -> Fraction | None:
@@ -81,6 +84,12 @@ def _of_decimals(text: str) -> Fraction | None:
     return Fraction(number)
 
 
+def check_mapping(value: object, what: str, of: str) -> None:
+    """Refuse what is no mapping; `of` says from what to what it should be."""
+    if not isinstance(value, Mapping):
+        raise InvalidProblemError(f"{what} must be a mapping of {of}; got {kind(value)}")
+
+
 def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) -> None:
     """Refuse fields that have no meaning, so that a misspelt one is not silently ignored."""
     for field in entry:
@@ -88,11 +97,11 @@ def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) ->
             raise InvalidProblemError(f"{place}: unknown field {shown(field)}; known are {', '.join(sorted(fields))}")
 
 
-def parse_lag(topic: str, partition: int, lag: object) -> int:
+def parse_lag(topic: str, partition: int, lag: Any) -> int:
     """Return a lag in messages, 0 … 2**62."""
     if type(lag) is int:
         number = lag
-    elif isinstance(lag, np.integer) or (isinstance(lag, float) and lag.is_integer()):
+    elif is_whole(lag) or (isinstance(lag, float | np.floating) and lag.is_integer()):
         number = int(lag)
     else:
         raise InvalidProblemError(f"{topic}-{partition}: lag must be a whole number of messages, not {shown(lag)}")
@@ -141,13 +150,16 @@ def parse_generation(member: str, generation: Any) -> int | None:
 
 
 def parse_entries(entries: Any, width: int, place: str) -> list[tuple[Any, ...]]:
-    """Return a list of (topic, partition) or (topic, partition, member); topic and partition are text or integer."""
+    """Return a list of (topic, partition) or (topic, partition, member): of a text, a whole number, anything.
+
+    A partition is no text here: only keys of JSON, which are nothing else, may say a number so.
+    """
     if isinstance(entries, str | bytes | Mapping) or not isinstance(entries, Iterable):
         raise InvalidProblemError(f"{place}: must be a list; got {kind(entries)}")
     parsed = []
     for entry in entries:
         long_enough = isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == width
-        if not long_enough or not all(isinstance(value, str | int | np.integer) for value in entry[:2]):
+        if not long_enough or not (isinstance(entry[0], str) and (type(entry[1]) is int or is_whole(entry[1]))):
             raise InvalidProblemError(f"{place}: every entry is {_ENTRY[width]}, not {shown(entry)}")
         parsed.append(tuple(entry))
     return parsed
