@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.payoff import PAUSE, parse_rates
 from evenlag.model.plan import Plan
-from evenlag.model.problem import Problem
+from evenlag.model.problem import Problem, check_problem
 from evenlag.model.result import Result
+from evenlag.model.values import kind
 from evenlag.search.leave import weighed
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.search.solver import search
@@ -31,7 +33,7 @@ def solve(
     seed: int = 0,
     deterministic: bool = False,
     threads: int | None = None,
-    start: Plan | None = None,
+    start: Plan | Result | None = None,
     work: float | None = None,
     only_if_better: float | str | None = None,
     pause: float = PAUSE,
@@ -65,7 +67,7 @@ def solve(
         for `seconds`, as long as `stopped_by` is not "time" and no warning speaks of the wall clock.
     threads : int, optional
         For the MIP; default all processors, at most 8.
-    start : Plan, optional
+    start : Plan or Result, optional
         A plan of the same problem to do no worse than, such as the result under a narrower balance.
     work : float, optional
         With `deterministic`: how much work, as the seconds of a time limit; default `time_limit`.
@@ -97,5 +99,13 @@ def solve(
         method=method, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads,
         work=work, only_if_better=only_if_better, pause=pause,
     )  # fmt: skip
+    check_problem(problem)
     known = None if rates is None else parse_rates(problem, rates)
-    return weighed(search(problem, options, start=start), options, known)
+    return weighed(search(problem, options, start=_plan_of(start)), options, known)
+
+
+def _plan_of(start: Plan | Result | None) -> Plan | None:
+    plan = start.plan if isinstance(start, Result) else start
+    if plan is not None and not isinstance(plan, Plan):
+        raise InvalidProblemError(f"start must be a Plan or a Result of the same problem; got {kind(plan)}")
+    return plan

@@ -275,6 +275,27 @@ def test_a_start_of_another_problem_is_refused() -> None:
     yesterday = solve(group(LAGS[::-1]), time_limit=1.0)
     with pytest.raises(InvalidProblemError, match="same problem"):
         solve(group(), start=yesterday.plan)
+    with pytest.raises(InvalidProblemError, match="same problem"):
+        solve(group(), start=yesterday)
+
+
+def test_a_result_is_a_start_as_its_plan_is() -> None:
+    problem = group()
+    narrow = solve(problem, balance="both", time_limit=1.0)
+    of_result, of_plan = (solve(problem, balance="none", gap=1e9, start=start) for start in (narrow, narrow.plan))
+    assert of_result.objective == of_plan.objective <= narrow.objective
+
+
+@pytest.mark.parametrize("start", [5, "plan.json", {"c0": [("t", 0)]}])
+def test_what_is_no_plan_is_no_start(start: Any) -> None:
+    with pytest.raises(InvalidProblemError, match=f"start must be a Plan or a Result .*; got {type(start).__name__}"):
+        solve(group(), start=start)
+
+
+@pytest.mark.parametrize("rates", [5, [], "x", [1.0]])
+def test_what_is_no_mapping_has_no_rates(rates: Any) -> None:
+    with pytest.raises(InvalidProblemError, match=f"rates must be a mapping .*; got {type(rates).__name__}"):
+        solve(group(), rates=rates)
 
 
 def test_keywords_that_are_handed_on_are_options() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -181,6 +182,32 @@ def test_what_is_wrong_is_named_in_plain_values(changes: dict[str, Any], places:
         Problem.from_lags(**{"lags": LAGS, "members": MEMBERS, **changes})
     for place in places:
         assert place in str(caught.value)
+
+
+NO_PROBLEM: dict[str, Callable[[Any], Any]] = {
+    "solve": evenlag.solve,
+    "solve with rates": lambda problem: evenlag.solve(problem, rates={}),
+    "audit": evenlag.compare.audit,
+    "frontier": evenlag.compare.frontier,
+    "whatif": lambda problem: evenlag.compare.whatif(problem, evenlag.compare.Change(members=1)),
+    "changed": lambda problem: evenlag.compare.changed(problem, evenlag.compare.Change(members=1)),
+    "size": lambda problem: evenlag.compare.size(problem, 60, 10),
+}
+
+
+@pytest.mark.parametrize("call", NO_PROBLEM.values(), ids=NO_PROBLEM)
+@pytest.mark.parametrize(("given", "said"), [(None, "nothing"), ({}, "dict"), ("billing.json", "str")])
+def test_every_call_says_what_it_was_given_in_place_of_a_problem(
+    call: Callable[[Any], Any], given: Any, said: str
+) -> None:
+    with pytest.raises(InvalidProblemError, match=rf"the problem must be a Problem, .*; got {said}"):
+        call(given)
+
+
+@pytest.mark.parametrize("history", [None, 5, {}, [Problem.from_lags(LAGS, MEMBERS)]])
+def test_a_replay_says_that_it_needs_snapshots(history: Any) -> None:
+    with pytest.raises(InvalidProblemError, match="a history must be a list of Snapshots"):
+        evenlag.compare.replay(history)
 
 
 def test_input_errors_are_value_errors_too() -> None:

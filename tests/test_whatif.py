@@ -287,11 +287,24 @@ def test_nobody_left_is_an_error() -> None:
     [
         {"members": True}, {"members": 1.5}, {"remove": "a"}, {"remove": [3]}, {"add": {"": None}},
         {"partitions": {"t": True}}, {"weights": {"a": "2"}}, {"balance": "odd"}, {"new_partitions": "odd"}, {},
+        {"partitions": 5}, {"weights": 5}, {"add": 5}, {"add": None}, {"add": ["a"]}, {"remove": None},
     ],
 )  # fmt: skip
 def test_a_change_checks_itself(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidProblemError):
         Change(**({"members": 1} | wrong if wrong else {}))
+
+
+def test_a_change_is_a_change() -> None:
+    given: Any = {"members": 1}
+    with pytest.raises(InvalidProblemError, match="the change must be a Change; got dict"):
+        whatif(alike([5], "ab"), given)
+
+
+def test_topics_of_a_new_member_are_names() -> None:
+    nested: Any = [["t"]]
+    with pytest.raises(InvalidProblemError, match="there is no topic"):
+        changed(alike([5], "ab"), Change(add={"c": nested}))
 
 
 def test_an_error_says_which_of_the_two_groups_it_is_of() -> None:

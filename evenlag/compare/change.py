@@ -12,8 +12,8 @@ from typing import Any
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
-from evenlag.model.problem import Problem
-from evenlag.model.values import check_name, is_whole, kind, parse_weight, shown
+from evenlag.model.problem import Problem, check_problem
+from evenlag.model.values import check_mapping, check_name, is_whole, kind, parse_weight, shown
 
 MOST_NEW = 1_000_000  # partitions of a topic, or members: so many are planned for
 
@@ -71,6 +71,9 @@ class Change:
             )
         if isinstance(self.remove, str) or not isinstance(self.remove, Sequence):
             raise InvalidProblemError(f"remove must be a list of members; got {kind(self.remove)}")
+        check_mapping(self.add, "add", "member to the topics it reads")
+        check_mapping(self.partitions, "partitions", "topic to its number of partitions")
+        check_mapping(self.weights, "weights", "member to weight")
         for name in (*self.add, *self.remove):
             check_name(name, "a member")
         for name, times in Counter(self.remove).items():
@@ -105,6 +108,9 @@ def changed(problem: Problem, change: Change) -> Problem:
 
 def carried_out(problem: Problem, change: Change) -> tuple[Problem, tuple[str, ...]]:
     """Return the group after a change, and what was decided for the user on the way, a sentence each."""
+    check_problem(problem)
+    if not isinstance(change, Change):
+        raise InvalidProblemError(f"the change must be a Change; got {kind(change)}")
     edit = _Edit(problem.to_dict())
     edit.exchange_members(change)
     for topic, size in change.partitions.items():
@@ -229,7 +235,7 @@ class _Edit:
         return self._members[name]
 
     def _topic(self, topic: object) -> Any:
-        if topic not in self._topics:
+        if not isinstance(topic, str) or topic not in self._topics:
             raise InvalidProblemError(f"there is no topic {shown(topic)} in the group; it has {_listed(self._topics)}")
         return self._topics[topic]
 

@@ -13,7 +13,7 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan, whole
-from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.problem import NOBODY, Problem, check_problem
 from evenlag.model.result import Result
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
@@ -119,6 +119,7 @@ def frontier(
     -------
     Frontier
     """
+    check_problem(problem)
     problem = problem.now
     options = SolveOptions(
         balance=balance,

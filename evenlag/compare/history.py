@@ -160,8 +160,10 @@ def intervals(history: Sequence[Snapshot]) -> Iterator[Interval]:
     Raises
     ------
     InvalidProblemError
-        Fewer than two snapshots, times that do not increase, or snapshots of several groups.
+        No list of snapshots, fewer than two, times that do not increase, or snapshots of several groups.
     """
+    if not isinstance(history, Sequence) or not all(isinstance(each, Snapshot) for each in history):
+        raise InvalidProblemError("a history must be a list of Snapshots of one group, in order of time")
     if len(history) < 2:
         raise InvalidProblemError(f"a replay needs at least two snapshots of the group; there {_are(len(history))}")
     for before, after in pairwise(history):

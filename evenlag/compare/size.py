@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -14,8 +14,8 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Plan, plain
-from evenlag.model.problem import Problem
-from evenlag.model.values import exact, is_whole, shown
+from evenlag.model.problem import Problem, check_problem
+from evenlag.model.values import exact, is_whole, kind, shown
 from evenlag.search.clock import Clock
 from evenlag.search.options import NET, SolveOptions
 
@@ -277,6 +277,7 @@ def run(
     progress: Callable[[int, int], None] | None = None,
 ) -> Size:
     """Size a group as `size` does, with options that are checked."""
+    check_problem(problem)
     problem = problem.now
     incoming = _rates(problem, rates)
     staff = Staff(problem)
@@ -500,6 +501,8 @@ def _positive(name: str, value: Any, what: str, *, zero: bool = False) -> Fracti
 def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[Fraction]:
     if rates is None:
         return [Fraction(0)] * len(problem.lags)
+    if isinstance(rates, str | Mapping) or not isinstance(rates, Sized):
+        raise InvalidProblemError(f"rates must be a list of messages per second; got {kind(rates)}")
     if len(rates) != len(problem.lags):
         raise InvalidProblemError(
             f"rates must be one for each of the {len(problem.lags):,} partitions, not {len(rates)}"

@@ -15,7 +15,7 @@ from evenlag.model.check import plan_violation
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan, current_plan, plain, whole
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.model.values import amount, exact, shown
+from evenlag.model.values import amount, check_mapping, exact, shown
 
 PAUSE = 3.0  # seconds; docs/pays.md says where it comes from
 LONGEST_PAUSE = 86_400.0  # seconds
@@ -186,6 +186,7 @@ def parse_rates(problem: Problem, rates: Mapping[tuple[str, int], float | Fracti
     InvalidProblemError
         A rate is no number >= 0, or there is no such partition.
     """
+    check_mapping(rates, "rates", "(topic, partition) to messages per second")
     known = set(problem.partitions)
     read: dict[tuple[str, int], Fraction] = {}
     for name, rate in rates.items():

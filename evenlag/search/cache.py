@@ -11,7 +11,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.plan import Plan
-from evenlag.model.problem import Problem
+from evenlag.model.problem import Problem, check_problem
 
 T = TypeVar("T")
 
@@ -32,6 +32,7 @@ class SolveCache:
     """
 
     def __init__(self, problem: Problem) -> None:
+        check_problem(problem)
         self.problem = problem
         self._rules: dict[tuple[str, int], CountRule] = {}
         self._load_bounds: dict[tuple[str, int], LoadBounds] = {}

@@ -64,7 +64,7 @@ def search(
     """
     if start is not None and start.problem is not problem:
         raise InvalidProblemError(
-            "start must be a plan of the same problem; Plan(problem, start.member_of) makes it one, if it fits"
+            "start must be a plan of the same problem; Plan(problem, plan.member_of) makes one of it, if it fits"
         )
     if problem.simplified is not problem and options.method not in HEURISTICS:
         return _by_simplified(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
