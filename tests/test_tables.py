@@ -219,6 +219,7 @@ def broken(name: str, content: bytes | str, message: str) -> object:
         broken("a.csv", b"group,topic,partition,lag\ng\xff,t,0,5\n", r"is not UTF-8 text"),
         broken("a.jsonl", '{"group": "g"}\n', r"no column topic, partition"),
         broken("a.jsonl", '{"group": "g", "topic": "t", "partition": 0}\n{"gro', r", line 2: broken JSON"),
+        broken("a.jsonl", '{"group":"g","topic":"t","partition":0,"lag":5,"lag":6}', r", line 1: 'lag' is given twice"),
         broken("a.json", "[1]\n", r", line 1: is no JSON object"),
         broken("a.json", "[" * 100_000, r", line 1: broken JSON"),
         broken("a.csv.gz", b"no gzip", r"cannot be read, or is cut short: Not a gzipped file"),

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from evenlag.errors import SourceError
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.files import unique
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 
@@ -64,14 +65,16 @@ def json_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator
     Raises
     ------
     SourceError
-        What `check` raises of the first object's names; a line holds no JSON object.
+        What `check` raises of the first object's names; a line holds no JSON object, or a name twice in one.
     """
     first = True
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, object_pairs_hook=unique)
+        except InvalidProblemError as error:
+            raise SourceError(f"{path}, line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise SourceError(f"{path}, line {number}: broken JSON ({error}); one object a line is needed") from error
         if not isinstance(row, dict):
