@@ -55,6 +55,13 @@ def test_a_process_of_its_own_says_the_same(kip_169: Path, words: tuple[str, ...
     assert differs.sub("", alone.stderr) == differs.sub("", here.stderr)
 
 
+def test_a_problem_file_may_begin_with_a_byte_order_mark(kip_169: Path, tmp_path: Path) -> None:
+    marked = tmp_path / "marked.json"
+    marked.write_text(kip_169.read_text(), encoding="utf-8-sig")
+    both = [json.loads(evenlag("plan", path, "--json").stdout) | {"seconds": 0} for path in (kip_169, marked)]
+    assert both[0] == both[1]
+
+
 @pytest.mark.parametrize(
     ("method", "loads"),
     [("auto", {100_000, 110_000}), ("range", {160_000, 50_000}), ("roundrobin", {150_000, 60_000})],

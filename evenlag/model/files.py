@@ -31,7 +31,7 @@ def read_problem(path: Path) -> Problem:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON in which no object has a name twice.
+    """Read JSON in which no object has a name twice, with or without a byte order mark.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def read_json(path: Path) -> Any:
         A name is given twice.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read ({_reason(error)})") from error
     try:
