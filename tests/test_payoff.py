@@ -326,6 +326,8 @@ def test_exit_status_0_says_what_it_pays(group: Path) -> None:
         (["--only-if-better", "10"], "such as '10%'"),
         (["--only-if-better", "much"], "not 'much'"),
         (["--pause", "inf"], "pause must be a number of seconds from 0 to a day"),
+        (["--capacity", "nan"], "capacity must be messages per second > 0 and < 2^63, not nan"),
+        (["--capacity", "inf"], "capacity must be messages per second > 0 and < 2^63, not inf"),
     ],
 )
 def test_odd_options_are_one_line(group: Path, words: list[str], expected: str) -> None:
@@ -351,6 +353,13 @@ def record(path: Path, *more: str) -> Path:
             lines.append(f"2026-01-01T00:00:{10 * step:02}Z,g,t,{p},0,{ends[p]},{reads[p]},{owner}\n")
     path.write_text(HEADER + "".join([*more, *lines]))
     return path
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf"])
+def test_a_capacity_that_is_none_is_one_line_beside_a_record_too(tmp_path: Path, rate: str) -> None:
+    for horizon in ("auto", "0"):
+        words = ("plan", record(tmp_path / "billing.csv"), "--capacity", rate, "--horizon", horizon)
+        refused(run(*words), f"capacity must be messages per second > 0 and < 2^63, not {rate}")
 
 
 def test_a_record_tells_rates_and_capacity(tmp_path: Path) -> None:

@@ -366,6 +366,7 @@ def test_histories_that_are_none(rows: list[GroupRows], message: str) -> None:
         ({"rebalance_above": float("nan")}, "rebalance_above must be a number >= 0"),
         ({"capacity": 0}, "capacity must be messages per second > 0"),
         ({"capacity": "fast"}, "capacity must be messages per second > 0"),
+        ({"capacity": 2**63}, "> 0 and < 2.63, not 9223372036854775808"),
         ({"stickiness": "much"}, "stickiness must be"),
         ({"balance": "all"}, "balance"),
         ({"slack": -1}, "slack"),

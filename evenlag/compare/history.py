@@ -16,6 +16,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.problem import NOBODY, Bools, Index, Problem
 from evenlag.model.rates import SECOND, Growth, Offsets, growth
+from evenlag.model.values import exact, shown
 
 Messages = NDArray[np.int64]
 
@@ -198,8 +199,19 @@ class Capacity:
 
     @classmethod
     def of_user(cls, rate: float | None) -> Capacity | None:
-        """Return the capacity that a user gives, or None where none is given."""
-        return None if rate is None else cls(Fraction(str(rate)), "given")
+        """Return the capacity that a user gives, or None where none is given.
+
+        Raises
+        ------
+        InvalidProblemError
+            It is no number of messages, or none that a member could read.
+        """
+        if rate is None:
+            return None
+        number = exact(rate)
+        if number is None or not 0 < number < 2**63:
+            raise InvalidProblemError(f"capacity must be messages per second > 0 and < 2^63, not {shown(rate)}")
+        return cls(number, "given")
 
 
 def estimate_capacity(steps: Sequence[Interval]) -> Capacity:

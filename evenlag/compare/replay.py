@@ -84,8 +84,7 @@ class ReplayOptions:
             value = getattr(self, name)
             if value is not None and not (is_number(value) and 0 <= value < 2**63):
                 raise InvalidProblemError(f"{name} must be a number >= 0, not {shown(value)}")
-        if self.capacity is not None and not (is_number(self.capacity) and 0 < self.capacity < 2**63):
-            raise InvalidProblemError(f"capacity must be messages per second > 0, not {shown(self.capacity)}")
+        Capacity.of_user(self.capacity)
 
     @property
     def ahead(self) -> int:
