@@ -242,7 +242,7 @@ WRONG: dict[str, list[Any]] = {
     "gap": [-0.1, "0", None, True, float("nan")],
     "seed": [1.5, "1", None, True, -1, 2**31],
     "deterministic": ["no", None, 1],
-    "threads": [0, -1, 1.5, "2", True],
+    "threads": [0, -1, 1.5, "2", True, 1025, 10**20],
     "work": [0, -1, "1", True],
 }
 

@@ -13,7 +13,7 @@ from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
-from evenlag.model.values import is_number, is_whole
+from evenlag.model.values import is_number, is_whole, shown
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
@@ -21,6 +21,7 @@ MOST_GAP = 1e9  # of the mean load; more means no more
 MOST_SEED = 2**31 - 1  # the solvers' own limit
 NET = 5  # times the limit that the clock, a safety net beside work limits, leaves to groups of a table
 MOST_THREADS = 8  # of the MIP, where nothing is said
+THREADS_LIMIT = 1024  # of the MIP, where somebody says; no backend gains by more
 
 
 class SolveKeywords(TypedDict, total=False):
@@ -88,8 +89,10 @@ class SolveOptions:
         if self.only_if_better is not None:
             parse_share(self.only_if_better)
         parse_pause(self.pause)
-        if self.threads is not None and not (is_whole(self.threads) and self.threads >= 1):
-            raise InvalidProblemError(f"threads must be a whole number >= 1, not {self.threads!r}")
+        if self.threads is not None and not (is_whole(self.threads) and 1 <= self.threads <= THREADS_LIMIT):
+            raise InvalidProblemError(
+                f"threads must be a whole number from 1 to {THREADS_LIMIT:,}, not {shown(self.threads)}"
+            )
 
     @property
     def mip_threads(self) -> int:
