@@ -275,6 +275,8 @@ def test_a_group_larger_than_64_bits() -> None:
         ({"capacity": math.nan}, "capacity must be"),
         ({"capacity": True}, "capacity must be"),
         ({"drain_seconds": -1}, "drain_seconds must be a number of seconds > 0, not -1"),
+        ({"drain_seconds": Fraction(-1, 3)}, "drain_seconds must be a number of seconds > 0, not -1/3"),
+        ({"rates": 5}, "rates must be a list of messages per second; got int"),
         ({"drain_seconds": math.inf}, "drain_seconds must be"),
         ({"drain_seconds": "15m"}, "drain_seconds must be"),
         ({"rates": [1]}, "rates must be one for each of the 2 partitions, not 1"),
@@ -399,7 +401,16 @@ def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
         "billing.json: a single snapshot tells no rates, so it is not known how fast members read: give capacity",
     )
     refused(run("size", billing, "--drain", "soon", "--capacity", 1), "drain must be seconds or a time such as")
-    refused(run("size", billing, "--drain", "0", "--capacity", 1), "drain_seconds must be a number of seconds > 0")
+    for none in ("0", "0s", "0.0m"):
+        refused(
+            run("size", billing, "--drain", none, "--capacity", 1),
+            f"drain must be a time > 0, such as 15m, not '{none}'",
+        )
+    for rate in ("nan", "inf"):
+        refused(
+            run("size", billing, "--drain", "1m", "--capacity", rate),
+            f"capacity must be messages per second > 0 and < 2^63, not {rate}",
+        )
     refused(run("size", tmp_path / "none.json", "--drain", "1m", "--capacity", 1), "none.json")
     refused(run("size", billing, "--drain", "1m", "--capacity", 1, "--horizon", "1h"), "no horizon")
     for words in (("--capacity", "0"), ("--capacity", "1", "--most", "0"), ()):

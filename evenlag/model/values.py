@@ -175,7 +175,7 @@ def shown(value: object) -> str:
     if value is None:
         return "nothing"
     try:
-        text = repr(value)
+        text = str(value) if isinstance(value, Fraction) else repr(value)
     except ValueError:  # an integer of more digits than Python writes out
         return "a number of thousands of digits"
     return text if len(text) <= 100 else f"{text[:97]}…"

@@ -55,6 +55,8 @@ def size(path: Path | None, offsets: str | Path | None, drain: str, as_json: boo
     if (path is None) == (offsets is None):
         raise click.UsageError("give one INPUT, or --offsets for a fleet on Spark")
     deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
+    if not deadline:
+        raise InvalidProblemError(f"drain must be a time > 0, such as 15m, not {drain!r}")
     if offsets is not None:
         options.refuse(("--group", "--plot", "--threads", "--time-limit"), "goes with INPUT, and --offsets is a fleet")
         if parameters["horizon"] != "0":
