@@ -1,5 +1,7 @@
 """What single groups the command takes: groups without partitions, copies of a row, odd names; and what it imports."""
 
+import gzip
+import io
 import json
 import re
 import subprocess
@@ -94,6 +96,83 @@ def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
     assert json.loads(run("frontier", path, "--json").stdout)["warnings"] == [said]
     assert json.loads(run("audit", path, "--json").stdout)[0]["warnings"] == [said]
     assert run("export", path, "--format", "lp").stderr == f"note: {said}\n"
+
+
+# ---- paths -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("plan", ""), "'INPUT'"),
+        (("frontier", ""), "'INPUT'"),
+        (("audit", ""), "INPUTS"),
+        (("size", "", "--drain", "1m"), "INPUT"),
+        (("plan", "a.csv", "--members", ""), "'--members'"),
+        (("plan", "a.csv", "--out", ""), "'--out'"),
+        (("audit", "--offsets", "", "--out", "x"), "'--offsets'"),
+    ],
+)
+def test_an_empty_path_is_refused_by_name(words: tuple[str, ...], what: str) -> None:
+    ended = run(*words)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert re.search(rf"{what}\S*: the path is empty", " ".join(ended.stderr.split()))
+
+
+PROBLEM = {"group": "g", "topics": {"t": [5, 3]}, "members": {"a": {"topics": ["t"]}, "b": {"topics": ["t"]}}}
+DESCRIBED = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID\ng t 0 0 5 5 a\ng t 1 0 3 3 b\n"
+ROWS = [
+    {"group": "g", "topic": "t", "partition": p, "lag": lag, "consumer_id": c}
+    for p, lag, c in ((0, 5, "a"), (1, 3, "b"))
+]
+PIPED = {
+    "a problem": (".json", json.dumps(PROBLEM)),
+    "a problem of several lines": (".json", json.dumps(PROBLEM, indent=1) + "\n"),
+    "Kafka's text": (".txt", DESCRIBED),
+    "Kafka's text below a line of its own": (".txt", f"\nConsumer group 'x, y' has no active members.\n\n{DESCRIBED}"),
+    "CSV": (".csv", f"{OFFSETS}g,t,0,0,5,0,a\ng,t,1,0,3,0,b\n"),
+    "JSON Lines": (".jsonl", "".join(json.dumps(row) + "\n" for row in ROWS)),
+}
+
+
+def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("what", PIPED)
+def test_what_comes_on_standard_input_is_read_as_its_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    suffix, text = PIPED[what]
+    path = tmp_path / f"group{suffix}"
+    path.write_text(text)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    wanted = json.loads(run("plan", path, "--json").stdout) | {"seconds": 0}
+    for name in ("-", "/dev/stdin"):
+        pipe(monkeypatch, text.encode("utf-8-sig"))
+        assert json.loads(run("plan", name, "--json").stdout) | {"seconds": 0} == wanted
+    pipe(monkeypatch, text.encode())
+    assert [each["group"] for each in json.loads(run("audit", "-", "--json").stdout)] == ["g"]
+    assert not list(tmp_path.glob("**/stdin*"))
+
+
+def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    pipe(monkeypatch, gzip.compress(b"{}"))
+    ended = run("plan", "-")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "standard input is no UTF-8 text; write it to a file" in " ".join(ended.stderr.split())
+    pipe(monkeypatch, b"")
+    refused(run("plan", "-"), "stdin.txt: no header with")
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_packed_problem_file_is_to_be_unpacked(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "problem.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(PROBLEM, indent=indent).encode()))
+    refused(run("plan", path), ". If it is a problem file, unpack it: those are read from .json")
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS).encode()))
+    assert run("plan", path).returncode == 0
 
 
 # ---- copies of a row -------------------------------------------------------------------------------------------------

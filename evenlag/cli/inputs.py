@@ -159,7 +159,7 @@ class _History:
     """
 
     def __init__(self, path: Path, members: Path | None, group: str | None, auto_offset_reset: str) -> None:
-        rows = list(_numbered(path, "offsets"))
+        rows = _rows(path)
         self.path, self._reset = path, auto_offset_reset
         self._group = _chosen(path, {row["group"] for _, row in rows}, group)
         self._rows = [(number, row) for number, row in rows if row["group"] == self._group]
@@ -239,6 +239,16 @@ def _read_problem_file(path: Path, members: Path | None, group: str | None) -> P
     if group not in (None, problem.group):
         raise InvalidProblemError(f"{path}: holds group {problem.group!r}, not {group!r}")
     return problem
+
+
+def _rows(path: Path) -> list[Numbered]:
+    """Return the rows of an offsets table with their numbers."""
+    try:
+        return list(_numbered(path, "offsets"))
+    except SourceError as error:
+        if path.name.lower().endswith(".json.gz") and path.exists():
+            raise SourceError(f"{error}. If it is a problem file, unpack it: those are read from .json") from error
+        raise
 
 
 def _numbered(path: Path, kind: TableKind) -> Iterator[Numbered]:

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group, read_recorded_group
+from evenlag.cli.paths import GivenPath, InputPath, given
 from evenlag.cli.terminal import working
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.history import Snapshot
@@ -24,7 +25,7 @@ from evenlag.search.options import MOST_SEED
 
 Command = Callable[..., Any]
 
-FILE = click.Path(path_type=Path)
+FILE, INPUT = GivenPath(), InputPath()
 POSITIVE = click.FloatRange(0, min_open=True)
 FLEET_GAP = 1e-4  # of the mean load: closer is not worth a fleet's time
 
@@ -66,7 +67,7 @@ def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 
 def place(text: str) -> str | Path:
     """Return a topic, a table, and a place in a file system with a scheme as the text it is, all else as a path."""
-    return text if text.startswith(("kafka:", "table:")) or "://" in text else Path(text)
+    return text if text.startswith(("kafka:", "table:")) or "://" in text else Path(given(text))
 
 
 # ---- what means nothing here -----------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ def reading(command: Command) -> Command:
         return command(source=Source(path, members, group, auto_offset_reset), **others)
 
     source = together(
-        click.argument("path", metavar="INPUT", type=FILE),
+        click.argument("path", metavar="INPUT", type=INPUT),
         click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
         click.option("--group", help="The group to take from a table of several."),
         auto_offset_reset,

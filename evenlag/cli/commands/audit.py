@@ -20,7 +20,7 @@ LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it 
 
 
 @click.command()
-@click.argument("inputs", nargs=-1, type=options.FILE)
+@click.argument("inputs", nargs=-1, type=options.INPUT)
 @click.option("--offsets", type=options.place, metavar="PATH",
               help="Offsets table of many groups, a file, a folder, kafka://HOST:PORT/TOPIC or "
               "table:CATALOG.NAMESPACE.NAME: audited on Spark.")  # fmt: skip

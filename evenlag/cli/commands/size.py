@@ -27,7 +27,7 @@ NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), o
 
 
 @click.command()
-@click.argument("path", metavar="[INPUT]", required=False, type=options.FILE)
+@click.argument("path", metavar="[INPUT]", required=False, type=options.INPUT)
 @click.option("--offsets", type=options.place, metavar="PATH",
               help="Offsets table of many groups, a file, a folder, kafka://HOST:PORT/TOPIC or "
               "table:CATALOG.NAMESPACE.NAME: sized on Spark.")  # fmt: skip
