@@ -98,6 +98,27 @@ def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
     assert run("export", path, "--format", "lp").stderr == f"note: {said}\n"
 
 
+# ---- members that are not there --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("2026-01-01,other,a,t,1", "has no row of group 'g', so nobody is taken to be in it"),
+        ("2026-01-02,g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so nobody is taken to be in it"),
+        (",g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so nobody is taken to be in it"),
+    ],
+)
+def test_a_members_table_that_names_nobody_is_said(tmp_path: Path, row: str, said: str) -> None:
+    offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
+    offsets.write_text(f"snapshot_ts,{OFFSETS}2026-01-01,g,t,0,0,10,5,a\n")
+    members.write_text(f"snapshot_ts,{MEMBERS}{row}\n")
+    for command in ("plan", "audit"):
+        assert said in " ".join(run(command, offsets, "--members", members).stdout.split())
+    warnings = json.loads(run("plan", offsets, "--members", members, "--json").stdout)["warnings"]
+    assert [text for text in warnings if said in text] == [f"{members}: {said}; see that both tables say the same"]
+
+
 # ---- paths -----------------------------------------------------------------------------------------------------------
 
 

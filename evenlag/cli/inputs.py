@@ -224,12 +224,21 @@ class _History:
     def _members_at(self, path: Path, ts: Any) -> tuple[tuple[Member, ...], list[str]]:
         """Return the members at a time, each once, and notes."""
         rows = [(number, row) for number, row in self._members if row["snapshot_ts"] == ts]
+        if not rows:
+            return (), [self._nobody(path, ts)]
         for number, row in rows:
             with _place(path, number):
                 _check_member(row)
         once, notes = _once(path, rows, MEMBER_ROWS)
         fields = ("consumer_id", *MEMBER_ROWS.content)
         return tuple(Member(**{name: row[name] for name in fields}) for _, row in once), notes
+
+    def _nobody(self, path: Path, ts: Any) -> str:
+        """Say that the members table has no row of the group, at this time or at all."""
+        lacks = f"has no row of group {self._group!r}"
+        if self._members:
+            lacks = f"has rows of group {self._group!r}, but none {'without a time' if ts is None else f'of {ts}'}"
+        return f"{path}: {lacks}, so nobody is taken to be in it; see that both tables say the same"
 
 
 def _read_problem_file(path: Path, members: Path | None, group: str | None) -> Problem:
