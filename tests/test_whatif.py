@@ -241,7 +241,7 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "weight of nobody": (["--weight", "d=2"], "there is no member 'd'"),
     "weight of one who leaves": (["--remove", "a", "--weight", "a=2"], "there is no member 'a'"),
     "nothing": ([], "nothing changes"),
-    "no members table": (["--members", "no.csv", "--members", "+1"], "a problem file names its members itself"),
+    "no members table": (["--members", __file__, "--members", "+1"], "a problem file names its members itself"),
     "budget": (["--members", "+3", "--max-moves", "0"], "after the change: max_moves is 0, but both balance needs"),
 }
 
@@ -260,6 +260,11 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, what: str) -> None:
     [
         (["--members", "2"], "say how many more or fewer, as +2 or -2"),
         (["--members", "+1", "--members", "+2"], "one number"),
+        *(
+            (["--members", none], f"it is +2, -1 or a members table; there is no file '{none}'")
+            for none in ("x", "+1.5", "+9999999999999999999999")
+        ),
+        (["--members", ""], "the path is empty"),
         (["--partitions", "t"], "'t' is no NAME=VALUE"),
         (["--partitions", "t=many"], "'many' is no number of partitions"),
         (["--partitions", "t=5", "--partitions", "t=6"], "'t' is given twice"),

@@ -11,6 +11,7 @@ import click
 
 from evenlag.cli import options
 from evenlag.cli.options import Source
+from evenlag.cli.paths import given
 from evenlag.cli.terminal import show, show_notes, working
 from evenlag.compare import Change
 from evenlag.compare import whatif as compare_change
@@ -58,12 +59,14 @@ def _weights(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 def _members(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[int, Path | None]:
     """Tell how many more or fewer members are asked for from the members table that goes with an offsets table."""
     counts = [int(value) for value in values if _COUNT.fullmatch(value)]
-    tables = [Path(value) for value in values if not _COUNT.fullmatch(value)]
+    tables = [Path(given(value)) for value in values if not _COUNT.fullmatch(value)]
     if len(counts) > 1 or len(tables) > 1:
         raise click.BadParameter("give one number such as +2, and one members table")
     for table in tables:
         if table.name.isdecimal():
             raise click.BadParameter(f"{str(table)!r}: say how many more or fewer, as +{table} or -{table}")
+        if not table.exists():
+            raise click.BadParameter(f"it is +2, -1 or a members table; there is no file {str(table)!r}")
     return counts[0] if counts else 0, tables[0] if tables else None
 
 
@@ -78,7 +81,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 
 
 @click.command()
-@click.argument("path", metavar="INPUT", type=options.FILE)
+@click.argument("path", metavar="INPUT", type=options.INPUT)
 @click.option("--members", multiple=True, metavar="+N|-N|FILE", callback=_members,
               help="So many more members, or so many fewer, the last by name; given a file: the members table that "
               "goes with an offsets table.")  # fmt: skip
