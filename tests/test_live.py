@@ -614,7 +614,7 @@ def test_arguments_that_make_no_sense(arguments: tuple[Any, ...], options: Mappi
 
 def test_without_the_kafka_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kafka", None)
-    with pytest.raises(SourceError, match=r"pip install 'evenlag\[kafka\]'"):
+    with pytest.raises(SourceError, match=r"pip install '\.\[kafka\]' in a clone of evenlag"):
         snapshot("127.0.0.1:1")
 
 

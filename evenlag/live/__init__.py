@@ -1,4 +1,4 @@
-"""Live clusters: snapshots of consumer groups over Kafka's admin protocol (needs `pip install evenlag[kafka]`)."""
+"""Live clusters: snapshots of consumer groups over Kafka's admin protocol (needs the extra `kafka`)."""
 
 from evenlag.live.client_config import read_client_config
 from evenlag.live.snapshot import Snapshot, snapshot, write_snapshot

@@ -117,7 +117,7 @@ def pyarrow_modules(path: Path) -> tuple[Any, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise SourceError(f"{path}: Parquet needs pyarrow: pip install 'evenlag[spark]', or use CSV") from error
+        raise SourceError(f"{path}: Parquet needs pyarrow: pip install pyarrow, or use CSV") from error
     return pa, pq
 
 
