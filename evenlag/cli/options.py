@@ -212,7 +212,8 @@ across = click.option(
 
 only_if_better = click.option(
     "--only-if-better", metavar="SHARE",
-    help="Leave the group as it is, exit status 3, unless the plan saves this share of today's spread, as 10%.",
+    help="Leave the group as it is unless the plan saves this share of today's spread, as 10%; the exit status of "
+    "evenlag plan is 3 then.",
 )  # fmt: skip
 pause = click.option(
     "--pause", type=click.FloatRange(0), default=PAUSE, show_default=True,
