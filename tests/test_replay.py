@@ -361,7 +361,7 @@ def test_histories_that_are_none(rows: list[GroupRows], message: str) -> None:
         ({"strategies": ["best"]}, "strategies must be some of .*'best'"),
         ({"strategies": []}, "strategies must be some of"),
         ({"strategies": "range"}, "strategies must be some of"),
-        ({"horizon": "soon"}, "horizon must be seconds"),
+        ({"horizon": "soon"}, "at most 365d, or auto, not 'soon'"),
         ({"lag_limit": -1}, "lag_limit must be a number >= 0"),
         ({"rebalance_above": float("nan")}, "rebalance_above must be a number >= 0"),
         ({"capacity": 0}, "capacity must be messages per second > 0"),

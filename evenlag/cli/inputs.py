@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.compare.foresight import AUTO
+from evenlag.compare.foresight import AUTO, ahead_micros
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.files import read_problem
 from evenlag.model.lag import partition_lag
 from evenlag.model.problem import Problem
-from evenlag.model.rates import Offsets, group_growth, horizon_micros, predicted_lag, time_micros
+from evenlag.model.rates import Offsets, group_growth, predicted_lag, time_micros
 from evenlag.model.values import MAX_PARTITION, is_unicode, parse_cap, parse_generation, parse_weight, shown
 from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, Numbered, first_copies
@@ -78,7 +78,7 @@ def read_group(
         It holds no such group, or several and none is named; or a row is wrong: file, row and field are named.
     """
     if path.suffix == ".json":
-        if horizon != AUTO and horizon_micros(horizon):
+        if ahead_micros(horizon):
             raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")
         return _read_problem_file(path, members, group), []
     return _latest(_History(path, members, group, auto_offset_reset), horizon, capacity)
@@ -110,7 +110,7 @@ def read_recorded_group(
 
 
 def _latest(history: _History, horizon: float | str, capacity: float | None) -> tuple[Problem, list[str]]:
-    ahead = 0 if horizon == AUTO else horizon_micros(horizon)
+    ahead = ahead_micros(horizon)
     latest = history.times[-1]
     rows, notes = history.rows_at(latest)
     if ahead:

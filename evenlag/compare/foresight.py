@@ -11,10 +11,22 @@ from evenlag.compare.history import Capacity, Interval, estimate_capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.model.forecast import Forecast, Record, Scenario, forecast, scenarios
 from evenlag.model.problem import Problem
+from evenlag.model.rates import horizon_micros
 
 AUTO = "auto"
 COURSE, RATES, LAG = "the daily course of rates", "the last rates", "today's lag alone"
 KINDS = (COURSE, RATES, LAG)
+
+
+def ahead_micros(horizon: float | str) -> int:
+    """Read a horizon that may be "auto", which looks no fixed time ahead: 0.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is neither "auto" nor a time.
+    """
+    return 0 if horizon == AUTO else horizon_micros(horizon, also=f", or {AUTO}")
 
 
 class Foresight:

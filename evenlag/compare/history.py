@@ -239,7 +239,8 @@ def capacity_of(cases: Iterable[tuple[Fraction, bool]]) -> Capacity:
     if observed:
         return Capacity(max(rate for rate, _ in observed), "highest", len(observed))
     raise InvalidProblemError(
-        "no member is seen to read anything in this record, so nobody knows how fast they are: give capacity"
+        "no member is seen to read anything in this record, so nobody knows how fast they are: give capacity "
+        "(--capacity)"
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from evenlag.compare.consumption import budget, share_out
-from evenlag.compare.foresight import AUTO, KINDS, Foresight
+from evenlag.compare.foresight import AUTO, KINDS, Foresight, ahead_micros
 from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, estimate_capacity, intervals
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
@@ -26,7 +26,7 @@ from evenlag.model.check import plan_violation
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, move_price
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
-from evenlag.model.rates import SECOND, horizon_micros, predicted_lag
+from evenlag.model.rates import SECOND, predicted_lag
 from evenlag.model.result import Result
 from evenlag.model.values import is_number, shown
 from evenlag.search import portfolio
@@ -89,7 +89,7 @@ class ReplayOptions:
     @property
     def ahead(self) -> int:
         """The horizon in microseconds; 0 with "auto", where all but "evenlag" see today's lag."""
-        return 0 if self.horizon == AUTO else horizon_micros(self.horizon)
+        return ahead_micros(self.horizon)
 
     def assign(self, strategy: str, problem: Problem) -> tuple[Index, bool]:
         """Let a strategy assign a group, owners being those it had; also say whether only the clock stopped it."""

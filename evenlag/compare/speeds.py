@@ -55,7 +55,8 @@ def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None 
             else "a single snapshot tells no rates"
         )
         raise InvalidProblemError(
-            f"{why}, so it is not known how fast members read: give capacity, the messages that one reads in a second"
+            f"{why}, so it is not known how fast members read: give capacity (--capacity), the messages that one reads "
+            "in a second"
         )
     known = pace.rates or {}
     return Speeds(pace.capacity, [known.get(name, Fraction(0)) for name in problem.partitions], pace.rates is not None)

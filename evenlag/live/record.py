@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 
 from evenlag.compare.catch_up import rates_of
-from evenlag.compare.foresight import AUTO, group_capacity, kind_of, with_foresight
+from evenlag.compare.foresight import AUTO, ahead_micros, group_capacity, kind_of, with_foresight
 from evenlag.compare.history import Interval, Snapshot, capacity_of
 from evenlag.live.groups import TopicPartition
 from evenlag.live.lags import Reading
 from evenlag.model.forecast import DAY, DAYS_BACK, STEP, Forecast, Record, Table, forecast, scenarios
 from evenlag.model.payoff import Rates
 from evenlag.model.problem import Problem, summable
-from evenlag.model.rates import SECOND, Growth, Offsets, horizon_micros, predicted_lag
+from evenlag.model.rates import SECOND, Growth, Offsets, predicted_lag
 
 FINE = 2 * STEP * SECOND  # microseconds: what is older is kept in steps of half an hour
 KEPT = (DAYS_BACK * DAY + DAY) * STEP * SECOND  # microseconds: no forecast from a record so short looks back further
@@ -73,7 +73,7 @@ class LagRecord:
 
     def __init__(self, horizon: float | str) -> None:
         self._auto = horizon == AUTO
-        self._ahead = 0 if self._auto else horizon_micros(horizon)
+        self._ahead = ahead_micros(horizon)
         self._last: Snapshot | None = None
         self._partitions: list[TopicPartition] = []  # one list for all steps that have the same
         self._old: deque[Step] = deque()

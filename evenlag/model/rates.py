@@ -127,8 +127,10 @@ def predicted_lag(lag: int, grown: Growth | None, horizon: int) -> int:
     return min(lag - (-grown.produced * horizon // grown.micros), MAX_LAG)
 
 
-def horizon_micros(horizon: float | str, name: str = "horizon") -> int:
+def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") -> int:
     """Read a horizon, or another time of that name: seconds, or text such as "90", "30s", "10m", "1.5h", "1d".
+
+    The error names what the caller takes `also`, such as ", or auto".
 
     Returns
     -------
@@ -147,7 +149,7 @@ def horizon_micros(horizon: float | str, name: str = "horizon") -> int:
         micros = int(match[1]) * unit + int((match[2] or "0").ljust(6, "0")) * unit // SECOND
         if micros <= LONGEST_HORIZON:
             return micros
-    raise InvalidProblemError(f'{name} must be seconds or a time such as "10m", at most 365d, not {horizon!r}')
+    raise InvalidProblemError(f'{name} must be seconds or a time such as "10m", at most 365d{also}, not {horizon!r}')
 
 
 def time_micros(text: object) -> int | None:

@@ -43,7 +43,10 @@ LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it 
 def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, **parameters: Any) -> None:
     """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
     if bool(inputs) == (offsets is not None):
-        raise click.UsageError("give problem files, or --offsets with --out for a fleet on Spark")
+        raise click.UsageError(
+            "give problem files, snapshot tables or kafka-consumer-groups text, or --offsets with --out for a fleet on "
+            "Spark"
+        )
     if offsets is not None:
         _audit_fleet(offsets, as_json=as_json, **parameters)
     else:

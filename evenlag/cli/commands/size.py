@@ -94,6 +94,7 @@ def _size_group(
 ) -> None:  # fmt: skip
     if horizon == AUTO:
         raise click.BadParameter(NO_SCENARIOS, param_hint="--horizon")
+    horizon_micros(horizon)  # so that an error does not offer auto
     problem, notes, record = Source(path, options.file_of(members), group, auto_offset_reset).read_with_record(horizon)
     try:
         known = speeds(problem, record, capacity)

@@ -11,9 +11,8 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 
-from evenlag.compare.foresight import AUTO
+from evenlag.compare.foresight import ahead_micros
 from evenlag.errors import SourceError
-from evenlag.model.rates import horizon_micros
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.rates import with_predicted_lags
 from evenlag.pipeline.jobs.task_packing import MOST_PACKED, Key, TaskPacking
@@ -88,7 +87,7 @@ def check_tables(
     InvalidProblemError
         The horizon is neither a time nor "auto".
     """
-    ahead = 0 if horizon == AUTO else horizon_micros(horizon)
+    ahead = ahead_micros(horizon)
     checks.require_columns(offsets_df, "offsets")
     if members_df is not None:
         checks.require_columns(members_df, "members")
