@@ -614,7 +614,7 @@ def test_arguments_that_make_no_sense(arguments: tuple[Any, ...], options: Mappi
 
 def test_without_the_kafka_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kafka", None)
-    with pytest.raises(SourceError, match=r"pip install '\.\[kafka\]' in a clone of evenlag"):
+    with pytest.raises(SourceError, match=r"in a clone of evenlag: pip install '\.\[kafka\]'"):
         snapshot("127.0.0.1:1")
 
 

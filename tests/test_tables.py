@@ -263,7 +263,7 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         lambda: list(read_table(tmp_path / "a.parquet", "offsets")),
         lambda: write_table(tmp_path / "b.parquet", [], OFFSETS),
     ):
-        with pytest.raises(SourceError, match="pip install pyarrow"):
+        with pytest.raises(SourceError, match=r"in a clone of evenlag: pip install '\.\[spark\]'"):
             use()
 
 

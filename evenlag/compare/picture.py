@@ -62,7 +62,7 @@ def blank_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise SourceError("pictures need matplotlib: pip install matplotlib") from error
+        raise SourceError("pictures need matplotlib; in a clone of evenlag: pip install '.[plot]'") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -127,7 +127,7 @@ def _client() -> type[Cluster]:
     try:
         import kafka  # noqa: F401
     except ImportError as error:
-        raise SourceError("a snapshot needs kafka-python: pip install '.[kafka]' in a clone of evenlag") from error
+        raise SourceError("a snapshot needs kafka-python; in a clone of evenlag: pip install '.[kafka]'") from error
     from evenlag.live.client import Cluster
 
     return Cluster

@@ -117,7 +117,9 @@ def pyarrow_modules(path: Path) -> tuple[Any, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise SourceError(f"{path}: Parquet needs pyarrow: pip install pyarrow, or use CSV") from error
+        raise SourceError(
+            f"{path}: Parquet needs pyarrow; use CSV, or in a clone of evenlag: pip install '.[spark]'"
+        ) from error
     return pa, pq
 
 
