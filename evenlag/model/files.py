@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -71,25 +74,52 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """Give a new file beside `path` (same suffix) to write to; it takes its place if all went well.
+    """Give a new file (same suffix) to write to; it takes the place of `path` if all went well.
 
-    It has the rights that the user's new files have, and keeps those that it is given.
+    It has the rights that the user's new files have, and keeps those that it is given. Where `path` is a link, what it
+    names is replaced, not the link. A pipe or a device stays what it is, and is given what was written.
 
     Raises
     ------
     SourceError
         The file cannot be written.
     """
-    part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
     try:
-        part.touch(exist_ok=False)
-        try:
+        if path.is_dir():
+            raise SourceError(f"{path}: is a folder; name a file")
+        with _for_device(path) if _is_device(path) else _beside(path.resolve()) as part:
             yield part
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written ({_reason(error)})") from error
+
+
+def _is_device(path: Path) -> bool:
+    """Whether what is there must not be renamed over: a pipe or a device."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    part = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
+    part.touch(exist_ok=False)
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _for_device(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="evenlag-") as folder:
+        part = Path(folder) / f"part{path.suffix}"
+        part.touch()
+        yield part
+        with part.open("rb") as written, path.open("wb") as device:
+            shutil.copyfileobj(written, device)
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

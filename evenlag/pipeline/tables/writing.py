@@ -40,8 +40,6 @@ def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Seq
     try:
         with contextlib.ExitStack() as complete:
             for path, (rows, columns) in tables.items():
-                if path.is_dir():
-                    raise SourceError(f"{path}: is a folder; name a file")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 _write(path, complete.enter_context(written_aside(path)), rows, columns)
     except OSError as error:
