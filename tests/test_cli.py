@@ -254,6 +254,42 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path, kip_169: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bytes.json", "kip-169.json", "truncated.json"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--out"),
+        ("export", "--format", "lp", "--out"),
+        ("whatif", "--members", "+1", "--save"),
+    ],
+)
+def test_an_input_is_not_written_over(kip_169: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    before = kip_169.read_text()
+    link = tmp_path / "link.json"
+    link.symlink_to(kip_169)
+    for path in (kip_169, link):
+        refused(evenlag(words[0], kip_169, *words[1:], path), f"{path}: is read here, so it is not written over")
+    assert kip_169.read_text() == before
+    assert link.is_symlink()
+
+
+def test_a_table_is_not_written_over(tmp_path: Path) -> None:
+    table, members, picture = tmp_path / "groups.txt", tmp_path / "members.csv", tmp_path / "groups.png"
+    table.write_text(DESCRIBE)
+    members.write_text("group,consumer_id\npay,c-1\npay,c-2\n")
+    picture.symlink_to(table)
+    refused(evenlag("plan", table, "--members", members, "--out", members), "is read here")
+    refused(evenlag("size", table, "--drain", "1m", "--capacity", 9, "--plot", picture), "is read here")
+    refused(evenlag("replay", "--offsets", table, "--group", "pay", "--plot", picture), "is read here")
+    assert (table.read_text(), members.read_text()[:5]) == (DESCRIBE, "group")
+
+
+@pytest.mark.parametrize("verb", ["replay", "size"])
+def test_a_picture_of_an_unknown_kind_is_refused_before_anything_is_read(tmp_path: Path, verb: str) -> None:
+    words = ("--drain", "1m", tmp_path / "missing.csv") if verb == "size" else ("--offsets", tmp_path / "missing.csv")
+    refused(evenlag(verb, *words, "--plot", tmp_path / "x.gif"), "x.gif: unknown kind of picture; name it .png, .svg")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_group_without_members_is_a_result(tmp_path: Path) -> None:
     path = tmp_path / "empty.json"
     path.write_text(json.dumps(KIP_169 | {"members": {}}))

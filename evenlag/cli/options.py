@@ -16,6 +16,8 @@ from evenlag.cli.paths import GivenPath, InputPath, given
 from evenlag.cli.terminal import working
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.history import Snapshot
+from evenlag.compare.picture import KINDS, check_kind
+from evenlag.errors import SourceError
 from evenlag.live import read_client_config
 from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
@@ -68,6 +70,12 @@ def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
 def place(text: str) -> str | Path:
     """Return a topic, a table, and a place in a file system with a scheme as the text it is, all else as a path."""
     return text if text.startswith(("kafka:", "table:")) or "://" in text else Path(given(text))
+
+
+def _picture(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None:
+        check_kind(path)
+    return path
 
 
 # ---- what means nothing here -----------------------------------------------------------------------------------------
@@ -149,6 +157,10 @@ class Source:
     members: Path | None
     group: str | None
     auto_offset_reset: str
+
+    def keep(self, out: Path | None) -> None:
+        """Refuse to write over what is read; see `keep_inputs`."""
+        keep_inputs(out, self.path, self.members)
 
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
         """Return the group and notes; see `read_group`."""
@@ -275,6 +287,30 @@ def form(choices: tuple[str, ...], **more: Any) -> Command:
 def out(what: str, **more: Any) -> Command:
     """Return the option for the file or folder to write."""
     return click.option("--out", type=FILE, help=what, **more)
+
+
+def plot(what: str) -> Command:
+    """Return the option for a picture to write, whose suffix is looked at before anything else is done."""
+    return click.option("--plot", type=FILE, callback=_picture, help=f"{what} ({', '.join(KINDS)}).")
+
+
+def keep_inputs(out: Path | None, *inputs: Path | None) -> None:
+    """Refuse to write over a file that is read.
+
+    Raises
+    ------
+    SourceError
+        `out` is one of the inputs, by whatever name.
+    """
+    if out is not None and any(_same_file(out, path) for path in inputs if path is not None):
+        raise SourceError(f"{out}: is read here, so it is not written over; name another file to write")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.is_file() and one.samefile(other)
+    except OSError:  # one that cannot be looked at is refused where it is read or written
+        return False
 
 
 def spark_out(what: str, **more: Any) -> Command:

@@ -12,6 +12,7 @@ from evenlag.compare.audit import TODAY as IN_USE
 from evenlag.errors import SourceError
 from evenlag.model.files import written_aside
 
+KINDS = (".png", ".svg", ".pdf")
 TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
 
 
@@ -66,6 +67,18 @@ def blank_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def check_kind(path: Path) -> None:
+    """Refuse a picture whose suffix names no format.
+
+    Raises
+    ------
+    SourceError
+        It is none of `KINDS`.
+    """
+    if path.suffix.lower() not in KINDS:
+        raise SourceError(f"{path}: unknown kind of picture; name it .png, .svg or .pdf")
+
+
 def save(figure: Any, path: Path) -> None:
     """Write a figure; the suffix decides the format.
 
@@ -74,9 +87,7 @@ def save(figure: Any, path: Path) -> None:
     SourceError
         The format is unknown, or the file cannot be written.
     """
-    known = figure.canvas.get_supported_filetypes()
-    if path.suffix.lower().lstrip(".") not in known:
-        raise SourceError(f"{path}: unknown kind of picture; name it .png, .svg or .pdf")
+    check_kind(path)
     with written_aside(path) as part:
         figure.savefig(part, dpi=130)
 

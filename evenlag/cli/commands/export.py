@@ -30,6 +30,7 @@ def export(
     # PuLP takes 0.2 s to import, and no other command needs it.
     from evenlag.model.backends.pulp_models import write
 
+    source.keep(out)
     problem, notes = source.read()
     rule = count_rule(problem, balance, slack)
     mip = formulate(problem, rule, resolve_objective(rule, objective, stickiness, max_moves, across))

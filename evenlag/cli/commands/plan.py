@@ -41,6 +41,7 @@ def plan(
     **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
+    source.keep(out)
     problem, notes, record = source.read_with_record(horizon, capacity)
     pace = pace_of(record, capacity)
     with working(f"solving {problem.group}"):

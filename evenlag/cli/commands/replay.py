@@ -57,7 +57,7 @@ class _Writing(NamedTuple):
 @options.overwrite
 @options.tasks
 @options.spark
-@click.option("--plot", type=options.FILE, help="Picture of one group's replay to write (.png, .svg, .pdf).")
+@options.plot("Picture of one group's replay to write")
 @options.as_json
 def replay(
     offsets: str | Path, members: str | Path | None, group: str | None, auto_offset_reset: str,
@@ -94,6 +94,7 @@ def _replay_group(
     source: tuple[Path, Path | None, str | None, str], replay_options: ReplayOptions, plot: Path | None, as_json: bool,
     writing: _Writing,
 ) -> None:  # fmt: skip
+    options.keep_inputs(plot, *source[:2])
     with working("reading"):
         history, notes = read_history(*source)
     with progress_bar("strategies replayed", err) as progress:

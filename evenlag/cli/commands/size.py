@@ -48,7 +48,7 @@ NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), o
 @options.overwrite
 @options.tasks
 @options.spark
-@click.option("--plot", type=options.FILE, help="Picture of INPUT to write (.png, .svg, .pdf).")
+@options.plot("Picture of INPUT to write")
 @options.as_json
 def size(path: Path | None, offsets: str | Path | None, drain: str, as_json: bool, **parameters: Any) -> None:
     """How many members does it take to read everything within a time? Of one group (INPUT), or of a fleet on Spark."""
@@ -95,7 +95,9 @@ def _size_group(
     if horizon == AUTO:
         raise click.BadParameter(NO_SCENARIOS, param_hint="--horizon")
     horizon_micros(horizon)  # so that an error does not offer auto
-    problem, notes, record = Source(path, options.file_of(members), group, auto_offset_reset).read_with_record(horizon)
+    source = Source(path, options.file_of(members), group, auto_offset_reset)
+    source.keep(plot)
+    problem, notes, record = source.read_with_record(horizon)
     try:
         known = speeds(problem, record, capacity)
     except InvalidProblemError as error:

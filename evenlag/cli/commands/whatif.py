@@ -122,7 +122,9 @@ def whatif(
         members=more, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
         new_partitions=new_partitions,
     )  # fmt: skip
-    problem, notes = Source(path, table, group, auto_offset_reset).read(horizon)
+    source = Source(path, table, group, auto_offset_reset)
+    source.keep(save)
+    problem, notes = source.read(horizon)
     with working(f"solving {problem.group} before and after"):
         found = compare_change(problem, change, balance=balance_before, **parameters)
     if save is not None:
