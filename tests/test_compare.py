@@ -1,6 +1,7 @@
 """The audit holds strategies to what they promise; the frontier is a curve with true bounds."""
 
 import io
+import sys
 from fractions import Fraction
 from random import Random
 
@@ -150,6 +151,18 @@ def test_a_frontier_with_work_limits_is_the_same_again() -> None:
     assert [(p.moves, p.spread, p.bound, p.assignment) for p in one] == [
         (p.moves, p.spread, p.bound, p.assignment) for p in two
     ]
+
+
+def test_a_frontier_makes_no_bound_by_moves_where_nobody_holds_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules["evenlag.compare.frontier"]  # the function has its module's name
+    monkeypatch.setattr(module, "MoveBound", None)  # slow to make where members are many
+    curve = evenlag.compare.frontier(evenlag.Problem.from_lags({"t": [5, 3, 9, 1]}, {"a": ["t"], "b": ["t"]}))
+    assert [point.spread for point in curve.points] == [2]
+
+
+def test_a_frontier_in_no_time_is_one_all_the_same() -> None:
+    points = evenlag.compare.frontier(group(1), time_limit=1e-9).points
+    assert all(0 <= point.bound <= point.spread for point in points)
 
 
 def test_frontier_reports_its_progress_and_reaches_the_unbound_optimum() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache as once
 from itertools import count
 
 from evenlag.model.backends import fits
@@ -144,7 +145,7 @@ def frontier(
     curve.prove(fewest.moves, fewest.bound)
     curve.prove(widest.moves, widest.bound)
     solving, after = SHARES[deterministic]
-    by_moves = MoveBound(rule, bounds, fewest.moves_bound)
+    by_moves = once(lambda: MoveBound(rule, bounds, fewest.moves_bound))  # slow where members are many
     if provable:
         if owned:
             _bound_by_moves(curve, budgets, by_moves, clock.stop(BEFORE))
@@ -241,7 +242,7 @@ def _within(options: SolveOptions, seconds: float, clock: Clock) -> SolveOptions
     """Return options with a limit; with work limits these stand for the seconds, and the clock has all that is left."""
     if clock.deterministic:
         return options.within(max(clock.left(), LEAST_SECONDS), seconds)
-    return options.within(seconds)
+    return options.within(max(seconds, LEAST_SECONDS))
 
 
 def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
@@ -256,12 +257,14 @@ def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) ->
     return plans
 
 
-def _bound_by_moves(curve: _Curve, budgets: list[int], moves: MoveBound, stop: Callable[[], bool]) -> None:
+def _bound_by_moves(
+    curve: _Curve, budgets: list[int], moves: Callable[[], MoveBound], stop: Callable[[], bool]
+) -> None:  # fmt: skip
     """Raise bounds by what so many moves can bring at best, the outermost first."""
     for i in sorted(range(len(budgets)), key=lambda i: min(i, len(budgets) - 1 - i)):
         if stop():
             break
-        curve.prove(budgets[i], whole(moves.base(budgets[i], stop)))
+        curve.prove(budgets[i], whole(moves().base(budgets[i], stop)))
 
 
 def _bound_by_patterns(
