@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import evenlag
 from evenlag import pipeline
 from evenlag.compare import SizeRow, size
+from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.live import snapshot
 from tests.broker import Broker
@@ -117,7 +118,9 @@ def test_size_against_all_plans(seed: int) -> None:
     found = size(problem, deadline, capacity, rates=rates, balance=balance, most=most, time_limit=30)
     makes = [n for n, each in truth.items() if each <= found.deadline]
     assert (found.fewest, found.proven) == (min(makes, default=None), True)
-    assert [row.members for row in found.sizes] == list(truth)
+    assert [row.members for row in found.sizes] == [n for n in truth if n <= found.most]
+    for n in range(found.most, most + 1):  # nobody looks at more: they bring nothing
+        assert (truth[n], free[n]) == (truth[found.most], free[found.most])
     for row in found.sizes:
         n = row.members
         assert row.bound_seconds <= truth[n]
@@ -243,6 +246,36 @@ def test_caps_make_small_groups_impossible() -> None:
     assert [row.drain_seconds for row in found.sizes[:2]] == [NEVER, NEVER]
 
 
+def test_numbers_at_which_members_idle_are_not_looked_at() -> None:
+    found = size(alike([5, 3, 9, 1], "ab"), 1, 1, most=100_000)
+    assert [row.members for row in found.sizes] == [1, 2, 3, 4]
+    assert (found.most, found.not_reached) == (4, [])
+    assert found.notes[-1].startswith("more than 4 members are not looked at")
+    few = size(alike([5, 3, 9, 1], "ab"), 1, 1, most=4)
+    assert (few.to_dict(), few.notes) == (found.to_dict(), ())
+
+
+def random_staff(random: Random) -> Staff:
+    names = "abc"[: random.randint(1, 3)]
+    weights = {name: random.choice([1, 2, 3, 0.5]) for name in names} if random.random() < 0.7 else {}
+    caps = {name: random.randint(1, 2) for name in names if random.random() < 0.5} if random.random() < 0.5 else {}
+    topics = {f"t{i}": [random.randint(0, 9) for _ in range(random.randint(1, 2))] for i in range(random.randint(1, 2))}
+    return Staff(alike(topics, names, weights=weights, max_partitions=caps))
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_more_members_than_enough_bring_nothing(seed: int) -> None:
+    random = Random(seed)
+    staff, balance = random_staff(random), random.choice(["both", "topic", "group", "none"])
+    times = []
+    for members in range(staff.enough, staff.enough + 3):
+        result = evenlag.solve(staff.of(members), objective="makespan", stickiness=0, balance=balance, time_limit=10)
+        assert result.status == "OPTIMAL"
+        loads = zip(result.plan.loads.tolist(), result.plan.problem.weights, strict=True)
+        times.append(max(Fraction(load) / weight for load, weight in loads))
+    assert len(set(times)) == 1
+
+
 def test_members_that_read_different_topics_must_be_described() -> None:
     problem = evenlag.Problem.from_lags({"t": [5, 5], "u": [4]}, {"a": ["t"], "b": ["t", "u"]})
     with pytest.raises(InvalidProblemError, match=r"read different topics.*describe them.*no more than the 2"):
@@ -281,7 +314,7 @@ def test_a_group_larger_than_64_bits() -> None:
         ({"drain_seconds": "15m"}, "drain_seconds must be"),
         ({"rates": [1]}, "rates must be one for each of the 2 partitions, not 1"),
         ({"rates": [1, -1]}, "t-1: rate must be messages per second >= 0, not -1"),
-        ({"most": 0}, "most must be a number of members >= 1, not 0"),
+        ({"most": 0}, "most must be a number of members from 1 to 100,000, not 0"),
         ({"balance": "odd"}, "balance must be one of"),
         ({"time_limit": 0}, "time_limit must be"),
     ],

@@ -235,7 +235,7 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "no partitions": (["--partitions", "t=0"], "partitions must be a whole number from 1"),
     "negative partitions": (["--partitions", "t=-1"], "partitions must be a whole number from 1"),
     "too many partitions": (["--partitions", "t=99999999999"], "to 1,000,000, not 99999999999"),
-    "too many members": (["--members", "+99999999"], "at most 1,000,000"),
+    "too many members": (["--members", "+99999999"], "at most 100,000"),
     "no weight": (["--weight", "a=0"], "member 'a': weight must be a number > 0"),
     "not a number": (["--weight", "a=nan"], "member 'a': weight must be a number > 0"),
     "weight of nobody": (["--weight", "d=2"], "there is no member 'd'"),

@@ -15,7 +15,8 @@ from evenlag.model.names import Name
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import check_mapping, check_name, is_whole, kind, parse_weight, shown
 
-MOST_NEW = 1_000_000  # partitions of a topic, or members: so many are planned for
+MOST_NEW = 1_000_000  # partitions of a topic: so many are planned for
+MOST_MEMBERS = 100_000  # so many may come or go: of more the group alone takes longer to write down than a person waits
 
 
 class NewPartitions(Name):
@@ -65,9 +66,9 @@ class Change:
         NewPartitions.of(self.new_partitions, "new_partitions")
         if self.balance is not None:
             Balance.of(self.balance, "balance")
-        if not (is_whole(self.members) and abs(self.members) <= MOST_NEW):
+        if not (is_whole(self.members) and abs(self.members) <= MOST_MEMBERS):
             raise InvalidProblemError(
-                f"members must be a whole number such as +2 or -1, at most {MOST_NEW:,}, not {shown(self.members)}"
+                f"members must be a whole number such as +2 or -1, at most {MOST_MEMBERS:,}, not {shown(self.members)}"
             )
         if isinstance(self.remove, str) or not isinstance(self.remove, Sequence):
             raise InvalidProblemError(f"remove must be a list of members; got {kind(self.remove)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate
@@ -30,6 +31,9 @@ class Staff:
         Members that cannot go: those named by a pin, at least one.
     most : int or None
         Members that are described; None: others may come, for all present ones read the same topics.
+    enough : int
+        With so many members nobody's share of the partitions is above one, and new ones could hold all: more bring
+        nothing.
     notes : list of str
         What was taken for granted of new members.
 
@@ -54,6 +58,7 @@ class Staff:
         weights, caps = set(problem.weights), set(problem.caps.tolist())
         self._weight = problem.weights[0] if len(weights) == 1 else Fraction(1)
         self._sums = [Fraction(0), *accumulate(problem.weights[m] for m in self._order)]
+        self.enough = self._enough(alike=len(weights) == len(caps) == 1)
         self._cap = int(problem.caps[0]) if len(caps) == 1 else NO_CAP
         self.notes = ["members have unlike weights: new ones are taken to have weight 1"] if len(weights) > 1 else []
         if len(caps) > 1:
@@ -75,6 +80,13 @@ class Staff:
                 f"group {group!r}: its members read different topics, so it is not known what new ones would read: "
                 f"describe them in the input, or ask for no more than the {self.most} that are there (most)"
             )
+
+    def _enough(self, alike: bool) -> int:
+        present, partitions = len(self._order), len(self.problem.lags)
+        if alike:
+            return max(partitions, present)
+        lacking = partitions * self.heaviest() - self._sums[-1]  # until all shares are below one
+        return present + max(partitions, math.floor(lacking / self._weight) + 1)
 
     def weight(self, members: int) -> Fraction:
         """Return the weights of so many members, added up."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from evenlag.compare.change import MOST_MEMBERS
 from evenlag.compare.counted import PUBLISHED, SHORTEST, Counted
 from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
@@ -97,7 +98,7 @@ class Size:
     undecided : list of int
         Fewer members, or, without `fewest`, numbers up to `most`, for which neither a plan nor a proof was found.
     most : int
-        The largest number of members that was thought of; where it was not given, more would idle.
+        The largest number of members that was thought of; where it was not given, or was more, others would idle.
     needed_capacity : Fraction or None
         Messages per second that a member of weight 1 had to read for the hottest partition to make it; None where it
         does.
@@ -242,7 +243,8 @@ def size(
     balance, slack
         As in `solve`.
     most : int, optional
-        Look at all numbers of members up to this one; default: up to where more bring little.
+        Look at numbers of members up to this one, at most 100,000, or to where others would idle; default: up to
+        where more bring little.
     time_limit : float
         Seconds for the whole call. What it does not reach is in `not_reached`.
     gap, seed, deterministic, threads
@@ -299,7 +301,7 @@ class _Sizing:
         self.staff, self.course, self.deadline, self.options = staff, course, deadline, options
         self.given, self.progress = most, progress
         self.present, self.least = len(staff.problem.members), staff.fewest
-        self.top = max(len(staff.problem.lags), self.present) if most is None else most
+        self.top = max(len(staff.problem.lags), self.present) if most is None else min(most, staff.enough)
         self.clock = Clock(options.time_limit * (NET if options.deterministic else IN_TIME))  # else work limits end it
         self.work = options.time_limit / COUNTS
         self.counted: dict[int, Counted] = {}
@@ -332,7 +334,7 @@ class _Sizing:
             floor=self.course.floor,
             sizes=[_row(each) for each in solved],
             not_reached=not_reached,
-            notes=tuple(self.staff.notes),
+            notes=(*self.staff.notes, *self._idle()),
         )
 
     def _count(self, members: int) -> Counted:
@@ -350,6 +352,9 @@ class _Sizing:
             counted.cheap_bound(self.deadline)
             counted.solve(self.deadline, self._part(seconds), self.work)
         return counted
+
+    def _solved(self, members: int) -> bool:
+        return members in self.counted and self.counted[members].solved
 
     def _part(self, seconds: float) -> Clock:
         return Clock(max(self.clock.left() if self.options.deterministic else seconds, SHORTEST))
@@ -407,7 +412,7 @@ class _Sizing:
         self.planned = len(wanted)
         late = []
         for number, members in enumerate(wanted):
-            if self.clock.passed() and number and not self._count(members).solved:
+            if self.clock.passed() and number and not self._solved(members):
                 late.append(members)
             else:
                 self._solve(members, self.clock.left() / (2 * (len(wanted) - number)))
@@ -445,6 +450,12 @@ class _Sizing:
         for number, counted in enumerate(solved):
             seconds = self.clock.left() / (len(solved) - number)
             counted.solve_unruled(self.deadline, self._part(seconds) if seconds >= SHORTEST else None, self.work)
+
+    def _idle(self) -> list[str]:
+        """Say which numbers were asked for, and are none to look at."""
+        if self.given is None or self.given <= self.top:
+            return []
+        return [f"more than {self.top:,} members are not looked at: there is no partition for them, so they would idle"]
 
     def _needed_capacity(self) -> Fraction | None:
         """Return what a member would have to read a second for the hottest partition to make it, if it does not."""
@@ -486,8 +497,8 @@ def _seconds(time: Time | None) -> float | None:
 
 
 def _check_most(most: Any) -> None:
-    if most is not None and not (is_whole(most) and most >= 1):
-        raise InvalidProblemError(f"most must be a number of members >= 1, not {most!r}")
+    if most is not None and not (is_whole(most) and 1 <= most <= MOST_MEMBERS):
+        raise InvalidProblemError(f"most must be a number of members from 1 to {MOST_MEMBERS:,}, not {shown(most)}")
 
 
 def _positive(name: str, value: Any, what: str, *, zero: bool = False) -> Fraction:
