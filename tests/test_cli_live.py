@@ -31,6 +31,8 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
         words = ("snapshot", "--bootstrap-server", broker.bootstrap, "--group", "cli-classic", "--group", "cli-kip-848")
         done = evenlag_alone(*words, "--out", tmp_path, "--json")
         refused(evenlag_alone(*words, "--group", "nobody", "--out", tmp_path / "other"), "nobody")
+        record = tmp_path / "record"
+        added = [evenlag(*words, "--out", record, "--append").stdout.splitlines() for _ in range(2)]
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert (said["groups"], said["partitions"], said["members"]) == (["cli-classic", "cli-kip-848"], 12, 5)
@@ -43,6 +45,12 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
         assert (sum(result["loads"].values()), len(result["counts"])) == (lags, members)
         assert (result["status"], result["forced_moves"]) == ("OPTIMAL", 0)
     assert not (tmp_path / "other").exists()
+    assert [lines[-1] for lines in added] == [f"to read all: --offsets {record}/offsets --members {record}/members"] * 2
+    assert {Path(line.strip()) for lines in added for line in lines[1:3]} == set(record.glob("*/*.csv"))
+    result = json.loads(
+        evenlag("plan", record / "offsets", *tables[1:2], record / "members", *words[3:5], "--json").stdout
+    )
+    assert any(note.startswith("2 snapshots in the file") for note in result["warnings"])
 
 
 def two_snapshots(broker: Broker, topic: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,8 +139,13 @@ def write_snapshot(
     snapshot: Snapshot,
     out: str | Path,
     format: str = "csv",  # noqa: A002 (the command's option)
+    *,
+    append: bool = False,
 ) -> tuple[Path, Path]:
     """Write `offsets.<format>` and `members.<format>` into a folder: both or neither, and none of them half.
+
+    With `append` they go beside those of earlier calls, as `offsets/<time>.<format>` and `members/<time>.<format>`: all
+    that reads tables takes the folders `offsets` and `members` for the record of a group.
 
     Parameters
     ----------
@@ -148,6 +155,8 @@ def write_snapshot(
         The folder, made where it is missing.
     format
         `csv`, `jsonl` or `parquet`.
+    append
+        Replace nothing.
 
     Returns
     -------
@@ -157,11 +166,37 @@ def write_snapshot(
     Raises
     ------
     SourceError
-        The folder cannot be written, the format is another, or Parquet is asked for without pyarrow.
+        The folder cannot be written, the format is another, or Parquet is asked for without pyarrow. With `append`,
+        the folder has files of another format, which not all that reads a folder can tell apart.
     """
-    offsets, members = Path(out) / f"offsets.{format}", Path(out) / f"members.{format}"
+    folder = Path(out)
+    offsets, members = folder / f"offsets.{format}", folder / f"members.{format}"
+    if append:
+        offsets, members = _next_files(snapshot, folder / "offsets", folder / "members", format)
     write_tables({offsets: (snapshot.offsets, OFFSETS), members: (snapshot.members, MEMBERS)})
     return offsets, members
+
+
+def _next_files(snapshot: Snapshot, offsets: Path, members: Path, form: str) -> tuple[Path, Path]:
+    """Return files that are not there yet, whose names begin with the snapshot's time."""
+    for folder in (offsets, members):
+        _check_format(folder, form)
+    times = [str(row["snapshot_ts"]) for row in [*snapshot.offsets, *snapshot.members]]
+    name = re.sub("[^0-9A-Za-z.+-]", "-", times[0] if times else _now())  # Hadoop takes no colon in a name
+    every = chain([name], (f"{name}-{number}" for number in count(2)))
+    pairs = ((offsets / f"{each}.{form}", members / f"{each}.{form}") for each in every)
+    return next(pair for pair in pairs if not any(file.exists() for file in pair))
+
+
+def _check_format(folder: Path, form: str) -> None:
+    names = [path.name for path in folder.iterdir() if path.name[0] not in "._"] if folder.is_dir() else []
+    others = sorted(name for name in names if not name.endswith(f".{form}"))
+    if others:
+        raise SourceError(f"{folder}: has {others[0]}, and what is added would be .{form}; keep a folder to one format")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _groups(cluster: Cluster, protocols: Mapping[str, str], settle_until: float) -> dict[str, Group | Failure]:
@@ -217,7 +252,7 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
         partitions[group.name], gone = partitions_of(group, subscribed[group.name], layout)
         warnings += gone
     log = _log_offsets(cluster, layout, {key for mine in partitions.values() for key in mine})
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = _now()
     offsets: list[Row] = []
     members: list[Row] = []
     for group in groups:

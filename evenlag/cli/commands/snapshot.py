@@ -16,19 +16,21 @@ from evenlag.cli.terminal import print_json, warn, working
 @click.option("--group", "groups", multiple=True, help="A group to take; may be given again. Default: all.")
 @options.out("Folder for the offsets and members tables.", required=True)
 @options.form(("csv", "jsonl", "parquet"), default="csv", show_default=True)
+@click.option("--append", is_flag=True, help="Replace nothing: add a file to the folders offsets and members in --out, "
+              "which are read as the record of all calls.")  # fmt: skip
 @click.option("--timeout", type=options.POSITIVE, default=10.0, show_default=True, help="Seconds.")
 @click.option("--command-config", type=options.FILE,
               help="Properties file with more client settings (TLS, SASL, …).")  # fmt: skip
 @options.as_json
 def snapshot(
-    bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, timeout: float, command_config: Path | None,
-    as_json: bool,
+    bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, append: bool, timeout: float,
+    command_config: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Record the subscriptions, offsets and members of consumer groups from a running cluster; it only reads."""
     config = live.read_client_config(command_config) if command_config is not None else None
     with working(f"asking {bootstrap_server}") as progress:
         taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config, progress=progress)
-    files = [str(path) for path in live.write_snapshot(taken, out, form)]
+    files = [str(path) for path in live.write_snapshot(taken, out, form, append=append)]
     names = sorted({str(row["group"]) for row in [*taken.offsets, *taken.members]})
     partitions, members = len(taken.offsets), len(taken.members)
     if as_json:
@@ -46,4 +48,6 @@ def snapshot(
     click.echo(f"{len(names)} groups, {partitions} partitions, {members} members")
     for path in files:
         click.echo(f"  {path}")
+    if append:
+        click.echo(f"to read all: --offsets {out / 'offsets'} --members {out / 'members'}")
     warn(taken.warnings)
