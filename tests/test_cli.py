@@ -342,6 +342,19 @@ def test_a_fleet_is_audited_into_parquet(tmp_path: Path) -> None:
     assert evenlag(*words, "--threads", 2).returncode == 2
 
 
+@pytest.mark.usefixtures("spark")
+def test_plans_of_a_fleet_are_priced_as_asked_for(tmp_path: Path) -> None:
+    snapshot = Path(__file__).parent.parent / "examples" / "snapshot"
+    tables = ("--offsets", snapshot / "offsets.csv", "--members", snapshot / "members.csv")
+    words = ("audit", *tables, "--group-time-limit", 0.2, "--tasks", 1, "--json")
+    moves = []
+    for number, options in enumerate([("--stickiness", 0), ("--stickiness", "fewest-moves"), ("--max-moves", 0)]):
+        done = evenlag(*words, "--out", tmp_path / str(number), "--slack", 1, "--objective", "makespan", *options)
+        assert done.returncode == 0, done.stderr
+        moves.append(sum(row["moves"] for row in json.loads(done.stdout)["groups"]))
+    assert moves[0] > moves[1] >= moves[2] == 0
+
+
 @pytest.mark.slow
 def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
     week = Path(__file__).parent.parent / "examples" / "synthetic_week.py"

@@ -302,6 +302,12 @@ def test_no_threads_are_refused(tmp_path: Path, command: str) -> None:
         (("--balance", "both"), "--balance goes with --offsets; single groups are audited under every balance"),
         (("--only-if-better", "10%"), "--only-if-better goes with --offsets; of single groups ask evenlag plan"),
         (("--pause", 5), "--pause goes with --offsets; of single groups ask evenlag plan"),
+        (("--stickiness", 5), "--stickiness goes with --offsets; of single groups ask evenlag plan"),
+        (("--max-moves", 5), "--max-moves goes with --offsets; of single groups ask evenlag plan"),
+        (("--slack", 1), "--slack goes with --offsets; of single groups ask evenlag plan"),
+        (("--objective", "makespan"), "--objective goes with --offsets; of single groups ask evenlag plan"),
+        (("--method", "sticky"), "--method goes with --offsets; of single groups ask evenlag plan"),
+        (("other.json", "--group", "g"), "--group goes with one INPUT, not 2"),
         (("--overwrite",), "--overwrite goes with --offsets; single groups need no Spark"),
         (("--tasks", 2), "--tasks goes with --offsets; single groups need no Spark"),
         (("--conf", "a=b"), "--conf goes with --offsets; single groups need no Spark"),
@@ -317,6 +323,18 @@ def test_an_audit_of_single_groups_takes_nothing_that_it_would_not_use(
     ended = run("audit", problem_file(tmp_path, topics={}, members={}), *words)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert said in " ".join(ended.stderr.split())
+
+
+def test_one_group_of_several_is_audited(tmp_path: Path) -> None:
+    offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
+    offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\nh,t,0,0,10,8,a\n")
+    members.write_text(MEMBERS + "g,a,t,1\nh,b,t,2\n")
+    words = ("audit", offsets, "--members", members)
+    refused(run(*words), "holds 2 groups; choose one with --group: g, h")
+    assert [each["group"] for each in json.loads(run(*words, "--group", "h", "--json").stdout)] == ["h"]
+    fleet = run("audit", "--offsets", offsets, "--out", tmp_path / "out", "--group", "h")
+    assert (fleet.returncode, fleet.stdout) == (2, "")
+    assert "--group goes with INPUT, and --offsets is a fleet" in fleet.stderr
 
 
 def test_every_file_of_commands_is_a_command() -> None:

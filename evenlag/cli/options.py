@@ -23,7 +23,7 @@ from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.payoff import PAUSE
 from evenlag.model.problem import Problem
-from evenlag.search.options import MOST_SEED
+from evenlag.search.options import METHODS, MOST_SEED
 
 Command = Callable[..., Any]
 
@@ -220,6 +220,10 @@ modelling = together(balance, pricing)
 across = click.option(
     "--across", type=click.Choice([each.value for each in Across]), default=Across.MEAN.value, show_default=True,
     help="What counts where the problem file has scenarios: their mean, or the worst.",
+)  # fmt: skip
+method = click.option(
+    "--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
+    help=f"One of {', '.join(METHODS)}.",
 )  # fmt: skip
 
 only_if_better = click.option(

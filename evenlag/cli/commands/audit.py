@@ -16,6 +16,7 @@ from evenlag.pipeline.spark.progress import progress_bar
 from evenlag.search.clock import LONGEST, Clock
 
 FLEET_GAP = options.FLEET_GAP
+OF_PLANS = ("--stickiness", "--max-moves", "--slack", "--objective", "--method", "--only-if-better", "--pause")
 LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it gets a plan and a bound all the same
 
 
@@ -25,10 +26,12 @@ LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it 
               help="Offsets table of many groups, a file, a folder, kafka://HOST:PORT/TOPIC or "
               "table:CATALOG.NAMESPACE.NAME: audited on Spark.")  # fmt: skip
 @click.option("--members", type=options.place, metavar="PATH", help="Members table that goes with an offsets table.")
+@click.option("--group", help="The group to take from a table of several, as the one INPUT; --offsets audits them all.")
 @options.kafka
 @options.spark_out("Folder for the tables plans, audit, rejects, groups and summary, or table:CATALOG.NAMESPACE.")
 @options.overwrite
-@options.balance
+@options.modelling
+@options.method
 @options.auto_offset_reset
 @options.horizon_or_auto
 @options.only_if_better
@@ -40,7 +43,9 @@ LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it 
 @options.tasks
 @options.spark
 @options.as_json
-def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, **parameters: Any) -> None:
+def audit(
+    inputs: tuple[Path, ...], offsets: str | Path | None, group: str | None, as_json: bool, **parameters: Any
+) -> None:  # fmt: skip
     """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
     if bool(inputs) == (offsets is not None):
         raise click.UsageError(
@@ -48,13 +53,16 @@ def audit(inputs: tuple[Path, ...], offsets: str | Path | None, as_json: bool, *
             "Spark"
         )
     if offsets is not None:
+        options.refuse(("--group",), "goes with INPUT, and --offsets is a fleet")
         _audit_fleet(offsets, as_json=as_json, **parameters)
     else:
         options.refuse(("--out",), "goes with --offsets; of single groups --json prints all that there is")
         options.refuse(("--balance",), "goes with --offsets; single groups are audited under every balance")
-        options.refuse(("--only-if-better", "--pause"), "goes with --offsets; of single groups ask evenlag plan")
+        options.refuse(OF_PLANS, "goes with --offsets; of single groups ask evenlag plan")
         options.refuse(options.OF_SPARK, "goes with --offsets; single groups need no Spark")
-        _audit_groups(inputs, as_json=as_json, **parameters)
+        if len(inputs) > 1:
+            options.refuse(("--group",), f"goes with one INPUT, not {len(inputs)}")
+        _audit_groups(inputs, group, as_json=as_json, **parameters)
 
 
 def _audit_fleet(
@@ -77,7 +85,7 @@ def _audit_fleet(
 
 
 def _audit_groups(
-    inputs: tuple[Path, ...], *, members: Path | str | None, auto_offset_reset: str, horizon: str,
+    inputs: tuple[Path, ...], group: str | None, *, members: Path | str | None, auto_offset_reset: str, horizon: str,
     group_time_limit: float, time_limit: float | None, gap: float | None, seed: int, deterministic: bool,
     threads: int | None, as_json: bool, **_of_fleets: Any,
 ) -> None:  # fmt: skip
@@ -85,7 +93,7 @@ def _audit_groups(
     clock = Clock(LONGEST if time_limit is None else time_limit)
     documents = []
     for number, path in enumerate(inputs):
-        problem, notes = read_group(path, table, None, auto_offset_reset, horizon)
+        problem, notes = read_group(path, table, group, auto_offset_reset, horizon)
         seconds = max(min(group_time_limit, clock.left() / (len(inputs) - number)), LEAST_SECONDS)
         with working(f"auditing {problem.group}"):
             audited = audit_group(

@@ -15,7 +15,6 @@ from evenlag.compare.catch_up import pace_of
 from evenlag.compare.payoff_report import payoff_document, payoff_report
 from evenlag.compare.report import phases_report, plan_report
 from evenlag.model.files import write_json
-from evenlag.search.options import METHODS
 from evenlag.solve import solve
 
 LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
@@ -25,8 +24,7 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
 @options.reading
 @options.modelling
 @options.across
-@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
-              help=f"One of {', '.join(METHODS)}.")  # fmt: skip
+@options.method
 @options.horizon_or_auto
 @options.only_if_better
 @options.pause

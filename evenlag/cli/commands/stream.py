@@ -26,6 +26,7 @@ if TYPE_CHECKING:
               help="Seconds without further rows after which a snapshot is taken for whole.")  # fmt: skip
 @options.kafka
 @options.modelling
+@options.method
 @options.only_if_better
 @options.auto_offset_reset
 @options.group_time_limit(2.0)

@@ -19,7 +19,6 @@ from evenlag.compare.change import NewPartitions
 from evenlag.compare.whatif_report import whatif_report
 from evenlag.model.balance import Balance
 from evenlag.model.files import write_json
-from evenlag.search.options import METHODS
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
 _BALANCES = click.Choice([rule.value for rule in Balance])
@@ -103,8 +102,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @options.auto_offset_reset
 @options.pricing
 @options.across
-@click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
-              help=f"One of {', '.join(METHODS)}.")  # fmt: skip
+@options.method
 @options.horizon_or_auto
 @options.limiting(10.0)
 @options.gap(0.0)
