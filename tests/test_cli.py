@@ -1,6 +1,7 @@
 """The command as a user meets it: what it prints, where, and its exit status."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -96,6 +97,29 @@ def test_weights_share_the_partitions_out(tmp_path: Path, weights: tuple[int], t
     path.write_text(json.dumps({"topics": topics, "members": members}))
     done = evenlag("plan", path, "--json", "--time-limit", 2)
     assert list(json.loads(done.stdout)["counts"].values()) == counts
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("plan",), ("plan", "--json"), ("export", "--format", "lp"), ("plan", "--help"), ("frontier",)],
+)
+def test_a_full_disk_on_stdout_is_one_line(kip_169: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "evenlag", words[0], str(kip_169), *words[1:]]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as users have it
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env)
+    said = "evenlag: the output cannot be written (no space left on device)\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_reader_that_leaves_is_no_error(kip_169: Path) -> None:
+    for words in (["plan"], ["export", "--format", "lp"]):
+        reader, writer = os.pipe()
+        os.close(reader)
+        command = [sys.executable, "-m", "evenlag", words[0], str(kip_169), *words[1:]]
+        done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+        os.close(writer)
+        assert done.stderr == ""
 
 
 def test_the_result_file_is_what_json_prints(kip_169: Path, tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 
 import click
@@ -11,6 +14,7 @@ from evenlag.cli import commands
 from evenlag.errors import EvenlagError, lacking
 from evenlag.model.values import printable
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # files that cannot be written are errors of evenlag's own
 LONGEST_LINE = 1_000  # characters of an error
 
 
@@ -44,6 +48,18 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        click.echo(f"evenlag: the output cannot be written ({os.strerror(error.errno).lower()})", err=True)
+        _drop_output()
+        sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Have what is left of the output go nowhere: Python writes it once more as it ends."""
+    with contextlib.suppress(OSError):  # of what is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _line(error: Exception) -> str:
