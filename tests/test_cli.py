@@ -379,6 +379,25 @@ def test_plans_of_a_fleet_are_priced_as_asked_for(tmp_path: Path) -> None:
     assert moves[0] > moves[1] >= moves[2] == 0
 
 
+@pytest.mark.usefixtures("spark")
+def test_why_rows_of_a_fleet_are_rejected_is_said(tmp_path: Path) -> None:
+    offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
+    offsets.write_text("snapshot_ts,group,topic,partition,lag\n,g,t,0,5\n,g,t,1,5\n")
+    members.write_text("snapshot_ts,group,consumer_id\n,g,a\n")
+    words = ("audit", "--offsets", offsets, "--members", members, "--tasks", 1)
+    done = evenlag(*words, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "0 groups" in done.stdout
+    assert "rejected: 2 rows of offsets: snapshot_ts is missing" in done.stdout
+    assert "rejected: 1 row of members: snapshot_ts is missing" in done.stdout
+    document = json.loads(evenlag(*words, "--out", tmp_path / "again", "--json").stdout)
+    reason = "snapshot_ts is missing"
+    assert document["rejected"] == [
+        {"source": "offsets", "reason": reason, "count": 2},
+        {"source": "members", "reason": reason, "count": 1},
+    ]
+
+
 @pytest.mark.slow
 def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
     week = Path(__file__).parent.parent / "examples" / "synthetic_week.py"

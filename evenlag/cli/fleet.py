@@ -30,6 +30,7 @@ from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.tables.topics import is_topic
 
 MOST_GROUPS = 15  # in the table of groups
+MOST_REASONS = 5  # of rejected rows
 PICTURE = "picture.png"
 
 
@@ -47,6 +48,8 @@ class FleetReport:
     strategies : dict of strategy to figures
         `groups`, `best` (at the optimum), `median`, `p90`, `p99` and `worst` excess as a share of the optimum's
         largest load, `broken`.
+    rejected : list of dict
+        Why rows of the tables were rejected, the most frequent first: `source` (the table), `reason`, `count`.
     written : list of str
         What was written, each with its place.
     """
@@ -55,6 +58,7 @@ class FleetReport:
     out: str | Path
     groups: list[Row]
     strategies: dict[str, dict[str, Any]]
+    rejected: list[dict[str, Any]]
     written: list[str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,6 +69,7 @@ class FleetReport:
             "summary": asdict(self.summary),
             "groups": [row.asDict() for row in self.groups],
             "strategies": self.strategies,
+            "rejected": self.rejected,
         }
 
     def report(self) -> RenderableType:
@@ -75,9 +80,16 @@ class FleetReport:
         rows = f"{summary.rows:,} rows = {summary.plans:,} planned + {summary.rejects:,} rejected"
         head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
+        notes += [Text(f"rejected: {reason}", style="yellow") for reason in self._reasons()]
         notes += [Text(f"note: {note}", style="yellow") for note in summary.notes]
         written = Text("written: " + ", ".join(self.written))
         return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
+
+    def _reasons(self) -> list[str]:
+        """Say why rows were rejected, and of how many more the table tells."""
+        reasons = [f"{_rows(each['count'])} of {each['source']}: {each['reason']}" for each in self.rejected]
+        rest = self.summary.rejects + self.summary.member_rejects - sum(each["count"] for each in self.rejected)
+        return [*reasons, *([f"{_rows(rest)} for other reasons, which are in the table rejects"] if rest else [])]
 
     def _groups_table(self) -> Table:
         title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
@@ -129,7 +141,8 @@ def audit_fleet(
     with described(spark, "the report of the command"):
         worst = _worst_groups(written.read("plans"), written.read("audit"), balance)
         strategies = _strategies(written.read(f"{SUMMARY}/strategies"))
-        return FleetReport(summary, out, worst, strategies, written.names(OUTPUT))
+        rejected = _reasons(written.read("rejects")) if summary.rejects + summary.member_rejects else []
+        return FleetReport(summary, out, worst, strategies, rejected, written.names(OUTPUT))
 
 
 def session_for(
@@ -224,6 +237,16 @@ def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]
         .na.fill(0, ["partitions", "busy_members", "moves"])
         .take(MOST_GROUPS)
     )
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _reasons(rejects: DataFrame) -> list[dict[str, Any]]:
+    """Return why most rows are rejected."""
+    counts = rejects.groupBy("source", "reason").count().orderBy(sf.desc("count"), "source", "reason")
+    return [row.asDict() for row in counts.take(MOST_REASONS)]
 
 
 def _strategies(table: DataFrame) -> dict[str, dict[str, Any]]:
