@@ -296,6 +296,14 @@ def test_an_input_is_not_written_over(kip_169: Path, tmp_path: Path, words: tupl
     assert link.is_symlink()
 
 
+def test_a_result_is_not_published_over(kip_169: Path, tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    evenlag("plan", kip_169, "--out", result)
+    before = result.read_text()
+    refused(evenlag("publish", result, result), "is read here")
+    assert result.read_text() == before
+
+
 def test_a_table_is_not_written_over(tmp_path: Path) -> None:
     table, members, picture = tmp_path / "groups.txt", tmp_path / "members.csv", tmp_path / "groups.png"
     table.write_text(DESCRIBE)

@@ -26,6 +26,7 @@ def publish(path: Path, place: str, command_config: Path | None, as_json: bool) 
 
     To roll back, publish the earlier plan again.
     """
+    options.keep_inputs(Path(place), path)
     config = {} if command_config is None else read_client_config(command_config)
     document = read_json(path)
     try:
