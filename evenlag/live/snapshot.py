@@ -142,7 +142,7 @@ def write_snapshot(
     *,
     append: bool = False,
 ) -> tuple[Path, Path]:
-    """Write `offsets.<format>` and `members.<format>` into a folder: both or neither, and none of them half.
+    """Write `offsets.<format>` and `members.<format>` into a folder, none of them half.
 
     With `append` they go beside those of earlier calls, as `offsets/<time>.<format>` and `members/<time>.<format>`: all
     that reads tables takes the folders `offsets` and `members` for the record of a group.
