@@ -124,25 +124,29 @@ class PlanFile:
 
     def __init__(self, path: str | Path, group: str) -> None:
         self.path, self.group = Path(path), group
-        self._last: bytes | str | None = None
+        self._last: bytes | tuple[type[SourceError], str] | None = None
 
     def __str__(self) -> str:
         return str(self.path)
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
         """The plan in the file, or what is wrong with it, where that has changed."""
-        found: FollowedPlan | EvenlagError
-        content: bytes | str
-        try:
-            content = self.path.read_bytes()
-            found = _parsed(content, self.group, str(self))
-        except OSError as error:
-            content = f"{self}: cannot be read ({(error.strerror or str(error)).lower()})"
-            found = SourceError(content) if isinstance(error, FileNotFoundError) else UnreadError(content)
+        content = self._content()
         if content == self._last:
             return []
         self._last = content
-        return [found]
+        if isinstance(content, bytes):
+            return [_parsed(content, self.group, str(self))]
+        kind, text = content
+        return [kind(text)]
+
+    def _content(self) -> bytes | tuple[type[SourceError], str]:
+        """Return what is in the file, or what is wrong with it."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            kind = SourceError if isinstance(error, FileNotFoundError) else UnreadError
+            return kind, f"{self}: cannot be read ({(error.strerror or str(error)).lower()})"
 
     def write(self, plan: FollowedPlan) -> None:
         """Replace the file, never by half of one."""
