@@ -36,6 +36,9 @@ EXTRAS = {"kafka": "kafka", "matplotlib": "plot", "pandas": "spark", "pyarrow": 
 def lacking(error: ImportError) -> str | None:
     """Say how to get the package that an import lacks; None where it is none of evenlag's extras."""
     package = (error.name or "").partition(".")[0]
-    if package not in EXTRAS:
-        return None
-    return f"{package} is not installed; in a clone of evenlag: pip install '.[{EXTRAS[package]}]'"
+    return f"{package} is not installed; {to_get(package)}" if package in EXTRAS else None
+
+
+def to_get(package: str) -> str:
+    """Say how to get a package that an extra of evenlag brings."""
+    return f"in a clone of evenlag: pip install '.[{EXTRAS[package]}]'"

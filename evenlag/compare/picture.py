@@ -9,7 +9,7 @@ from typing import Any
 
 from evenlag.compare.audit import CURRENT, OPTIMAL
 from evenlag.compare.audit import TODAY as IN_USE
-from evenlag.errors import SourceError
+from evenlag.errors import SourceError, to_get
 from evenlag.model.files import written_aside
 
 KINDS = (".png", ".svg", ".pdf")
@@ -63,7 +63,7 @@ def blank_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise SourceError("pictures need matplotlib; in a clone of evenlag: pip install '.[plot]'") from error
+        raise SourceError(f"pictures need matplotlib; {to_get('matplotlib')}") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -12,7 +12,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evenlag.errors import SourceError
+from evenlag.errors import SourceError, to_get
 from evenlag.live.followed import with_followers
 from evenlag.live.groups import CLASSIC, Description, Failure, Group, TopicPartition
 from evenlag.live.rows import (
@@ -129,7 +129,7 @@ def _client() -> type[Cluster]:
     try:
         import kafka  # noqa: F401
     except ImportError as error:
-        raise SourceError("a snapshot needs kafka-python; in a clone of evenlag: pip install '.[kafka]'") from error
+        raise SourceError(f"a snapshot needs kafka-python; {to_get('kafka')}") from error
     from evenlag.live.client import Cluster
 
     return Cluster

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.errors import InvalidProblemError, SourceError, to_get
 from evenlag.model.files import unique
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -117,9 +117,7 @@ def pyarrow_modules(path: Path) -> tuple[Any, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise SourceError(
-            f"{path}: Parquet needs pyarrow; use CSV, or in a clone of evenlag: pip install '.[spark]'"
-        ) from error
+        raise SourceError(f"{path}: Parquet needs pyarrow; use CSV, or {to_get('pyarrow')}") from error
     return pa, pq
 
 
