@@ -113,6 +113,18 @@ def test_no_strategy_is_better_than_the_best_however_short_the_time(seed: int) -
     assert min(row.excess for row in rows if row.excess is not None) == 0
 
 
+def test_an_audit_with_little_work_is_ended_by_work_and_the_same_again() -> None:
+    random = Random(0)
+    topics = {f"t{t}": [int(1e3 * random.paretovariate(1.1)) for _ in range(210)] for t in range(10)}
+    one, same = (
+        evenlag.compare.audit(alike(topics, 60), time_limit=60, work=0.02, deterministic=True) for _ in range(2)
+    )
+    assert min(row.excess for row in one.rows if row.excess is not None) == 0
+    for balance, best in one.optima.items():
+        again = same.optima[balance]
+        assert (best.stopped_by, best.objective, best.bound) == ("work", again.objective, again.bound)
+
+
 def test_an_infeasible_group_is_rows_not_an_exception() -> None:
     problem = alike([1, 2, 3], "a", max_partitions={"a": 1})
     rows = [row for row in evenlag.compare.audit(problem).rows if row.strategy == "optimal"]

@@ -20,11 +20,11 @@ from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status
 from evenlag.search.cache import SolveCache
+from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
-LEAST_SECONDS = 0.001  # of a search; with nothing left it still gives what there is
 TODAY = "today: "  # goes before the assignor that the group uses
 
 _spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, ObjectiveKind.MAKESPAN))
@@ -199,6 +199,8 @@ def _narrower(optima: dict[str, Result]) -> Plan | None:
 
 def _no_worse(result: Result, cache: SolveCache, options: SolveOptions) -> Result:
     """Return a result that no published heuristic is better than; where time was short not all were tried."""
+    if result.status == Status.EMPTY:
+        return result
     rule, better = cache.rule(options.balance), result.plan
     for name in PROMISED_BALANCE:
         try:
@@ -207,11 +209,10 @@ def _no_worse(result: Result, cache: SolveCache, options: SolveOptions) -> Resul
             continue
         if _spread(plan) < _spread(better) and violation(plan, rule) is None:
             better = plan
-    if better is result.plan or result.status == Status.EMPTY:
+    if better is result.plan:
         return result
-    return search(
-        cache.problem, options.within(LEAST_SECONDS), start=better, known=result, cache=cache, tie_break=False
-    )  # fmt: skip
+    little = options.within(options.time_limit if options.deterministic else LEAST_SECONDS, LEAST_SECONDS)
+    return search(cache.problem, little, start=better, known=result, cache=cache, tie_break=False)
 
 
 def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Result | None:

@@ -17,7 +17,7 @@ from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem, check_problem
 from evenlag.model.result import Result
 from evenlag.search.cache import SolveCache
-from evenlag.search.clock import Clock
+from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import move_patterns
 from evenlag.search.exact.cheapest_window import cheapest_window
@@ -40,7 +40,6 @@ BEFORE = 0.3
 SHARES = {False: (0.8, 1.0), True: (0.3, 0.1)}
 FIRST = 0.25  # of the time for solving, for each budget to be solved for the first time
 ENOUGH_SECONDS = 1.0  # for a first try: with less there is hardly a bound
-LEAST_SECONDS = 0.001  # that a search takes
 
 SOLVED, PICKED = 1.25, 1.05  # how steps between budgets grow where each is solved, and where plans are there anyway
 

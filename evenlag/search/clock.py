@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 STEPS_PER_SECOND = 500  # a step: about what it takes to look at one pair of members
 WORK_PER_SECOND = 0.05
+LEAST_SECONDS = 0.001  # of a search whose turn comes when the time is over: there is a plan and a bound all the same
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 
 

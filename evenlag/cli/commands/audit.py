@@ -13,11 +13,10 @@ from evenlag.cli.terminal import err, print_json, show, show_notes, working
 from evenlag.compare import audit as audit_group
 from evenlag.compare.report import audit_report
 from evenlag.pipeline.spark.progress import progress_bar
-from evenlag.search.clock import LONGEST, Clock
+from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 
 FLEET_GAP = options.FLEET_GAP
 OF_PLANS = ("--stickiness", "--max-moves", "--slack", "--objective", "--method", "--only-if-better", "--pause")
-LEAST_SECONDS = 0.001  # for a group whose turn comes when the time is over: it gets a plan and a bound all the same
 
 
 @click.command()
