@@ -225,7 +225,8 @@ def test_every_objective_is_a_multiple_of_the_step(problem: Problem, stickiness:
     kind, across = data.draw(st.sampled_from(list(ObjectiveKind))), data.draw(st.sampled_from(list(Across)))
     goal = Objective(kind, Fraction(stickiness), across=across)
     random = data.draw(st.randoms(use_true_random=False))
-    member_of = np.array([random.randint(-1, len(problem.members) - 1) for _ in problem.lags], np.int32)
+    takers = [range(-1, len(problem.members) if taken else 0) for taken in problem.assignable]
+    member_of = np.array([random.choice(each) for each in takers], np.int32)
     assert (goal.value(Plan(problem, member_of)) / goal.step(problem)).denominator == 1
 
 
