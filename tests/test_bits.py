@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenlag.search.exact.bits import Bits, bits_of, weighed
+from evenlag.search.exact.bits import Bits, bits_of, packed, unpacked, weighed
 from evenlag.search.exact.partial_plans import compatible
 
 COUNT = 130  # numbers, in three words
@@ -24,6 +24,14 @@ def test_sets_weigh_what_their_numbers_do(sets: list[set[int]], weights: dict[in
         by_number[number] = weight
     expected = [sum(weights.get(number, 0) for number in each) for each in sets]
     assert weighed(as_bits(sets), by_number).tolist() == expected
+
+
+@given(st.integers(1, COUNT).flatmap(lambda count: st.lists(st.booleans(), min_size=count, max_size=count)))
+def test_a_set_is_the_same_as_a_mask_and_as_numbers(mask: list[bool]) -> None:
+    numbers = {number for number, held in enumerate(mask) if held}
+    words = packed(np.array(mask), 3)
+    assert words.tolist() == as_bits([numbers])[:, 0].tolist()
+    assert unpacked(words, len(mask)).tolist() == mask
 
 
 @given(

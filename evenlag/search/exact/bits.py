@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Whole
+from evenlag.model.arrays import Bools, Whole
 
 Bits = NDArray[np.uint64]  # (W, N): N sets of partitions, W words of 64 each
 
@@ -25,15 +25,25 @@ def bits_of(rows: Whole, words: int) -> Bits:
     return bits
 
 
+def packed(held: Bools, words: int) -> Bits:
+    """Write one set, given as a mask, as bits (words,)."""
+    octets = np.zeros(words * WORD // OCTET, dtype=np.uint8)
+    few = np.packbits(held, bitorder="little")
+    octets[: len(few)] = few
+    return octets.view("<u8").astype(np.uint64)
+
+
 def sizes_of(bits: Bits) -> Whole:
     """Return how many partitions each set holds, shape (N,)."""
-    sizes: Whole = np.bitwise_count(bits).sum(axis=0, dtype=np.int64)
+    sizes: Whole = np.zeros(bits.shape[1], dtype=np.int64)
+    for word in bits:
+        sizes += np.bitwise_count(word)
     return sizes
 
 
-def holds(bits: Bits, item: int) -> NDArray[np.bool_]:
+def holds(bits: Bits, item: int) -> Bools:
     """Say which sets hold this one, shape (N,)."""
-    held: NDArray[np.bool_] = (bits[item // WORD] >> np.uint64(item % WORD) & np.uint64(1)) != 0
+    held: Bools = (bits[item // WORD] >> np.uint64(item % WORD) & np.uint64(1)) != 0
     return held
 
 
@@ -60,8 +70,8 @@ def weighed(bits: Bits, weights: Whole) -> Whole:
     return sums
 
 
-def unpacked(words: Bits, count: int) -> NDArray[np.bool_]:
+def unpacked(words: Bits, count: int) -> Bools:
     """Say of each of `count` numbers whether one set, its words in order, holds it, shape (count,)."""
     numbers = np.arange(count, dtype=np.uint64)
-    held: NDArray[np.bool_] = (words[numbers // np.uint64(WORD)] >> numbers % np.uint64(WORD) & np.uint64(1)) != 0
+    held: Bools = (words[numbers // np.uint64(WORD)] >> numbers % np.uint64(WORD) & np.uint64(1)) != 0
     return held

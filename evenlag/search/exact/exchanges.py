@@ -7,14 +7,14 @@ is to lose; then others call for more, and so on, as in constraint propagation.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact.bits import WORD, Bits, bits_of, holds
+from evenlag.model.problem import NOBODY
+from evenlag.search.exact.bits import WORD, Bits, holds, packed
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.too_many import TooManyError
 
@@ -68,9 +68,12 @@ class CalledFor:
     """
 
     def __init__(self, members: Sequence[MemberOptions], lists: Sequence[Exchanges | None], slack: int) -> None:
-        self._members, self._slack = members, slack
+        self._slack, self._unowned = slack, members[0].unowned_bits
         self._least = [0] * len(members)
         self._more: Whole = np.zeros((len(members), len(members[0].lags)), dtype=np.int64)
+        self._holder = np.full(len(members[0].lags), NOBODY)  # by place in `members`
+        for i, me in enumerate(members):
+            self._holder[me.held] = i
         for i, listed in enumerate(lists):
             if listed is not None and len(listed):
                 self.learn(i, listed)
@@ -80,10 +83,7 @@ class CalledFor:
         order = np.argsort(listed.lost, kind="stable")
         lost, so_far = listed.lost[order], np.bitwise_or.accumulate(listed.bits[:, order], axis=1)
         self._least[i] = least = int(lost[0])
-        for item in range(self._more.shape[1]):
-            word, bit = so_far[item // WORD], np.uint64(1) << np.uint64(item % WORD)
-            first = bisect_left(range(len(lost)), True, key=lambda n: bool(word[n] & bit))
-            self._more[i, item] = lost[first] - least if first < len(lost) else self._slack + 1
+        self._more[i] = np.append(lost - least, self._slack + 1)[_first_with(so_far, self._more.shape[1])]
 
     def lost_by(self, rest: list[int], changed: Bits) -> Whole:
         """Return what the rest of the members lose at least, N times.
@@ -94,25 +94,37 @@ class CalledFor:
         changed : uint64 array (W, N)
             What all others together give and what they take.
         """
-        owners: Whole = np.zeros(changed.shape[1], dtype=np.int64)
-        theirs = np.ones(self._more.shape[1], dtype=bool)
-        theirs[self._members[0].unowned] = False
-        for i in rest:
-            held = self._members[i].held
-            theirs[held] = False
-            owners += self._most(changed, held, self._more[i])
+        called_for = changed ^ self._unowned[:, None]  # what nobody owns, unless they take it
+        theirs = np.isin(self._holder, rest)
         takers = self._more[rest].min(axis=0, initial=self._slack + 1)
-        taker = self._most(changed, np.flatnonzero(theirs), takers)
-        np.maximum(taker, self._most(~changed, self._members[0].unowned, takers), out=taker)
-        return np.maximum(owners, taker) + sum(self._least[i] for i in rest)
+        amounts = np.where(theirs, self._more[self._holder, np.arange(len(takers))], takers)
+        counted = (amounts > 0) & (amounts <= self._slack)
+        owners: Whole = np.zeros(changed.shape[1], dtype=np.int64)
+        for i in rest:
+            owners += _most(called_for, counted & (self._holder == i), amounts)
+        taker = _most(called_for, counted & ~theirs, amounts)
+        never = (called_for & packed(amounts > self._slack, len(changed))[:, None]).any(axis=0)
+        return np.where(never, self._slack + 1, np.maximum(owners, taker) + sum(self._least[i] for i in rest))
 
-    def _most(self, bits: Bits, items: Whole, amounts: Whole) -> Whole:
-        """Return the largest amount of those among these items that a set holds, shape (N,)."""
-        never = bits_of(items[amounts[items] > self._slack][None, :], len(bits))
-        most = np.where((bits & never).any(axis=0), self._slack + 1, 0)
-        for item in items[(amounts[items] > 0) & (amounts[items] <= self._slack)].tolist():
-            np.maximum(most, np.where(holds(bits, item), amounts[item], 0), out=most)
-        return most
+
+def _most(bits: Bits, items: Bools, amounts: Whole) -> Whole:
+    """Return the largest amount of those among these items that each set holds, shape (N,)."""
+    most: Whole = np.zeros(bits.shape[1], dtype=np.int64)
+    for item in np.flatnonzero(items).tolist():
+        np.maximum(most, np.where(holds(bits, item), amounts[item], 0), out=most)
+    return most
+
+
+def _first_with(growing: Bits, count: int) -> Whole:
+    """Return the first of growing sets that holds each of `count` numbers, or how many sets there are: (count,)."""
+    numbers, sets = np.arange(count), growing.shape[1]
+    words, bits = numbers // WORD, np.uint64(1) << (numbers % WORD).astype(np.uint64)
+    first, last = np.zeros(count, dtype=np.int64), np.full(count, sets)
+    while (first < last).any():
+        middle = np.minimum((first + last) // 2, sets - 1)
+        there = (growing[words, middle] & bits) != 0
+        first, last = np.where(there, first, np.minimum(middle + 1, last)), np.where(there, middle, last)
+    return first
 
 
 def affordable(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
-from evenlag.search.exact.bits import Bits, bits_of, sizes_of, unpacked
+from evenlag.search.exact.bits import Bits, sizes_of, unpacked
 from evenlag.search.exact.dominance import undominated
 from evenlag.search.exact.exchanges import Exchanges, affordable
 from evenlag.search.exact.member_options import MemberOptions
@@ -78,7 +78,7 @@ class JoinDP:
     def __init__(self, options: Options, stop: Callable[[], bool], size: float) -> None:
         self.options, self.members, self.target = options, options.members, options.target
         self.stop, self.size = stop, size
-        self.unowned = bits_of(self.members[0].unowned[None, :], self.members[0].words)[:, 0]
+        self.unowned = self.members[0].unowned_bits
         self.idle = self.members[0].idle
         self._rng = np.random.default_rng(0)
         self._estimates: dict[frozenset[int], float] = {}  # by the members of both sets
@@ -151,14 +151,14 @@ class JoinDP:
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
         """How many moves a plan has at least that goes on from here: by what others give, and by what they take."""
-        idle = self._idle_left(plans)
-        given, all_called_for = np.zeros((2, len(plans)), dtype=np.int64)
+        idle, from_nobody = self._idle_left(plans), sizes_of(plans.open & self.unowned[:, None])
+        called_for = got - from_nobody
+        more = np.zeros_like(called_for)  # than that: what some have to give
         for i in rest:
-            called_for = sizes_of(plans.open & self.members[i].inside[:, None])
-            given += np.maximum(self._gives[i], called_for)
-            all_called_for += called_for
-        given = np.maximum(given, all_called_for - np.minimum(idle, 0))
-        unowned = int(sizes_of(self.unowned[:, None])[0]) - sizes_of(plans.open & self.unowned[:, None])
+            if self._gives[i]:
+                more += np.maximum(self._gives[i] - sizes_of(plans.open & self.members[i].inside[:, None]), 0)
+        given = called_for + np.maximum(more, -np.minimum(idle, 0))
+        unowned = int(sizes_of(self.unowned[:, None])[0]) - from_nobody
         takes = np.maximum(sum(self._takes[i] for i in rest), left + unowned + np.maximum(idle, 0))
         taken = plans.gives - left + got + plans.idle
         least: Whole = np.maximum(plans.gives + given, taken + takes - self.target.unowned)

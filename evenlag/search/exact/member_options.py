@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, unpacked, weighed
+from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, packed, unpacked, weighed
 from evenlag.search.exact.idle import idle_of
 from evenlag.search.patterns import runs, subsets
 from evenlag.search.too_many import TooManyError
@@ -108,9 +108,9 @@ class MemberOptions:
         self.lo, self.hi = int(rule.total_bounds.lo[member]), int(rule.total_bounds.hi[member])
         self.load = int(self.lags[self.held].sum())
         self.words = -(-len(items) // WORD)
-        self.alike = np.array([bits_of(np.flatnonzero(row)[None, :], self.words)[:, 0] for row in near])
-        self.inside = bits_of(self.held[None, :], self.words)[:, 0]
-        self.idle_bits = bits_of(np.flatnonzero(idle)[None, :], self.words)[:, 0]
+        self.alike = np.array([packed(row, self.words) for row in near])
+        self.inside = packed(~idle & (owner == member), self.words)
+        self.idle_bits, self.unowned_bits = (packed(each, self.words) for each in (idle, ~idle & (owner == NOBODY)))
         self.none: Bits = np.zeros((self.words, 0), dtype=np.uint64)
         self._known: dict[tuple[int, int], Subsets] = {}
 
@@ -150,7 +150,7 @@ class MemberOptions:
         """Return the next of each partition's kind, or -1, and all later ones."""
         count = len(self.kinds)
         after = (self.kinds[:, None] == self.kinds) & (np.arange(count) > np.arange(count)[:, None])
-        bits = np.array([bits_of(np.flatnonzero(row)[None, :], self.words)[:, 0] for row in after])
+        bits = np.array([packed(row, self.words) for row in after])
         return np.where(after.any(axis=1), after.argmax(axis=1), -1), bits
 
     def may_hold(self, item: int, bits: Bits) -> Bools:
