@@ -17,6 +17,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError, UserDataError
 from evenlag.live import assignor as live_assignor
+from evenlag.live import lags as live_lags
 from evenlag.live import solver_process
 from evenlag.live.assignor import EvenlagAssignor, in_phases
 from evenlag.live.deciding import Decision, dealt
@@ -456,6 +457,45 @@ def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:
         assert looks.is_set()
         assignor._look()
         assert assignor._record.rates is None
+
+
+def test_why_lags_cannot_be_looked_at_is_said_once_until_they_can(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "evenlag")
+    gaps = "the lags of 2 partitions are unknown (the brokers know of no such partition)"
+    with leading(rejoin_if_better="20%") as (assignor, reader, _, _):
+        caplog.clear()
+        for ends in ({}, {"p0": 10, "p1": 10}) * 2:
+            reader.ends = ends
+            assignor._look()
+        assert caplog.messages == [
+            "group g: its lags are not recorded: nobody answers",
+            f"group g: {gaps}; no rebalance is asked for meanwhile",
+        ]
+        caplog.clear()
+        reader.ends = {f"p{p}": 10 for p in range(4)}
+        assignor._look()
+        assignor._look()
+        assert caplog.messages == ["group g: its lags are looked at as before"]
+
+
+def test_how_long_brokers_may_take_is_a_round_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def answers(*arguments: Any) -> Reading:
+        asked.append(arguments[-1])
+        return Reading({}, {})
+
+    monkeypatch.setattr(live_lags, "read_offsets", answers)
+    for _ in range(2):  # what is said of it must not be another text each time
+        Reader("localhost:9", "g", {}).read(["t"], time.monotonic() + 30)
+    assert asked == [24.0, 24.0]
+
+
+def test_why_the_brokers_tell_nothing_of_a_topic_is_said() -> None:
+    reading = Reading({T[0]: (0, 5, 5)}, {T[1]: "no leader"}, {"u": "TOPIC_AUTHORIZATION_FAILED: no"})
+    assert reading.gaps(T[:1]) is None
+    assert reading.gaps([*T[:2], ("u", 0)]) == "the lags of 2 partitions are unknown (no leader)"
+    assert reading.gaps([("u", 0), T[0]]) == "the lags of 1 partitions are unknown (TOPIC_AUTHORIZATION_FAILED: no)"
 
 
 def test_lags_that_no_thread_can_look_at_are_said_once_and_looked_at_from_the_next_assignment_on(

@@ -137,7 +137,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._heading: _Heading | None = None
         self._asked_for: _Heading | None = None
         self._rebalanced = -math.inf
-        self._trouble = ""
+        self._troubles: set[str] = set()  # what was said of the looks, until one goes well again
         self._looks: threading.Event | None = None  # set, it ends the thread that looks at the lags
         self._lock = threading.Lock()  # of what that thread changes: the plan that is asked for, the solver
         self._solver.start()
@@ -288,20 +288,24 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             if self._heading is not heading:
                 return
             record.add(round(now * SECOND), problem, reading)
-            known = all(key in reading.offsets for key in problem.partitions)
             told = not any(each.trouble for each in heading.told.values())
-            if self._asking and known and told and now - self._rebalanced >= self._rejoin_interval:
+            if gaps := reading.gaps(problem.partitions):
+                self._say_once(f"{gaps}; no rebalance is asked for meanwhile" if self._asking else gaps)
+                return
+            if self._asking and told and now - self._rebalanced >= self._rejoin_interval:
                 self._ask_if_better(problem, self._asking, heading, coordinator)
-            self._trouble = ""
+            if self._troubles:
+                log.info("group %s: its lags are looked at as before", self._group)
+                self._troubles.clear()
         except SourceError as error:
             self._say_once(f"its lags are not recorded: {error}")
         except SolverError as error:
             self._say_once(f"nobody knows whether a rebalance would pay: {error}")
 
     def _say_once(self, trouble: str) -> None:
-        if trouble != self._trouble:
+        if trouble not in self._troubles:
             log.warning("group %s: %s", self._group, trouble)
-        self._trouble = trouble
+        self._troubles.add(trouble)
 
     def _ask_if_better(
         self, problem: Problem, asking: SolveOptions, heading: _Heading, coordinator: Coordinator

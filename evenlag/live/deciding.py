@@ -125,9 +125,8 @@ def decide(
     solvable = not why
     partitions = _known(partitions, reading)
     problem = aim = problem_of(group, partitions, members, reading, auto_offset_reset)
-    if reading is not None and (untold := [key for key in problem.partitions if key not in reading.offsets]):
-        because = next((reading.unknown[key] for key in untold if key in reading.unknown), "not told")
-        why.append(f"the lags of {len(untold)} partitions are unknown and taken for 0: {because}")
+    if reading is not None and (gaps := reading.gaps(problem.partitions)):
+        why.append(f"{gaps} and taken for 0")
     planned_for = ""
     if reading is not None:
         aim, planned_for = record.foreseen(problem)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evenlag.errors import SourceError
 from evenlag.live.client import Cluster
@@ -29,10 +29,21 @@ class Reading:
         Of every partition of the topics asked for; None where nothing was committed.
     unknown : mapping of (topic, partition) to str
         Why the offsets of the others were not told.
+    untold : mapping of topic to str
+        Why nothing was told of a topic.
     """
 
     offsets: Mapping[TopicPartition, tuple[int, int, int | None]]
     unknown: Mapping[TopicPartition, str]
+    untold: Mapping[str, str] = field(default_factory=dict)
+
+    def gaps(self, partitions: Iterable[TopicPartition]) -> str | None:
+        """How many of some partitions have unknown lags, and why the first has; None where all are known."""
+        missing = [key for key in partitions if key not in self.offsets]
+        if not missing:
+            return None
+        why = self.unknown.get(missing[0]) or self.untold.get(missing[0][0], "the brokers know of no such partition")
+        return f"the lags of {len(missing)} partitions are unknown ({why})"
 
     def lags(self, auto_offset_reset: str) -> dict[TopicPartition, int]:
         """The lag of each partition in messages, by the rule of `evenlag.model.lag`."""
@@ -68,7 +79,8 @@ def read_offsets(
                 unknown[key] = "the log ends before it starts"
             else:
                 offsets[key] = start, end, commit
-        return Reading(offsets, unknown)
+        untold = {topic: explained(mine) for topic, mine in layout.items() if isinstance(mine, Failure)}
+        return Reading(offsets, unknown, untold)
 
 
 class Reader:
@@ -102,7 +114,7 @@ class Reader:
             raise SourceError("the lags asked for before have not come yet")
         left = answer_by - time.monotonic()
         asked: Future[Reading] = Future()
-        timeout = CLIENT_SHARE * left
+        timeout = round(CLIENT_SHARE * left, 1)  # so that what is said of it is the same each time
         thread = threading.Thread(target=self._run, args=(asked, topics, timeout), name="evenlag lags", daemon=True)
         try:
             thread.start()
