@@ -50,6 +50,7 @@ class Kafka:
         self.ends = dict.fromkeys(partitions, messages)
         self.commits: dict[Partition, tuple[int, str | None]] = {}
         self.failing: set[str] = set()  # calls that nobody answers
+        self.leaderless: set[Partition] = set()  # partitions whose ends nobody tells
         self.subscribed = False  # whether the group has members that subscribe
         self.meanwhile: Callable[[], object] = lambda: None  # called just before a commit counts
 
@@ -75,8 +76,12 @@ class Consumer:
         error = None if partitions else KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
         return SimpleNamespace(topics={topic: SimpleNamespace(error=error, partitions=partitions)})
 
-    def get_watermark_offsets(self, part: TopicPartition, **_: float) -> tuple[int, int]:
+    def get_watermark_offsets(self, part: TopicPartition, timeout: float, cached: bool) -> tuple[int, int]:
+        assert not cached
         self.kafka.answer("get_watermark_offsets")
+        if (part.topic, part.partition) in self.kafka.leaderless:
+            self.kafka.now += timeout
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
         if (part.topic, part.partition) not in self.kafka.ends:
             raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
         return 0, self.kafka.ends[part.topic, part.partition]

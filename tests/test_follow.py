@@ -530,6 +530,28 @@ def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group) ->
     assert group.holds() == {"c1": "01"}
 
 
+def test_partitions_without_a_leader_hold_up_no_commits_and_no_others(
+    group: Group, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "evenlag")
+    group.start("c1")
+    group.tell(plan(1, c1="0"))
+    group.go_on(3)
+    group.kafka.leaderless = {("t", 1), ("t", 2)}
+    group.tell(plan(2, c1="0123"))
+    for _ in range(6):  # one of them is asked for at each look
+        before = group.kafka.now
+        group.go_on(1)
+        assert group.kafka.now - before <= 1 + 30 / 6
+    assert group.holds() == {"c1": "03"}
+    untold = "where to begin is not known (Local: Timed out)"
+    assert group.follows["c1"].waiting == {("t", 1): untold, ("t", 2): untold}
+    group.kafka.leaderless = {("t", 1)}
+    group.go_on(6)
+    assert group.holds() == {"c1": "023"}
+    assert caplog.messages.count(f"c1 waits for t-1: {untold}") == 1
+
+
 def test_commits_of_others_are_an_error(group: Group) -> None:
     group.start("c1")
     group.tell(plan(1, c1="01"))

@@ -77,6 +77,7 @@ class Holdings:
         self._held: dict[TopicPartition, int] = {}  # the offset that is not processed yet
         self._stopped: set[TopicPartition] = set()  # of those held: no longer read, not handed on yet
         self._claims: dict[TopicPartition, float] = {}  # since when
+        self._untold: dict[TopicPartition, float] = {}  # when it was last not told where they begin
 
     # ---- what is held --------------------------------------------------------------------------------------------
 
@@ -220,7 +221,8 @@ class Holdings:
         before, self.waiting = self.waiting, {}
         marks: dict[TopicPartition, tuple[int, Ownership]] = {}
         starting: list[TopicPartition] = []
-        for key in plan.assignment.get(self._member, ()):
+        unanswered: str | None = None
+        for key in sorted(plan.assignment.get(self._member, ()), key=lambda key: (self._untold.get(key, 0.0), key)):
             if key in self._held or key not in self._commits:
                 continue
             if key in self._claims and self._commits.is_own(key):
@@ -233,11 +235,16 @@ class Holdings:
             if why := self._commits[key].not_free(self._member, plan.version, self._lease):
                 self.waiting[key] = why
                 continue
+            if unanswered is not None and self._commits[key].offset < 0:  # to ask on might take longer than a lease
+                self.waiting[key] = unanswered
+                continue
             try:
                 offset = self._commits.first_offset(key)
             except KafkaException as error:
-                self.waiting[key] = f"where to begin is not known ({error.args[0]})"
+                self.waiting[key] = unanswered = f"where to begin is not known ({error.args[0].str()})"
+                self._untold[key] = monotonic()
                 continue
+            self._untold.pop(key, None)
             marks[key] = offset, self._commits.own(plan.version)
             told = self._commits[key].told()
             if isinstance(told, Ownership) and told.goes_to(self._member):
