@@ -513,13 +513,17 @@ def test_the_history_of_a_topic_is_no_news(group: Group, caplog: pytest.LogCaptu
     assert not [each for each in caplog.records if "older" in each.getMessage()]
 
 
-def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group) -> None:
+def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(
+    group: Group, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "evenlag")
     group.start("c1")
     group.tell(plan(1, c1="01"))
     group.go_on(4)
     group.kafka.failing = {"committed"}
     group.go_on(LEASE / 2)
-    assert "cannot be read" in group.follows["c1"].troubles["commits"]
+    trouble = group.follows["c1"].troubles["commits"]
+    assert trouble == "the group's commits cannot be read (Local: Timed out)"
     group.kafka.now += 1
     for _ in range(2):
         with pytest.raises(KafkaException, match="TIMED_OUT"):
@@ -527,6 +531,8 @@ def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group) ->
     group.kafka.failing = set()
     group.go_on(4)
     assert "commits" not in group.follows["c1"].troubles
+    said = [line for line in caplog.messages if trouble in line]
+    assert said == [f"c1: {trouble}", f"c1: no longer: {trouble}"]
     assert group.holds() == {"c1": "01"}
 
 

@@ -65,7 +65,8 @@ class Follow:
     Attributes
     ----------
     troubles : dict of str to str
-        What is not as it should be now, by what it is about. The log has had each as a warning.
+        What is not as it should be now, by what it is about. The log has had each as a warning, and says when it is
+        over.
 
     Raises
     ------
@@ -288,9 +289,10 @@ class Follow:
         self._at_hand[:] = [each for each in self._at_hand if (each.topic(), each.partition()) not in keys]
 
     def _say(self, about: str, trouble: str | None) -> None:
-        """Log a trouble when it begins or changes."""
+        """Log a trouble when it begins or changes, and when it is over."""
         if trouble is None:
-            self.troubles.pop(about, None)
+            if (over := self.troubles.pop(about, None)) is not None:
+                log.info("%s: no longer: %s", self._member, over)
         elif self.troubles.get(about) != trouble:
             self.troubles[about] = trouble
             log.warning("%s: %s", self._member, trouble)

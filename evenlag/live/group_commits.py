@@ -130,7 +130,7 @@ class GroupCommits:
         except KafkaException as error:
             if monotonic() - self._looked > self._silence:
                 raise
-            self._say("commits", f"the group's commits cannot be read ({error.args[0]})")
+            self._say("commits", f"the group's commits cannot be read ({error.args[0].str()})")
             return False
         self._say("commits", None)
         self._looked = now = monotonic()

@@ -51,17 +51,17 @@ class PlanTopics:
     def look(self, plan: FollowedPlan, held: Collection[TopicPartition]) -> None:
         """Ask for the topics of the plan and of what is held, and say where the plan does not fit them."""
         topics = {topic for topic, _ in (*plan.owners, *held)}
-        unknown: dict[str, object] = {}
+        unknown: dict[str, str] = {}
         for topic in sorted(topics):
             try:
                 found = self._consumer.list_topics(topic, timeout=self._patience).topics[topic]
             except KafkaException as error:  # of the other topics the same would be heard
-                unknown[topic] = error.args[0]
+                unknown[topic] = error.args[0].str()
                 break
             if found.error is None or found.error.code() in ABSENT:
                 self._there[topic] = frozenset(found.partitions)
             else:
-                unknown[topic] = found.error
+                unknown[topic] = found.error.str()
         told = "; ".join(f"topic {topic}: its partitions are not known ({why})" for topic, why in unknown.items())
         self._say("topics", told or None)
         if not unknown:
