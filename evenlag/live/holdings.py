@@ -254,9 +254,12 @@ class Holdings:
         committed = self._commit(marks)
         self._claims |= dict.fromkeys(committed - set(starting), monotonic())
         self._start([key for key in starting if key not in marks or key in committed])
-        for key, why in self.waiting.items():
+        news: dict[str, list[TopicPartition]] = {}
+        for key, why in sorted(self.waiting.items()):
             if before.get(key) != why:
-                log.info("%s waits for %s: %s", self._member, named([key]), why)
+                news.setdefault(why, []).append(key)
+        for why, keys in news.items():
+            log.info("%s waits for %s: %s", self._member, named(keys), why)
 
     def _start(self, keys: list[TopicPartition]) -> None:
         if not keys:
