@@ -53,7 +53,8 @@ class Follow:
     member : str
         The consumer's name in the plan; no other consumer of the group may have it.
     auto_offset_reset : str
-        Where to begin in a partition without a commit: `latest` or `earliest`.
+        Where to begin in a partition without a commit: `latest` or `earliest`. Give the consumer the same as its
+        `auto.offset.reset`, by which it goes on where the log no longer has the committed offset.
     lease : float
         Seconds without a commit after which a partition is taken from its owner, where the plan gives it to another;
         longer than the longest time that a message, or a batch, may take. The plan and the commits of others are looked
