@@ -20,6 +20,8 @@ from tests.jars import fetched, find_java, run
 
 TESTS = Path(__file__).resolve().parent
 CERTIFICATE = TESTS / "tls" / "certificate.pem"  # of 127.0.0.1, signed by itself, until 2126
+LOCKED_KEY = TESTS / "tls" / "locked_key.pem"  # its key, under the password "locked"
+REVOKED = TESTS / "tls" / "revoked.pem"  # a list that revokes it
 POM = TESTS / "kafka" / "pom.xml"
 VERSION = re.findall(r"<artifactId>kafka_2\.13</artifactId>\s*<version>(.+)</version>", POM.read_text())[0]
 CACHE = TESTS.parent / ".cache" / f"kafka-{VERSION}"

@@ -23,6 +23,7 @@ from kafka.future import Future
 from evenlag.errors import SourceError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
+from evenlag.live.client_config import kafka_python_settings
 from evenlag.live.groups import Commits, Description, Failure, Group, Subscription
 from evenlag.live.groups import Member as MemberState
 from evenlag.live.ownership import Ownership
@@ -30,7 +31,7 @@ from evenlag.live.rows import Layout, LogOffsets, offset_rows, partitions_of
 from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
 from evenlag.pipeline.tables.reading import read_table
 from tests.assignors import told_by_members
-from tests.broker import CERTIFICATE, Broker
+from tests.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker
 from tests.command import evenlag, evenlag_alone, refused
 from tests.traffic import (
     add_scram_user,
@@ -333,6 +334,9 @@ def test_tls_and_scram(broker: Broker, tmp_path: Path) -> None:
         assert [row["lag"] for row in taken.offsets] == [0]
     with pytest.raises(SourceError, match="certificate verify failed"):
         snapshot(broker.tls_bootstrap, timeout=1, config=login | secret)
+    revoked = {"ssl.ca.location": str(CERTIFICATE), "ssl.crl.location": str(REVOKED)}
+    with pytest.raises(SourceError, match="certificate revoked"):
+        snapshot(broker.tls_bootstrap, timeout=1, config=login | secret | revoked)
     by_name = broker.tls_bootstrap.replace("127.0.0.1", "localhost")
     trusted = login | secret | {"ssl.ca.location": str(CERTIFICATE)}
     with pytest.raises(SourceError, match="certificate is not valid for 'localhost'"):
@@ -600,6 +604,9 @@ def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
         (("127.0.0.1:1",), {"config": {"sasl.jaas.config": "x"}}, "librdkafka's names"),
         (("127.0.0.1:1",), {"config": {"no.such": "x"}}, "client property 'no.such' is not known"),
         (("127.0.0.1:1",), {"config": {"security.protocol": "TLS"}}, "'security.protocol' has a value that"),
+        (("127.0.0.1:1",), {"config": {"security.protocol": "SASL_SSL"}}, "'sasl.mechanism' is missing; SASL_SSL"),
+        (("127.0.0.1:1",), {"config": {"sasl.mechanism": "plain"}}, "'sasl.username' is missing; PLAIN needs it"),
+        (("127.0.0.1:1",), {"config": {"sasl.mechanism": "GSSAPI"}}, "GSSAPI needs the package gssapi"),
         (
             ("127.0.0.1:1",),
             {"config": {"security.protocol": "SSL", "ssl.ca.location": "/no"}},
@@ -610,6 +617,19 @@ def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_arguments_that_make_no_sense(arguments: tuple[Any, ...], options: Mapping[str, Any], message: str) -> None:
     with pytest.raises(SourceError, match=re.escape(message)):
         snapshot(*arguments, **options)
+
+
+def test_files_of_tls_that_cannot_be_used_are_named_and_nobody_is_asked_for_a_password() -> None:
+    tls = {"security.protocol": "SSL", "ssl.certificate.location": str(CERTIFICATE)}
+    locked = tls | {"ssl.key.location": str(LOCKED_KEY)}
+    assert "ssl_context" in kafka_python_settings(locked | {"ssl.key.password": "locked"})
+    for config in (tls, locked, locked | {"ssl.key.password": "secret"}):
+        with pytest.raises(SourceError, match=r"'ssl\.certificate\.location': .*ssl\.key\.password may be wrong") as caught:
+            kafka_python_settings(config)
+        assert "secret" not in str(caught.value)
+    for name in ("ssl.ca.location", "ssl.crl.location"):
+        with pytest.raises(SourceError, match=f"'{name}': .* cannot be used"):
+            kafka_python_settings({"security.protocol": "SSL", name: __file__})
 
 
 def test_without_the_kafka_client(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,6 @@ LAST_CHANCE = 1.0  # seconds that requests still get together when the deadline 
 MOST_FAILURES = 3  # of a request, on connections that are lost
 RETRY_PAUSE = 0.2  # seconds
 LARGEST_ANSWER = 100_000_000  # bytes
-SECRETS = ("sasl_plain_password", "ssl_password")
 LOGIN = "sasl.mechanism, sasl.username or sasl.password may be wrong"
 HANDSHAKE = "Handshake failed"  # what kafka-python says where TLS does not come about
 NO_TIME = Failure("REQUEST_TIMED_OUT", "no answer within the timeout; give it more time")
@@ -79,7 +78,8 @@ class Cluster:
         self._bootstrap_servers = bootstrap_servers
         settings: dict[str, Any] = {"client_id": "evenlag", "receive_message_max_bytes": LARGEST_ANSWER}
         settings |= kafka_python_settings(config) | {"bootstrap_servers": bootstrap_servers}
-        self._silence = _WithoutSecrets(str(settings[name]) for name in SECRETS if name in settings)
+        password = settings.get("sasl_plain_password")
+        self._silence = _WithoutSecrets([] if password is None else [password])
         self._silence.on()
         if endpoint := settings.pop("token_endpoint", None):
             settings["sasl_oauth_token_provider"] = ClientCredentials(TokenEndpoint(**endpoint), self._silence.add)

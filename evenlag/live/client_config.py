@@ -3,6 +3,7 @@
 import re
 import ssl
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,18 @@ def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
     """Translate properties under librdkafka's names into the parameters of kafka-python.
 
     What makes tokens for OAUTHBEARER is no parameter of it: `token_endpoint` has the fields of a `TokenEndpoint`.
+    Files of TLS are in an `ssl_context`.
 
     Raises
     ------
     SourceError
-        A property is unknown, its value makes no sense, or the file that it names is not there; the message names
-        the property and, of values, only paths.
+        A property is unknown or missing, its value makes no sense, or the file that it names cannot be used; the
+        message names the property and, of values, only paths.
 
     Examples
     --------
-    >>> kafka_python_settings({"security.protocol": "sasl_ssl", "ssl.endpoint.identification.algorithm": "none"})
-    {'security_protocol': 'SASL_SSL', 'ssl_check_hostname': False}
+    >>> kafka_python_settings({"client.id": "lags", "security.protocol": "plaintext"})
+    {'client_id': 'lags', 'security_protocol': 'PLAINTEXT'}
     """
     settings: dict[str, Any] = {}
     for name, value in config.items():
@@ -62,25 +64,56 @@ def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
             raise SourceError(f"client property {name!r} has a value that it cannot have") from None
         except SourceError as error:
             raise SourceError(f"client property {name!r}: {error}") from None
+    _check_login(settings)
     oauth = {name: settings.pop(name) for name in list(settings) if name.startswith("_oauth_")}
     if settings.get("sasl_mechanism") == "OAUTHBEARER":
-        for name, (parameter, _) in _PROPERTIES.items():
-            if parameter.startswith("_oauth_") and parameter != "_oauth_scope" and parameter not in oauth:
-                raise SourceError(f"client property {name!r} is missing; OAUTHBEARER needs it")
         del oauth["_oauth_method"]
         settings["token_endpoint"] = {name.removeprefix("_oauth_"): value for name, value in oauth.items()}
-    if not settings.pop("_verify", True):
-        settings["ssl_context"] = _unverified(settings)
+    tls = {name: settings.pop(name) for name in list(settings) if name.startswith("_tls_")}
+    if settings.get("security_protocol", "").endswith("SSL"):
+        settings["ssl_context"] = _context(tls)
     return settings
 
 
-def _unverified(settings: Mapping[str, Any]) -> ssl.SSLContext:
-    """A context that takes any certificate, as `enable.ssl.certificate.verification=false` asks for."""
+def _check_login(settings: Mapping[str, Any]) -> None:
+    """See that nothing is missing of what a login needs: kafka-python does not say what is."""
+    mechanism, protocol = settings.get("sasl_mechanism"), settings.get("security_protocol", "PLAINTEXT")
+    if mechanism is None:
+        if protocol.startswith("SASL"):
+            raise SourceError(f"client property 'sasl.mechanism' is missing; {protocol} needs it")
+        return
+    for name in _NEEDED.get(mechanism, ()):
+        if _PROPERTIES[name][0] not in settings:
+            raise SourceError(f"client property {name!r} is missing; {mechanism} needs it")
+    package = _PACKAGES.get(mechanism)
+    if package is not None and find_spec(package) is None:
+        raise SourceError(f"client property 'sasl.mechanism': {mechanism} needs the package {package}")
+
+
+def _context(tls: Mapping[str, Any]) -> ssl.SSLContext:
+    """What TLS goes by. kafka-python's own takes no revocation list, and asks the terminal for a key's password."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    if certificate := settings.get("ssl_certfile"):
-        context.load_cert_chain(certificate, settings.get("ssl_keyfile"), settings.get("ssl_password"))
+    context.check_hostname = tls.get("_tls_hostname", True)
+    if not tls.get("_tls_verify", True):
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if "_tls_ca" not in tls:
+        context.load_default_certs()
+    password = tls.get("_tls_password", "")
+    loading: dict[str, Callable[[str], object]] = {
+        "ssl.ca.location": context.load_verify_locations,
+        "ssl.crl.location": context.load_verify_locations,
+        "ssl.certificate.location": lambda path: context.load_cert_chain(path, tls.get("_tls_key"), lambda: password),
+    }
+    for name, load in loading.items():
+        path = tls.get(_PROPERTIES[name][0])
+        try:
+            if path is not None:
+                load(path)
+        except (OSError, ValueError) as error:  # an SSLError is an OSError
+            more = "; ssl.key.location or ssl.key.password may be wrong" if name == "ssl.certificate.location" else ""
+            raise SourceError(f"client property {name!r}: {path} cannot be used ({error}){more}") from None
+    if "_tls_crl" in tls:
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     return context
 
 
@@ -98,6 +131,17 @@ def _flag(yes: str, no: str) -> Callable[[str], bool]:
     return lambda value: {yes: True, no: False}[value.lower()]
 
 
+_LOGIN = ("sasl.username", "sasl.password")
+_NEEDED = {
+    "PLAIN": _LOGIN,
+    "SCRAM-SHA-256": _LOGIN,
+    "SCRAM-SHA-512": _LOGIN,
+    "OAUTHBEARER": (
+        "sasl.oauthbearer.method", "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret",
+    ),
+}  # fmt: skip
+_PACKAGES = {"GSSAPI": "gssapi", "AWS_MSK_IAM": "botocore"}
 _PROTOCOL = _one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISM = _one_of("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
 _PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -113,11 +157,11 @@ _PROPERTIES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sasl.oauthbearer.client.id": ("_oauth_client_id", str),
     "sasl.oauthbearer.client.secret": ("_oauth_secret", str),
     "sasl.oauthbearer.scope": ("_oauth_scope", str),
-    "ssl.ca.location": ("ssl_cafile", _file),
-    "ssl.certificate.location": ("ssl_certfile", _file),
-    "ssl.key.location": ("ssl_keyfile", _file),
-    "ssl.key.password": ("ssl_password", str),
-    "ssl.crl.location": ("ssl_crlfile", _file),
-    "ssl.endpoint.identification.algorithm": ("ssl_check_hostname", _flag("https", "none")),
-    "enable.ssl.certificate.verification": ("_verify", _flag("true", "false")),
+    "ssl.ca.location": ("_tls_ca", _file),
+    "ssl.certificate.location": ("_tls_certificate", _file),
+    "ssl.key.location": ("_tls_key", _file),
+    "ssl.key.password": ("_tls_password", str),
+    "ssl.crl.location": ("_tls_crl", _file),
+    "ssl.endpoint.identification.algorithm": ("_tls_hostname", _flag("https", "none")),
+    "enable.ssl.certificate.verification": ("_tls_verify", _flag("true", "false")),
 }
