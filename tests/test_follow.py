@@ -513,9 +513,7 @@ def test_the_history_of_a_topic_is_no_news(group: Group, caplog: pytest.LogCaptu
     assert not [each for each in caplog.records if "older" in each.getMessage()]
 
 
-def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(
-    group: Group, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_commits_that_cannot_be_read_are_borne_for_half_a_lease(group: Group, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "evenlag")
     group.start("c1")
     group.tell(plan(1, c1="01"))

@@ -507,6 +507,28 @@ def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest
 
 
 @pytest.mark.broker
+def test_a_broker_that_hangs_costs_what_it_was_asked_for_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenlag.live import client
+
+    create_topics(broker.bootstrap, {"hung": 2})
+    produce(broker.bootstrap, "hung", [3, 4])
+    hangs = 77
+    with closing(client.Cluster(broker.bootstrap, {}, 1.0)) as cluster:
+        started = time.monotonic()
+        cluster.partitions(["hung"])
+        cluster._leaders["hung", 0] = hangs
+        send = cluster._manager.send
+        monkeypatch.setattr(
+            cluster._manager,
+            "send",
+            lambda request, node, **named: Future() if node == hangs else send(request, node, **named),
+        )
+        told = cluster.log_offsets([("hung", 0), ("hung", 1)])
+        assert told == {("hung", 0): (client.NO_TIME, client.NO_TIME), ("hung", 1): (0, 4)}
+        assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.broker
 @pytest.mark.parametrize(("error", "failures", "told"), [
     (errors.NodeNotReadyError, 5, None),  # as under a quota: it is waited for
     (errors.KafkaConnectionError, 2, None),
@@ -623,8 +645,9 @@ def test_files_of_tls_that_cannot_be_used_are_named_and_nobody_is_asked_for_a_pa
     tls = {"security.protocol": "SSL", "ssl.certificate.location": str(CERTIFICATE)}
     locked = tls | {"ssl.key.location": str(LOCKED_KEY)}
     assert "ssl_context" in kafka_python_settings(locked | {"ssl.key.password": "locked"})
+    hint = r"'ssl\.certificate\.location': .*ssl\.key\.password may be wrong"
     for config in (tls, locked, locked | {"ssl.key.password": "secret"}):
-        with pytest.raises(SourceError, match=r"'ssl\.certificate\.location': .*ssl\.key\.password may be wrong") as caught:
+        with pytest.raises(SourceError, match=hint) as caught:
             kafka_python_settings(config)
         assert "secret" not in str(caught.value)
     for name in ("ssl.ca.location", "ssl.crl.location"):

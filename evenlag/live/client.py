@@ -32,7 +32,7 @@ READING = (
 GROUPS_A_REQUEST = 100
 TOPICS_A_REQUEST = 100
 PARTITIONS_A_REQUEST = 2_000
-LAST_CHANCE = 1.0  # seconds that requests still get together when the deadline has passed
+LAST_SHARE, LAST_CHANCE = 0.1, 1.0  # of the time, and seconds at most, for requests that are left at the deadline
 MOST_FAILURES = 3  # of a request, on connections that are lost
 RETRY_PAUSE = 0.2  # seconds
 LARGEST_ANSWER = 100_000_000  # bytes
@@ -74,6 +74,8 @@ class Cluster:
         self.requests: Counter[str] = Counter()
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
+        self._end = self._deadline + min(LAST_SHARE * timeout, LAST_CHANCE)
+        self._silent: set[int] = set()  # nodes that have not answered in time: they are asked for nothing more
         self._progress = progress or (lambda *_: None)
         self._bootstrap_servers = bootstrap_servers
         settings: dict[str, Any] = {"client_id": "evenlag", "receive_message_max_bytes": LARGEST_ANSWER}
@@ -348,12 +350,14 @@ class Cluster:
         if not isinstance(request, READING):
             raise TypeError(f"{type(request).__name__} is no request that only reads")
         failures = 0
-        while (left := self._deadline + LAST_CHANCE - time.monotonic()) > 0:
+        while node not in self._silent and (left := self._left()) > 0:
             try:
                 sent = self._manager.send(request, node, request_timeout_ms=left * 1000)
                 self.requests[type(request).__name__.removesuffix("Request")] += not sent.failed()
                 return await self._manager.wait_for(sent, left * 1000)
             except errors.KafkaTimeoutError:
+                if node is not None:
+                    self._silent.add(node)
                 return NO_TIME
             except errors.KafkaError as error:
                 failures += not isinstance(error, errors.NodeNotReadyError)  # by a quota, or after a failure: it waits
@@ -361,6 +365,11 @@ class Cluster:
                     return _failure(error)
             await self._net.sleep(RETRY_PAUSE)
         return NO_TIME
+
+    def _left(self) -> float:
+        """Seconds that a request has: until the deadline, so that what is left then has time for those who answer."""
+        now = time.monotonic()
+        return (self._deadline if now < self._deadline else self._end) - now
 
     def _run(self, task: Coroutine[Any, Any, Any]) -> Any:
         return self._net.run(task)

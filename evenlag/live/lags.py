@@ -16,7 +16,7 @@ from evenlag.live.groups import Failure, TopicPartition
 from evenlag.live.rows import explained
 from evenlag.model.lag import partition_lag
 
-CLIENT_SHARE = 0.8  # of the time that is waited: so the client says itself what it has waited for
+CLIENT_SHARE = 0.8  # of the time that is waited: so the client, which takes a tenth more, says itself what was told
 
 
 @dataclass(frozen=True)

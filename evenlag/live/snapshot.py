@@ -85,7 +85,8 @@ def snapshot(
     groups
         The groups to take; None for all that the user may see.
     timeout
-        Seconds for the whole snapshot, at most 3600; requests that are left then still get one second together.
+        Seconds for the whole snapshot, at most 3600; requests that are left then still get a tenth of it together, one
+        second at most.
     config
         More properties of the client, under librdkafka's names (`security.protocol`, `sasl.username`, ...).
     progress
