@@ -522,6 +522,24 @@ def test_a_decision_that_no_thread_can_tell_of_is_said(
         assert "group g: on_decision was not called: can't start new thread" in caplog.messages
 
 
+def test_what_fails_beside_the_consumer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    told = threading.Event()
+
+    def fails(_: Decision) -> None:
+        told.set()
+        raise ZeroDivisionError("whatever")
+
+    with leading(on_decision=fails) as (assignor, reader, _, _):
+        assert told.wait(30)
+        wait_until(lambda: "group g: on_decision failed" in caplog.messages, "the failure to be logged")
+        caplog.clear()
+        assignor._recorder = cast("Any", SimpleNamespace(read=lambda *_: 1 / 0))
+        assignor._look()
+        assignor._look()
+        assert caplog.messages == ["group g: its lags are not looked at: ZeroDivisionError: division by zero"]
+        assert caplog.records[0].exc_info
+
+
 def test_the_thread_ends_with_its_assignor() -> None:
     done = threading.Event()
 

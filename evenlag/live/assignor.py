@@ -254,7 +254,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _report(self, decision: Decision) -> None:
         log.log(logging.INFO if decision.solved else logging.WARNING, "%s", decision)
         if self._on_decision is not None:  # in a thread: what hangs there must not hang the group
-            told = threading.Thread(target=self._on_decision, args=(decision,), name="evenlag decision", daemon=True)
+            told = threading.Thread(target=_tell, args=(self._on_decision, decision), name="evenlag decision", daemon=True)
             try:
                 told.start()
             except RuntimeError as error:  # the program has as many threads as it may
@@ -301,10 +301,12 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             self._say_once(f"its lags are not recorded: {error}")
         except SolverError as error:
             self._say_once(f"nobody knows whether a rebalance would pay: {error}")
+        except Exception as error:  # the next look may go well
+            self._say_once(f"its lags are not looked at: {type(error).__name__}: {error}", exc_info=True)
 
-    def _say_once(self, trouble: str) -> None:
+    def _say_once(self, trouble: str, *, exc_info: bool = False) -> None:
         if trouble not in self._troubles:
-            log.warning("group %s: %s", self._group, trouble)
+            log.warning("group %s: %s", self._group, trouble, exc_info=exc_info)
         self._troubles.add(trouble)
 
     def _ask_if_better(
@@ -339,11 +341,15 @@ def _again_and_again(what: weakref.WeakMethod[Callable[[], None]], seconds: floa
         do = what()
         if do is None:
             return
-        try:
-            do()
-        except Exception:
-            log.exception("the lags could not be looked at")
+        do()
         del do
+
+
+def _tell(on_decision: Callable[[Decision], object], decision: Decision) -> None:
+    try:
+        on_decision(decision)
+    except Exception:
+        log.exception("group %s: on_decision failed", decision.group)
 
 
 @dataclass(frozen=True)
