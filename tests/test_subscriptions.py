@@ -10,7 +10,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from evenlag.errors import UserDataError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live.groups import Commits, Description, Group, Member, Subscription
+from evenlag.live.groups import Commits, Description, Failure, Group, Member, Subscription
 from evenlag.live.rows import member_rows, subscriptions_of, topics_of
 from evenlag.live.subscriptions import decode_assignment, decode_subscription, matching
 from evenlag.live.user_data import StickyUserData, WeightedUserData, encode_sticky, encode_weighted
@@ -120,4 +120,7 @@ def test_a_member_that_cannot_be_read_keeps_what_it_certainly_reads() -> None:
     assert subscribed == {"a": ("s", "t"), "b": ("t",), "c": None, "d": ("u1",)}
     assert [warning.split(":")[0] for warning in warnings] == ["group 'g', members a", "group 'g', members b"]
     assert topics_of(group, subscribed) == {"old", "s", "t", "u1"}
+    unlisted, warnings = subscriptions_of(group, Failure("REQUEST_TIMED_OUT", "no answer"))
+    assert unlisted == {"a": ("s", "t"), "b": ("t",), "c": None, "d": ()}
+    assert "members d: what the regular expression u.* stands for (no answer) cannot be read" in warnings[2]
     assert [row["topics"] for row in member_rows("now", group, subscribed)] == [["s", "t"], ["t"], None, ["u1"]]

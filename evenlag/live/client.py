@@ -180,12 +180,14 @@ class Cluster:
         answers = self._run(self._by_coordinator("committed offsets", names, asked, size))
         return {name: answers[name] for name in names}
 
-    def topics(self) -> list[str]:
-        """The names of all topics that the user may see."""
+    def topics(self) -> list[str] | Failure:
+        """The names of all topics that the user may see, or why they were not told."""
         answer = self._run(
             self._ask(MetadataRequest(topics=None, allow_auto_topic_creation=False, min_version=4), None)
         )
-        return [] if isinstance(answer, Failure) else [topic.name for topic in answer.topics if not topic.error_code]
+        if isinstance(answer, Failure):
+            return answer
+        return [topic.name for topic in answer.topics if not topic.error_code]
 
     def partitions(self, topics: Collection[str]) -> dict[str, dict[int, tuple[str, ...]] | Failure]:
         """The partitions of each topic by id, with the racks of their replicas, the preferred leader's first.

@@ -18,13 +18,16 @@ LogOffsets = Mapping[TopicPartition, tuple[int | Failure, int | Failure]]
 Subscriptions = Mapping[str, tuple[str, ...] | None]  # of each member; None where they are not told
 
 
-def subscriptions_of(group: Group, topics: Iterable[str]) -> tuple[dict[str, tuple[str, ...] | None], list[str]]:
+def subscriptions_of(
+    group: Group, topics: Iterable[str] | Failure
+) -> tuple[dict[str, tuple[str, ...] | None], list[str]]:
     """The topics that each member subscribes to, and warnings of what could not be read.
 
-    A regular expression stands for those of `topics` that it matches. Where it, or what a member sent of itself,
-    cannot be read, the topics that the member has partitions of stand in: it reads those for certain.
+    A regular expression stands for those of `topics` that it matches. Where it, the topics, or what a member sent of
+    itself, cannot be read, the topics that the member has partitions of stand in: it reads those for certain.
     """
-    names = list(topics)
+    names = None if isinstance(topics, Failure) else list(topics)
+    untold = f" ({explained(topics)})" if isinstance(topics, Failure) else ""
     resolved: dict[str, tuple[str, ...] | None] = {}
     subscribed: dict[str, tuple[str, ...] | None] = {}
     unread: dict[str, list[str]] = {}
@@ -36,10 +39,11 @@ def subscriptions_of(group: Group, topics: Iterable[str]) -> tuple[dict[str, tup
         mine = set(told.topics)
         if told.regex is not None:
             if told.regex not in resolved:
-                resolved[told.regex] = matching(told.regex, names)
+                resolved[told.regex] = None if names is None else matching(told.regex, names)
             matched = resolved[told.regex]
             if matched is None:
-                unread.setdefault(f"the regular expression {told.regex}", []).append(member.consumer_id)
+                what = f"what the regular expression {told.regex} stands for{untold}"
+                unread.setdefault(what, []).append(member.consumer_id)
                 matched = tuple(topic for topic, _ in member.known())
             mine |= set(matched)
         if told.trouble is not None:
