@@ -529,7 +529,7 @@ def test_what_fails_beside_the_consumer_is_logged(caplog: pytest.LogCaptureFixtu
         told.set()
         raise ZeroDivisionError("whatever")
 
-    with leading(on_decision=fails) as (assignor, reader, _, _):
+    with leading(on_decision=fails) as (assignor, _, _, _):
         assert told.wait(30)
         wait_until(lambda: "group g: on_decision failed" in caplog.messages, "the failure to be logged")
         caplog.clear()

@@ -6,8 +6,10 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
@@ -755,6 +757,24 @@ def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
     }.items():
         with pytest.raises(SourceError, match=f"^{text}: {why}"):
             place_of(text, "billing")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            "Broker: Unknown topic or partition; create it with cleanup.policy=compact",
+        ),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, "Broker: Topic authorization failed"),
+    ],
+)
+def test_why_a_topic_of_plans_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch, error: int, said: str) -> None:
+    described = SimpleNamespace(topics={"plans": SimpleNamespace(error=KafkaError(error), partitions={})})
+    reader = SimpleNamespace(list_topics=lambda *_, **__: described, close=lambda: None)
+    monkeypatch.setattr(confluent_kafka, "Consumer", lambda _: reader)
+    (news,) = PlanTopic("plans", {}, "billing").news()
+    assert str(news) == f"topic plans: {said}"
 
 
 def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,7 +254,9 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _report(self, decision: Decision) -> None:
         log.log(logging.INFO if decision.solved else logging.WARNING, "%s", decision)
         if self._on_decision is not None:  # in a thread: what hangs there must not hang the group
-            told = threading.Thread(target=_tell, args=(self._on_decision, decision), name="evenlag decision", daemon=True)
+            told = threading.Thread(
+                target=_tell, args=(self._on_decision, decision), name="evenlag decision", daemon=True
+            )
             try:
                 told.start()
             except RuntimeError as error:  # the program has as many threads as it may

@@ -254,13 +254,14 @@ class PlanTopic:
                 self._found.append(_parsed(message.value() or b"", self.group, place))
 
     def _open(self) -> None:
-        from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
         reading = {"group.id": self.group, "enable.auto.commit": False, "enable.partition.eof": True}
         self._reader = Consumer(self._config | reading)
         found = self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
-        if found.error is not None or not found.partitions:
-            raise SourceError(f"{self}: {found.error or 'no partitions'}; create it with cleanup.policy=compact")
+        if found.error is not None:
+            absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            raise SourceError(f"{self}: {found.error.str()}{'; create it with cleanup.policy=compact' * absent}")
         self._unread = set(found.partitions)
         self._reader.assign([TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in found.partitions])
 
