@@ -284,6 +284,9 @@ class Calling:
     def __init__(self) -> None:
         self.steady, self.rejoins = True, 0
 
+    def group(self) -> str:
+        return "g"
+
     def stable(self) -> bool:
         return self.steady
 
@@ -538,6 +541,18 @@ def test_what_fails_beside_the_consumer_is_logged(caplog: pytest.LogCaptureFixtu
         assignor._look()
         assert caplog.messages == ["group g: its lags are not looked at: ZeroDivisionError: division by zero"]
         assert caplog.records[0].exc_info
+
+
+def test_an_assignor_for_another_group_than_its_consumers_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    for group in ("g", "billing"):
+        assignor = EvenlagAssignor("localhost:9", group)
+        try:
+            assignor._joining({"t"}, Calling())
+            assignor._joining({"t"}, Calling())
+        finally:
+            assignor.close()
+    said = "the consumer is in group g: give its assignor the same, or plans go by the lags of another"
+    assert caplog.messages == [f"group billing: {said}"]
 
 
 def test_the_thread_ends_with_its_assignor() -> None:

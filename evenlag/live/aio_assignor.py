@@ -73,6 +73,10 @@ class _Coordinator:
     def __init__(self, calling: Any) -> None:
         self._calling, self._loop = calling, asyncio.get_running_loop()
 
+    def group(self) -> str:
+        """The consumer's group."""
+        return str(self._calling.group_id)
+
     def generation(self) -> int:
         """That in which the consumer got what it holds; `NO_GENERATION` where it is in no group."""
         return int(self._calling.generation)

@@ -43,6 +43,9 @@ log = logging.getLogger(__name__)
 class Coordinator(Protocol):
     """What an assignor knows of the consumer that it is for."""
 
+    def group(self) -> str:
+        """The consumer's group."""
+
     def stable(self) -> bool:
         """Whether the consumer is a member of a group that is not rebalancing."""
 
@@ -190,6 +193,11 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     def _joining(self, topics: Iterable[str], coordinator: Coordinator | None) -> ConsumerProtocolSubscription:
         self._solver.start()  # whoever joins may become the leader
         self._leads = False
+        if self._coordinator is None and coordinator is not None and coordinator.group() != self._group:
+            log.warning(
+                "group %s: the consumer is in group %s: give its assignor the same, or plans go by the lags of another",
+                self._group, coordinator.group(),
+            )  # fmt: skip
         self._coordinator = coordinator
         return ConsumerProtocolSubscription(
             version=VERSION,
@@ -429,6 +437,10 @@ class _Coordinator:
     """The part of kafka-python that an assignor is called by: it is not told of it."""
 
     calling: ConsumerCoordinator
+
+    def group(self) -> str:
+        """The consumer's group."""
+        return str(self.calling.group_id)
 
     def assigned_partitions(self) -> Iterable[Any]:
         """What the consumer holds."""
