@@ -11,14 +11,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from evenlag.compare.audit import CURRENT, OPTIMAL
 from evenlag.compare.picture import Loads, draw
 from evenlag.compare.report import number, percent
+from evenlag.compare.sheet import Sheet
 from evenlag.errors import SourceError
 from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
 from evenlag.pipeline.jobs.streaming import Batch, stream
@@ -91,33 +90,29 @@ class FleetReport:
         rest = self.summary.rejects + self.summary.member_rejects - sum(each["count"] for each in self.rejected)
         return [*reasons, *([f"{_rows(rest)} for other reasons, which are in the table rejects"] if rest else [])]
 
-    def _groups_table(self) -> Table:
+    def _groups_table(self) -> Sheet:
         title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
-        table.add_column("group")
-        for name in ("partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"):
-            table.add_column(name, justify="right")
-        table.add_column("held up by")
-        table.add_column("best is")
+        table = Sheet(title)
+        table.columns("name", "group")
+        table.columns(
+            "figure", "partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"
+        )
+        table.columns("name", "held up by", "best is")
         for row in self.groups:
             style = "green" if row["status"] == "OPTIMAL" else "yellow"
-            table.add_row(
+            table.row(
                 row["group"], f"{row['partitions']:,}", f"{row['busy_members']:,}", number(row["today"]),
                 number(row["best"]), number(row["bound"]), f"{row['moves']:,}",
                 (row["binding"] or "").replace(";", ", "), Text(row["status"], style=style),
             )  # fmt: skip
         return table
 
-    def _strategies_table(self) -> Table:
-        table = Table(
-            box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold",
-            title="spread above the best under the same balance, as a share of the best plan's largest load",
-        )  # fmt: skip
-        table.add_column("strategy")
-        for name in ("groups", "at the best", "median", "p90", "p99", "worst", "breaks its balance"):
-            table.add_column(name, justify="right")
+    def _strategies_table(self) -> Sheet:
+        table = Sheet("spread above the best under the same balance, as a share of the best plan's largest load")
+        table.columns("name", "strategy")
+        table.columns("figure", "groups", "at the best", "median", "p90", "p99", "worst", "breaks its balance")
         for strategy, row in self.strategies.items():
-            table.add_row(
+            table.row(
                 strategy, f"{row['groups']:,}", f"{row['best']:,}",
                 *(percent(row[name]) for name in ("median", "p90", "p99", "worst")), f"{row['broken']:,}",
             )  # fmt: skip

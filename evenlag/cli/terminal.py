@@ -38,7 +38,7 @@ def show(report: RenderableType, document: Any, as_json: bool) -> None:
     if as_json:
         print_json(document)
     else:
-        _stdout().print(report)
+        _stdout().print(report, crop=False)
 
 
 def show_notes(notes: Iterable[str]) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.compare.report import how_known, number, percent
+from evenlag.compare.sheet import Sheet
 
 
 def replay_report(replayed: Replay) -> RenderableType:
@@ -35,36 +34,31 @@ def capacity_told(capacity: Capacity) -> str:
     return f"members read {number(float(capacity.rate))} messages a second (weight 1): {how_known(capacity)}"
 
 
-def strategies_table(replayed: Replay) -> Table:
+def strategies_table(replayed: Replay) -> Sheet:
     """Return one group's strategies, the best marked."""
     limited = replayed.lag_limit is not None
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strategy", no_wrap=True)
+    table = Sheet()
+    table.columns("name", "strategy")
     names = ["mean spread", "99 % below", "with moves", "mean lag", "moves", "rebalances"]
-    for name in [*names, *([f"above {number(replayed.lag_limit)}"] if limited else [])]:
-        table.add_column(name, justify="right")
-    table.add_column("", overflow="fold")
+    table.columns("figure", *names, *([f"above {number(replayed.lag_limit)}"] if limited else []))
+    table.columns("remark", "")
     for row in replayed.summary:
         figures = [number(each) for each in (row.mean_spread, row.p99_spread, row.cost, row.mean_lag)]
         counts = ["–" if each is None else f"{each:,}" for each in (row.moves, row.rebalances)]
         above = [duration(row.seconds_above)] if limited else []
         style = "bold green" if row.best else "dim" if row.strategy == RECORDED else ""
         remark = Text(row.error, style="yellow") if row.error else Text("← best" if row.best else "")
-        table.add_row(row.strategy, *figures, *counts, *above, remark, style=style)
+        table.row(row.strategy, *figures, *counts, *above, remark, style=style)
     return table
 
 
-def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Sheet:
     """Return how the strategies did over many groups; rows as `evenlag.cli.fleet` sums them up."""
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", title_style="bold",
-        title="mean spread with moves, above that of each group's best strategy",
-    )  # fmt: skip
-    table.add_column("strategy", no_wrap=True)
-    for name in ("groups", "best in", "median", "worst", "moves", "rebalances", "above the limit", "failed"):
-        table.add_column(name, justify="right")
+    table = Sheet("mean spread with moves, above that of each group's best strategy")
+    table.columns("name", "strategy")
+    table.columns("figure", "groups", "best in", "median", "worst", "moves", "rebalances", "above the limit", "failed")
     for row in rows:
-        table.add_row(
+        table.row(
             row["strategy"], f"{row['groups']:,}", f"{row['best']:,}", percent(row["median"]), percent(row["worst"]),
             f"{row['moves'] or 0:,}", f"{row['rebalances'] or 0:,}", duration(row["above"]), f"{row['failed']:,}",
             style="dim" if row["strategy"] == RECORDED else "",

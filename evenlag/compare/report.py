@@ -6,20 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from evenlag.compare.audit import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.frontier import Frontier
 from evenlag.compare.history import Capacity
+from evenlag.compare.sheet import BAR, Bar, Cell, Sheet
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
 
-BAR = 24  # characters of the longest load bar
 MOST_ROWS = 30  # members or moves shown before the rest is summed up
 
 _SOURCES = {
@@ -67,7 +65,7 @@ def _headline(result: Result) -> Text:
     problem = result.plan.problem
     text = Text()
     text.append(f"{problem.group}", style="bold")
-    text.append(f"  {len(problem.lags):,} partitions, {int(problem.active.sum()):,} active members, ")
+    text.append(f"  {_times(len(problem.lags), 'partition')}, {_times(int(problem.active.sum()), 'active member')}, ")
     text.append(f"{result.balance} balance\n")
     if result.status == "EMPTY":
         why = "no member can take anything" if len(problem.lags) else "the group has no partitions"
@@ -104,31 +102,28 @@ def _times(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
-def _members(plan: Plan) -> Table:
+def _members(plan: Plan) -> Sheet:
     problem = plan.problem
     today = current_plan(problem) if (problem.owner != NOBODY).any() else None
     weighted = not problem.equal_weights
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("member")
-    if weighted:
-        table.add_column("weight", justify="right")
-    columns = ["partitions today", "lag today"] if today is not None else []
-    for name in [*columns, "partitions", "lag"]:
-        table.add_column(name, justify="right")
-    table.add_column("")
+    table = Sheet()
+    table.columns("name", "member")
+    before = ["partitions today", "lag today"] if today is not None else []
+    table.columns("figure", *(["weight"] if weighted else []), *before, "partitions", "lag")
+    table.columns("bar", "")
     highest = max([*plan.loads.tolist(), *(today.loads.tolist() if today is not None else []), 1])
     order = np.argsort(-plan.loads.astype(np.float64), kind="stable").tolist()
     for m in order[:MOST_ROWS]:
-        row = [problem.members[m]]
+        row: list[Cell] = [problem.members[m]]
         if weighted:
             row.append(f"{float(problem.weights[m]):g}")
         if today is not None:
             row += [f"{today.counts[m]:,}", number(int(today.loads[m]))]
-        bar = "█" * max(round(BAR * int(plan.loads[m]) / highest), int(plan.loads[m] > 0))
-        table.add_row(*row, f"{plan.counts[m]:,}", number(int(plan.loads[m])), Text(bar, style="cyan"))
+        bar = Bar(max(round(BAR * int(plan.loads[m]) / highest), int(plan.loads[m] > 0)))
+        table.row(*row, f"{plan.counts[m]:,}", number(int(plan.loads[m])), bar)
     if len(order) > MOST_ROWS:
         rest = order[MOST_ROWS:]
-        table.add_row(f"… {len(rest):,} more, the lightest with {number(int(plan.loads[rest].min()))}")
+        table.below(f"… {len(rest):,} more, the lightest with {number(int(plan.loads[rest].min()))}")
     return table
 
 
@@ -137,16 +132,15 @@ def _moves(plan: Plan) -> RenderableType:
     moved = np.flatnonzero((problem.owner != NOBODY) & (problem.owner != plan.member_of))
     if not len(moved):
         return Text("")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("move", "from", "to"):
-        table.add_column(name)
-    table.add_column("lag", justify="right")
+    table = Sheet()
+    table.columns("name", "move", "from", "to")
+    table.columns("figure", "lag")
     for p in moved[np.argsort(-problem.lags[moved].astype(np.float64), kind="stable")][:MOST_ROWS]:
         topic, partition = problem.partitions[p]
         source, target = problem.members[problem.owner[p]], problem.members[plan.member_of[p]]
-        table.add_row(f"{topic}-{partition}", source, target, number(int(problem.lags[p])))
+        table.row(f"{topic}-{partition}", source, target, number(int(problem.lags[p])))
     if len(moved) > MOST_ROWS:
-        table.add_row(f"… {len(moved) - MOST_ROWS:,} more")
+        table.below(f"… {len(moved) - MOST_ROWS:,} more")
     return table
 
 
@@ -167,18 +161,17 @@ def _phase(phase: Phase, title: str) -> RenderableType:
     changed = [member for member in phase.problem.members if phase.revoke[member] or phase.assign[member]]
     if not changed:
         return Text(f"{title}: every member keeps what it has\n")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
-    table.add_column("member")
-    table.add_column("keeps", justify="right")
-    for name in ("revokes", "gets"):
-        table.add_column(name, overflow="fold")
+    table = Sheet(title)
+    table.columns("name", "member")
+    table.columns("figure", "keeps")
+    table.columns("name", "revokes", "gets")
     for member in changed[:MOST_ROWS]:
         lists = [[f"{topic}-{p}" for topic, p in names[member]] for names in (phase.revoke, phase.assign)]
-        table.add_row(member, f"{len(phase.keep[member]):,}", *(_some(names) or "–" for names in lists))
+        table.row(member, f"{len(phase.keep[member]):,}", *(_some(names) or "–" for names in lists))
     if len(changed) > MOST_ROWS:
-        table.add_row(f"… {len(changed) - MOST_ROWS:,} more")
+        table.below(f"… {len(changed) - MOST_ROWS:,} more")
     if others := len(phase.problem.members) - len(changed):
-        table.caption, table.caption_justify = f"unchanged: {_times(others, 'member')}", "left"
+        table.below(f"unchanged: {_times(others, 'member')}")
     return table
 
 
@@ -204,22 +197,20 @@ def _in_use(row: AuditRow, audit: Audit) -> Text:
     return Text(row.strategy + said, style=style)
 
 
-def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:
+def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
     """Return audit rows of one group as a table."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
-    for name in ("strategy", "balance"):
-        table.add_column(name, no_wrap=True)
-    for name in ("counts", "spread", "above best", "above bound", "moves"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", overflow="fold")
+    table = Sheet(title)
+    table.columns("name", "strategy", "balance")
+    table.columns("figure", "counts", "spread", "above best", "above bound", "moves")
+    table.columns("remark", "")
     for row in rows:
         counts = "–" if row["count_min"] is None else f"{row['count_min']}–{row['count_max']}"
         proof = f"{row['status']}, bound {number(row['bound'])}" if row["gap"] is not None else ""
         remark = row["error"] or row["violation"] or proof
-        table.add_row(
+        table.row(
             row["strategy"], row["balance"], counts, number(row["spread"]), number(row["excess"]),
             number(row["bound_excess"]), "–" if row["moves"] is None else f"{row['moves']:,}",
-            Text(remark, style="yellow" if row["error"] or row["violation"] else "green", overflow="fold"),
+            Text(remark, style="yellow" if row["error"] or row["violation"] else "green"),
             style="bold" if row["strategy"] == "optimal" else "",
         )  # fmt: skip
     return table
@@ -227,16 +218,14 @@ def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:
 
 def frontier_report(curve: Frontier) -> RenderableType:
     """Return the curve of spread against moves, the knee marked."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{curve.problem.group}: what each move buys")
-    for name in ("moves", "spread", "bound"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    table = Sheet(f"{curve.problem.group}: what each move buys")
+    table.columns("figure", "moves", "spread", "bound")
+    table.columns("bar", "")
     highest = max(float(curve.points[0].spread), 1.0)
     for place, point in enumerate(curve.points):
-        bar = Text("█" * round(BAR * float(point.spread) / highest), style="cyan")
-        if place == curve.knee and len(curve.points) > 2:
-            bar.append(" ← knee", style="bold")
-        table.add_row(f"{point.moves:,}", number(point.spread), number(point.bound), bar)
+        remark = "← knee" if place == curve.knee and len(curve.points) > 2 else ""
+        bar = Bar(round(BAR * float(point.spread) / highest), remark)
+        table.row(f"{point.moves:,}", number(point.spread), number(point.bound), bar)
     return table
 
 

@@ -6,15 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.replay_report import duration
 from evenlag.compare.report import number
+from evenlag.compare.sheet import Sheet
 from evenlag.compare.size import Size, SizeRow
 
 MOST_NAMED = 6  # counts in a sentence before the rest is summed up
@@ -89,11 +88,10 @@ def _why(found: Size, deadline: str) -> str:
     )
 
 
-def _table(found: Size) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("members", "best plan", "no plan beats", *PUBLISHED):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
+def _table(found: Size) -> Sheet:
+    table = Sheet()
+    table.columns("figure", "members", "best plan", "no plan beats", *PUBLISHED)
+    table.columns("remark", "")
     for row in found.sizes:
         remarks = []
         if row.members == len(found.problem.members):
@@ -107,24 +105,22 @@ def _table(found: Size) -> Table:
         times = [row.drain_seconds, row.bound_seconds, *_published(row).values()]
         cells = [Text(_time(each), style=_style(each, found)) for each in times]
         style = "bold" if row.members == found.fewest else ""
-        table.add_row(f"{row.members:,}", *cells, Text(", ".join(remarks)), style=style)
+        table.row(f"{row.members:,}", *cells, Text(", ".join(remarks)), style=style)
     return table
 
 
-def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Table:
+def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
     """Return what came of many groups, a row for each as `evenlag.pipeline.tables.schemas.SIZES` has them."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
-    table.add_column("group")
-    for name in ("members today", "fewest", "no gain beyond"):
-        table.add_column(name, justify="right")
-    table.add_column("hottest partition")
-    for name in ("alone takes", "a member reads"):
-        table.add_column(name, justify="right")
+    table = Sheet(title)
+    table.columns("name", "group")
+    table.columns("figure", "members today", "fewest", "no gain beyond")
+    table.columns("name", "hottest partition")
+    table.columns("figure", "alone takes", "a member reads")
     for row in rows:
         fewest, hottest = row["fewest"], row["hottest_topic"] is not None
         found = "none" if fewest is None else f"{fewest:,}"
         alone = NEVER if row["hottest_seconds"] is None else row["hottest_seconds"]
-        table.add_row(
+        table.row(
             row["group"], f"{row['members']:,}", found if row["proven"] else f"{found} found",
             "–" if row["binding_from"] is None else f"{row['binding_from']:,}",
             f"{row['hottest_topic']}-{row['hottest_partition']}" if hottest else "–",

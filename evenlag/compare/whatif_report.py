@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from evenlag.compare.report import BAR, MOST_ROWS, number, percent
+from evenlag.compare.report import MOST_ROWS, number, percent
+from evenlag.compare.sheet import BAR, Bar, Sheet
 from evenlag.compare.whatif import WhatIf
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan
@@ -33,25 +32,26 @@ def _notes(found: WhatIf) -> Iterable[str]:
             yield f"{when}: breaks {result.balance} balance: {result.violation}"
 
 
-def _figures(found: WhatIf) -> Table:
+def _figures(found: WhatIf) -> Sheet:
     today, before, after = found.today, found.before, found.after
-    table = _table("", *(["today"] if today is not None else []), "before", "after")
-    table.add_column("change", justify="right")
+    table = Sheet()
+    table.columns("name", "")
+    table.columns("figure", *(["today"] if today is not None else []), "before", "after", "change")
 
     def line(name: str, of: Callable[[Result], str], now: str = "–") -> None:
-        table.add_row(name, *([] if today is None else [now]), of(before), of(after), "")
+        table.row(name, *([] if today is None else [now]), of(before), of(after), "")
 
     def figure(name: str, of: Callable[[Plan], Number]) -> None:
         then, now = of(before.plan), of(after.plan)
         mine = [] if today is None else [number(of(today))]
-        table.add_row(name, *mine, number(then), number(now), _difference(then, now))
+        table.row(name, *mine, number(then), number(now), _difference(then, now))
 
     figure("partitions", lambda plan: len(plan.problem.lags))
     figure("active members", lambda plan: int(plan.problem.active.sum()))
     counts = "" if today is None else _counts(today)
     line("partitions of a member", lambda result: _counts(result.plan), counts)
     line("balance", lambda result: str(result.balance))
-    table.add_section()
+    table.section()
     figure("spread", lambda plan: plan.spread)
     figure("makespan", lambda plan: plan.makespan)
     if before.plan.problem.futures:
@@ -59,7 +59,7 @@ def _figures(found: WhatIf) -> Table:
         figure(f"{goal.across} {goal.kind} of scenarios", goal.base)
     line("moves", lambda result: f"{result.moves:,}")
     line("newly assigned", lambda result: f"{result.forced_moves:,}")
-    table.add_section()
+    table.section()
     line("status", lambda result: str(result.status))
     line("objective", lambda result: number(result.objective))
     line("bound", lambda result: number(result.bound))
@@ -68,12 +68,15 @@ def _figures(found: WhatIf) -> Table:
     return table
 
 
-def _members(found: WhatIf) -> Table:
+def _members(found: WhatIf) -> Sheet:
     plans = [plan for plan in (found.today, found.before.plan, found.after.plan) if plan is not None]
     before, after = found.before.plan, found.after.plan
     weighted = not (before.problem.equal_weights and after.problem.equal_weights)
     names = ("today", "before", "after")[-len(plans) :]
-    table = _table("member", *(["weight"] if weighted else []), "partitions", *(f"lag {name}" for name in names), "")
+    table = Sheet()
+    table.columns("name", "member")
+    table.columns("figure", *(["weight"] if weighted else []), "partitions", *(f"lag {name}" for name in names))
+    table.columns("bar", "")
     loads = [dict(zip(plan.problem.members, plan.loads.tolist(), strict=True)) for plan in plans]
     counts = [dict(zip(plan.problem.members, plan.counts.tolist(), strict=True)) for plan in (before, after)]
     weights = [dict(zip(p.problem.members, p.problem.weights, strict=True)) for p in (before, after)]
@@ -82,22 +85,14 @@ def _members(found: WhatIf) -> Table:
     order = sorted(everybody, key=lambda name: (-loads[-1].get(name, -1), name))
     for name in order[:MOST_ROWS]:
         load = loads[-1].get(name)
-        bar = Text("█" * max(round(BAR * (load or 0) / highest), int(bool(load))), style="cyan")
-        remark = " gone" if load is None else "" if name in counts[0] else " new"
+        remark = "gone" if load is None else "" if name in counts[0] else "new"
+        bar = Bar(max(round(BAR * (load or 0) / highest), int(bool(load))), remark)
         figures = [_pair([f"{float(each[name]):g}" if name in each else "–" for each in weights])] if weighted else []
         figures.append(_pair([f"{each[name]:,}" if name in each else "–" for each in counts]))
         figures += [number(each[name]) if name in each else "–" for each in loads]
-        table.add_row(name, *figures, bar.append(remark, style="bold"))
+        table.row(name, *figures, bar)
     if len(order) > MOST_ROWS:
-        table.add_row(f"… {len(order) - MOST_ROWS:,} more")
-    return table
-
-
-def _table(first: str, *columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first)
-    for name in columns:
-        table.add_column(name, justify="right" if name else "left")
+        table.below(f"… {len(order) - MOST_ROWS:,} more")
     return table
 
 

@@ -1,0 +1,166 @@
+"""Tables for people in which nothing is cut: what does not fit a narrow terminal is written below, or runs over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+BAR = 24  # characters of the longest bar
+GAP, SMALL_GAP = 3, 2  # spaces between columns
+LEAST_NAME = 12  # characters to which names are folded, at most
+LEAST_REMARK = 24  # characters that remarks take beside the figures, or they are written below the table
+
+Kind = Literal["name", "figure", "bar", "remark"]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of so many characters, and what is said behind it."""
+
+    length: int
+    remark: str = ""
+
+    def text(self, drawn: bool) -> Text:
+        """Return what its cell shows."""
+        bar = Text("█" * self.length if drawn else "", style="cyan")
+        if self.remark:
+            bar.append(f" {self.remark}" if drawn else self.remark, style="bold")
+        return bar
+
+
+Cell = str | Text | Bar
+
+
+@dataclass(frozen=True)
+class _Row:
+    cells: tuple[Cell, ...]
+    style: str
+
+
+class Sheet:
+    """A table of names, figures, bars and remarks that makes room where the terminal is narrow.
+
+    In this order, and only as far as it has to: columns move closer together, headers are broken, bars are left out,
+    remarks are folded or written below the table, and names are folded. Figures are never broken. Output that is not
+    for a terminal has every name in one piece, however long the lines get.
+    """
+
+    def __init__(self, title: str = "") -> None:
+        self._title = title
+        self._kinds: list[Kind] = []
+        self._headers: list[str] = []
+        self._rows: list[_Row] = []
+        self._sections: set[int] = set()
+        self._below: list[str] = []
+
+    def columns(self, kind: Kind, *headers: str) -> None:
+        """Add columns of one kind."""
+        self._headers += headers
+        self._kinds += [kind] * len(headers)
+
+    def row(self, *cells: Cell, style: str = "") -> None:
+        """Add a row with a cell for each column."""
+        self._rows.append(_Row(cells, style))
+
+    def section(self) -> None:
+        """Leave a line free below the last row."""
+        self._sections.add(len(self._rows) - 1)
+
+    def below(self, text: str) -> None:
+        """Write a line below the table."""
+        self._below.append(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the table for the width that there is."""
+        fit = _Fit(self._kinds, self._headers, self._rows, options.max_width, console.is_terminal)
+        if self._title:
+            yield Text(self._title, style="bold")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, fit.gap - SMALL_GAP))
+        for i in fit.shown:
+            whole = fit.widths[i] >= fit.full[i]
+            table.add_column(
+                self._headers[i] if whole else _broken(self._headers[i]),
+                justify="right" if self._kinds[i] == "figure" else "left",
+                overflow="fold",
+                no_wrap=whole,
+                width=None if whole else fit.widths[i],
+            )
+        for n, row in enumerate(self._rows):
+            cells: list[RenderableType] = [_text(row.cells[i], fit.bars) for i in fit.shown]
+            table.add_row(*cells, style=row.style, end_section=n in self._sections)
+        # What is wider than the terminal runs over.
+        yield from console.render(table, options.update(width=max(fit.width, options.max_width)))
+        yield from (Text(line) for line in [*(self._remarks() if fit.remarks_below else ()), *self._below])
+
+    def _remarks(self) -> Iterator[str]:
+        """Say of which row each remark is: of the one with these names, or with this first figure."""
+        place = self._kinds.index("remark")
+        names = [i for i, kind in enumerate(self._kinds) if kind == "name"]
+        for row in self._rows:
+            if remark := _text(row.cells[place]).plain:
+                of = [_text(row.cells[i]).plain for i in names] or [f"{row.cells[0]} {self._headers[0]}"]
+                yield f"{', '.join(of)}: {remark}"
+
+
+class _Fit:
+    """How wide the columns of a sheet are in so much room."""
+
+    def __init__(self, kinds: list[Kind], headers: list[str], rows: list[_Row], room: int, foldable: bool) -> None:
+        cells = [[_width(row.cells[i]) for row in rows] for i in range(len(kinds))]
+        self._room = room
+        self.full = [max([cell_len(name), *each]) for name, each in zip(headers, cells, strict=True)]
+        self.widths = list(self.full)
+        self.shown = [i for i, width in enumerate(self.full) if width]
+        self.gap, self.bars, self.remarks_below = GAP, True, False
+        of = {kind: [i for i in self.shown if kinds[i] == kind] for kind in ("name", "figure", "bar", "remark")}
+        if self._over() > 0:
+            self.gap = SMALL_GAP
+        for i in of["figure"]:
+            self._give(i, max([cell_len(word) for word in _broken(headers[i]).split()] + cells[i]))
+        if of["bar"] and self._over() > 0:
+            self.bars = False
+            for i in of["bar"]:
+                self.widths[i] = self.full[i] = max(cell_len(_text(row.cells[i], False).plain) for row in rows)
+                self.shown = [each for each in self.shown if each != i or self.widths[i]]
+        for i in of["remark"]:
+            self._give(i, LEAST_REMARK)
+        if of["remark"] and self._over() > 0:
+            self.remarks_below = True
+            self.shown = [i for i in self.shown if i not in of["remark"]]
+        while foldable and of["name"] and self._over() > 0:
+            widest = max(of["name"], key=self.widths.__getitem__)
+            if self.widths[widest] <= LEAST_NAME:
+                break
+            self.widths[widest] -= 1
+
+    @property
+    def width(self) -> int:
+        """Return how wide the table is, its edges with it."""
+        return sum(self.widths[i] for i in self.shown) + self.gap * (len(self.shown) - 1) + 2
+
+    def _over(self) -> int:
+        return self.width - self._room
+
+    def _give(self, column: int, least: int) -> None:
+        """Make a column narrower by as much as is lacking, but not below the least that it needs."""
+        self.widths[column] = max(min(self.widths[column], least), self.widths[column] - max(self._over(), 0))
+
+
+def _broken(header: str) -> str:
+    """Return a header that may be broken behind its hyphens too."""
+    return header.replace("-", "-\n")
+
+
+def _text(cell: Cell, bars: bool = True) -> Text:
+    return cell.text(bars) if isinstance(cell, Bar) else cell if isinstance(cell, Text) else Text(cell)
+
+
+def _width(cell: Cell) -> int:
+    return max((cell_len(line) for line in _text(cell).plain.splitlines()), default=0)
