@@ -94,6 +94,10 @@ class Problem:
         for array in (*arrays, self.lost_claims, self.scenario_lags):
             array.flags.writeable = False
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.lags)} partitions, {len(self.topics)} topics, {len(self.members)} members"
+        return f"<Problem {self.group!r}: {sizes}, {self.total_lag} messages of lag>"
+
     # ---- construction ------------------------------------------------------------------------------------------
 
     @classmethod

@@ -104,6 +104,11 @@ class Result:
     seconds: float
     payoff: Payoff | None = None
 
+    def __repr__(self) -> str:
+        found = f"{self.kind} {self.spread if self.kind == 'spread' else self.makespan}, {self.moves} moves"
+        proven = f"objective {self.objective}, bound {self.bound}"
+        return f"<Result {self.plan.problem.group!r}: {self.status}, {found}, {proven}>"
+
     @property
     def pays(self) -> bool | None:
         """Whether the plan saves what `only_if_better` asks for; if not, `plan` is today's assignment."""
