@@ -81,8 +81,9 @@ def describe_lines(
     """
     header: list[re.Match[str]] = []
     members: set[tuple[str | None, str]] = set()
+    empty = True
     for line in lines:
-        row, is_row = None, False
+        row, is_row, empty = None, False, empty and not line.strip()
         if is_header(line, kind):
             header = list(re.finditer(r"\S+", line))
         elif header and line.strip() and not _MESSAGE.match(line):
@@ -91,8 +92,8 @@ def describe_lines(
             is_row = row is None or _is_row(row, kind, members)
         yield (line, row) if is_row else (None, None)
     if not header:
-        names = ", ".join(sorted(_REQUIRED[kind]))
-        raise SourceError(f"{source}: no header with {names}; give the text of `kafka-consumer-groups --describe`")
+        wrong = "is empty" if empty else f"no header with {', '.join(sorted(_REQUIRED[kind]))}"
+        raise SourceError(f"{source}: {wrong}; give the text of `kafka-consumer-groups --describe`")
 
 
 def _is_row(row: dict[str, str | None], kind: TableKind, members: set[tuple[str | None, str]]) -> bool:
