@@ -343,6 +343,9 @@ def test_a_group_without_members_is_a_result(tmp_path: Path) -> None:
         ("audit", "x.json", "--option", "kafka.security.protocol=SSL"),
         ("replay", "--offsets", "table:a.b", "--group", "g"),
         ("replay", "--offsets", "x.csv", "--group", "g", "--master", "local[1]"),
+        ("replay", "--offsets", "x.csv", "--overwrite"),
+        ("replay", "--offsets", "x.csv", "--format", "csv"),
+        ("size", "--offsets", "x.csv", "--drain", "9s", "--overwrite"),
         ("replay", "--offsets", "x.csv", "--plot", "x.png", "--conf", "spark.executor.memory=1g"),
         ("plan", "x.json", "--time-limit", "0"),
         ("nothing",),
@@ -353,6 +356,22 @@ def test_wrong_usage_is_status_2(words: tuple[str, ...]) -> None:
     assert done.returncode == 2
     assert "Usage: " in done.stderr
     assert done.stdout == ""
+
+
+def test_help_says_of_each_command_what_it_does_in_a_whole_sentence() -> None:
+    """In a terminal of 80 columns too."""
+    said = evenlag("--help").stdout
+    told = said.partition("Commands:\n")[2].splitlines()
+    assert len(told) == 11
+    assert all(line.endswith(".") and not line.endswith("..") for line in told), said
+
+
+def test_a_replay_that_cannot_be_names_the_file(tmp_path: Path) -> None:
+    table = tmp_path / "offsets.csv"
+    table.write_text(
+        "snapshot_ts,group,topic,partition,log_end_offset,current_offset\n2026-01-01T00:00:00Z,g,t,0,9,1\n"
+    )
+    refused(evenlag("replay", "--offsets", table), f"{table}: a replay needs at least two snapshots")
 
 
 @pytest.mark.usefixtures("spark")

@@ -80,6 +80,7 @@ def _picture(_: click.Context, __: click.Parameter, path: Path | None) -> Path |
 
 # ---- what means nothing here -----------------------------------------------------------------------------------------
 
+WRITES_NOTHING = "goes with --out, and without it nothing is written"
 OF_SPARK = ("--out", "--overwrite", "--tasks", "--master", "--conf", "--option", "--command-config")
 
 

@@ -45,7 +45,10 @@ OF_PLANS = ("--stickiness", "--max-moves", "--slack", "--objective", "--method",
 def audit(
     inputs: tuple[Path, ...], offsets: str | Path | None, group: str | None, as_json: bool, **parameters: Any
 ) -> None:  # fmt: skip
-    """Hold every strategy to the optimum: of single groups (INPUTS), or of a whole fleet on Spark (--offsets)."""
+    """Put every strategy beside the optimum.
+
+    Of single groups (INPUTS), or of a whole fleet on Spark (--offsets).
+    """
     if bool(inputs) == (offsets is not None):
         raise click.UsageError(
             "give problem files, snapshot tables or kafka-consumer-groups text, or --offsets with --out for a fleet on "

@@ -15,7 +15,10 @@ from evenlag.pipeline.spark.progress import progress_bar
 @options.out("Folder for the tables and the picture.", default=Path("out/demo"), show_default=True)
 @options.group_time_limit(3.0)
 def demo(out: Path, group_time_limit: float) -> None:
-    """Run the main job on a snapshot recorded from a real cluster, on local Spark."""
+    """Plan and audit a recorded cluster on local Spark.
+
+    The snapshot is of a real cluster, and comes with evenlag.
+    """
     # PySpark takes a second to import, and most commands do without.
     from evenlag.cli.fleet import run_demo
 

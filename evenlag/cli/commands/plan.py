@@ -38,7 +38,10 @@ def plan(
     source: Source, horizon: str, capacity: float | None, out: Path | None, cooperative: bool, as_json: bool,
     **parameters: Any,
 ) -> None:  # fmt: skip
-    """Find the best assignment of one group: a problem file, a snapshot table or kafka-consumer-groups text."""
+    """Find the best assignment of one group.
+
+    INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
+    """
     source.keep(out)
     problem, notes, record = source.read_with_record(horizon, capacity)
     pace = pace_of(record, capacity)

@@ -22,7 +22,9 @@ from evenlag.model.files import read_json
               help="Properties file with more client settings (TLS, SASL, …), for a topic.")  # fmt: skip
 @options.as_json
 def publish(path: Path, place: str, command_config: Path | None, as_json: bool) -> None:
-    """Publish a plan for consumers that follow it: a result file of `evenlag plan`, to a file or kafka://HOST:PORT/TOPIC.
+    """Publish a plan for consumers that follow it.
+
+    PLAN is a result file of `evenlag plan`, PLACE another file or kafka://HOST:PORT/TOPIC.
 
     To roll back, publish the earlier plan again.
     """

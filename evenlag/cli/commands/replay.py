@@ -17,6 +17,7 @@ from evenlag.cli.terminal import err, show, working
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions, run
 from evenlag.compare.replay_report import replay_report
+from evenlag.errors import InvalidProblemError
 from evenlag.pipeline.spark.progress import progress_bar
 
 
@@ -64,7 +65,12 @@ def replay(
     group_time_limit: float, plot: Path | None, out: str | Path | None, form: Form, overwrite: bool, as_json: bool,
     kafka_options: dict[str, str], tasks: int | None, master: str | None, conf: dict[str, str], **parameters: Any,
 ) -> None:  # fmt: skip
-    """Run every strategy over the recorded history of a group: which one would have served it best?"""
+    """Run every strategy over the recorded history of a group.
+
+    It shows which one would have served the group best.
+    """
+    if out is None:
+        options.refuse(("--format", "--overwrite"), options.WRITES_NOTHING)
     replay_options = ReplayOptions.of(time_limit=group_time_limit, **parameters)
     alone = not (kafka_options or tasks or master or conf)
     if alone and isinstance(offsets, Path) and not isinstance(members, str) and not isinstance(out, str):
@@ -97,8 +103,11 @@ def _replay_group(
     options.keep_inputs(plot, *source[:2])
     with working("reading"):
         history, notes = read_history(*source)
-    with progress_bar("strategies replayed", err) as progress:
-        replayed = run(history, replay_options, progress)
+    try:
+        with progress_bar("strategies replayed", err) as progress:
+            replayed = run(history, replay_options, progress)
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{source[0]}: {error}") from error
     replayed = replace(replayed, notes=(*notes, *replayed.notes))
     written = [] if writing.out is None else write_replay(replayed, writing.out, writing.form, writing.overwrite)
     if plot is not None:

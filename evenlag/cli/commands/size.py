@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Group
+from rich.text import Text
 
 from evenlag.cli import options
 from evenlag.cli.options import Source
@@ -51,7 +53,10 @@ NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), o
 @options.plot("Picture of INPUT to write")
 @options.as_json
 def size(path: Path | None, offsets: str | Path | None, drain: str, as_json: bool, **parameters: Any) -> None:
-    """How many members does it take to read everything within a time? Of one group (INPUT), or of a fleet on Spark."""
+    """Say how many members it takes to read everything in time.
+
+    Of one group (INPUT), or of a fleet on Spark (--offsets).
+    """
     if (path is None) == (offsets is None):
         raise click.UsageError("give one INPUT, or --offsets for a fleet on Spark")
     deadline = Fraction(horizon_micros(drain, "drain"), SECOND)
@@ -61,6 +66,8 @@ def size(path: Path | None, offsets: str | Path | None, drain: str, as_json: boo
         options.refuse(("--group", "--plot", "--threads", "--time-limit"), "goes with INPUT, and --offsets is a fleet")
         if parameters["horizon"] != "0":
             raise click.UsageError("--horizon goes with INPUT: a fleet is sized for its lag of now")
+        if parameters["out"] is None:
+            options.refuse(("--overwrite",), options.WRITES_NOTHING)
         _size_fleet(offsets, deadline, as_json=as_json, **parameters)
     elif path is not None:
         options.refuse(options.OF_SPARK, "goes with --offsets; one group needs no Spark")
@@ -117,9 +124,12 @@ def _size_group(
         from evenlag.compare.size_picture import draw_size
 
         draw_size(found, plot)
-    show(size_report(found, _said(known, problem)), document, as_json)
+    report = size_report(found, _said(known, problem))
+    if plot is not None:
+        report = Group(report, Text(f"written: {plot}"))
+    show(report, document, as_json)
     if not as_json:
-        show_notes([*notes, *([f"picture: {plot}"] if plot is not None else [])])
+        show_notes(notes)
 
 
 def _said(known: Speeds, problem: Problem) -> list[str]:

@@ -26,7 +26,10 @@ def snapshot(
     bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, append: bool, timeout: float,
     command_config: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Record the subscriptions, offsets and members of consumer groups from a running cluster; it only reads."""
+    """Record the consumer groups of a running cluster.
+
+    Their subscriptions, offsets and members. It only reads.
+    """
     config = live.read_client_config(command_config) if command_config is not None else None
     with working(f"asking {bootstrap_server}") as progress:
         taken = live.snapshot(bootstrap_server, groups or None, timeout=timeout, config=config, progress=progress)

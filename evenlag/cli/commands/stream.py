@@ -38,7 +38,10 @@ def stream(
     topic: str, out: str | Path, kafka_options: dict[str, str], master: str | None, conf: dict[str, str],
     as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
-    """Plan and audit snapshots as they come through a topic, each once, on Spark; go on after an interruption."""
+    """Plan and audit snapshots as they come through a topic.
+
+    Each once, on Spark. After an interruption it goes on where it stopped.
+    """
     # PySpark takes a second to import, and most commands do without.
     from evenlag.cli.fleet import batch_line, stream_fleet
 

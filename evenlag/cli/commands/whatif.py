@@ -114,7 +114,10 @@ def whatif(
     balance_before: str, group: str | None, auto_offset_reset: str, horizon: str, save: Path | None, as_json: bool,
     **parameters: Any,
 ) -> None:  # fmt: skip
-    """Compare the best plan of one group with the best plan after a change: members, partitions, weights, balance."""
+    """Compare the best plans of one group before and after a change.
+
+    A change of members, partitions, weights or balance. Nothing is changed anywhere.
+    """
     more, table = members
     change = Change(
         members=more, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
