@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import evenlag
 from evenlag import pipeline
 from evenlag.compare import SizeRow, size
+from evenlag.compare.picture import blank_figure, head, save
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.live import snapshot
@@ -426,6 +427,31 @@ def test_a_picture(billing: Path, tmp_path: Path) -> None:
         assert done.returncode == 0
         assert (tmp_path / name).stat().st_size > 5_000
     refused(run("size", billing, "--drain", "9s", "--capacity", 1, "--plot", tmp_path / "a.xyz"), "unknown kind")
+
+
+@pytest.mark.parametrize(
+    ("group", "title"),
+    [
+        ("pay", "pay: lag"),
+        ("a$\\frac$b", "a$\\frac$b: lag"),  # matplotlib would take it for a formula
+        ("connect-jdbc-sink-orders-production-of-shop-eu", "connect-jdbc-sink-o…roduction-of-shop-eu: lag"),
+    ],
+)
+def test_a_picture_is_named_after_any_group(tmp_path: Path, group: str, title: str) -> None:
+    figure = blank_figure(9, 5)
+    axes = figure.subplots()
+    head(axes, group, "lag")
+    save(figure, tmp_path / "head.png")
+    assert axes.get_title(loc="left") == title
+
+
+def test_a_picture_of_one_size_has_whole_members(tmp_path: Path) -> None:
+    alone = tmp_path / "alone.json"
+    alone.write_text(json.dumps({"topics": {"t": [90]}, "members": {"a": {"topics": ["t"]}}}))
+    done = run("size", alone, "--drain", "1s", "--capacity", 10, "--plot", tmp_path / "alone.svg")
+    assert done.returncode == 0
+    assert "<!-- 1 -->" in (tmp_path / "alone.svg").read_text()
+    assert "<!-- 1.00 -->" not in (tmp_path / "alone.svg").read_text()
 
 
 def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:

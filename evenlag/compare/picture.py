@@ -13,6 +13,7 @@ from evenlag.errors import SourceError, to_get
 from evenlag.model.files import written_aside
 
 KINDS = (".png", ".svg", ".pdf")
+LONGEST_NAME = 40  # characters of a group in a title
 TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
 
 
@@ -67,6 +68,13 @@ def blank_figure(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def head(axes: Any, group: str, what: str, pad: float | None = None) -> None:
+    """Write above a part of a picture what it shows of a group; a long name loses its middle, and `$` is a letter."""
+    half = LONGEST_NAME // 2
+    name = group if len(group) <= LONGEST_NAME else f"{group[: half - 1]}…{group[-half:]}"
+    axes.set_title(f"{name}: {what}", loc="left", fontsize=11, pad=pad, parse_math=False)
+
+
 def check_kind(path: Path) -> None:
     """Refuse a picture whose suffix names no format.
 
@@ -98,7 +106,7 @@ def _members(axes: Any, loads: Loads) -> None:
     axes.bar([x - 0.2 for x in places], [loads.today[m] for m in order], 0.4, color=TODAY, label="today")
     axes.bar([x + 0.2 for x in places], [loads.planned[m] for m in order], 0.4, color=BEST, label="evenlag")
     axes.axhline(loads.mean, color=LINE, linewidth=1, label="mean: nothing can be more even")
-    axes.set_title(f"{loads.group}: lag per member", loc="left", fontsize=11)
+    head(axes, loads.group, "lag per member")
     axes.set_xticks([])
     axes.set_xlabel("members, the most loaded first")
     axes.set_ylabel("messages still to be read")
@@ -123,8 +131,9 @@ def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, f
         if broken:
             groups = "group" if broken == 1 else "groups"
             axes.annotate(
-                f"breaks its balance in {broken} {groups}", (1, height + 0.28), xycoords=("axes fraction", "data"),
-                ha="right", fontsize=8, color="#777777",
+                f"breaks its balance in {broken} {groups}", (1, height), xycoords=("axes fraction", "data"),
+                xytext=(6, 0), textcoords="offset points", va="center", fontsize=8, color="#777777",
+                annotation_clip=False,
             )  # fmt: skip
     axes.set_xscale("symlog", linthresh=1e-3)
     axes.set_xlim(left=-2e-4)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evenlag.compare.picture import BEST, LINE, TODAY, blank_figure, save
+from evenlag.compare.picture import BEST, LINE, TODAY, blank_figure, head, save
 from evenlag.compare.replay import EVENLAG, START
 from evenlag.compare.replay_report import duration
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
@@ -56,7 +56,7 @@ def _over_time(axes: Any, replayed: Replay) -> None:
     axes.set_yscale("symlog", linthresh=_threshold(by_strategy))
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set_title(f"{replayed.group}: spread of lag over time", loc="left", fontsize=11, pad=24)
+    head(axes, replayed.group, "spread of lag over time", pad=24)
     axes.set_ylabel("messages between the most and the least loaded member")
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
@@ -112,7 +112,7 @@ def _by_strategy(axes: Any, replayed: Replay) -> None:
         f"mean · moves{above}", (1, len(rows) - 0.3), xycoords=("axes fraction", "data"), xytext=(6, 0),
         textcoords="offset points", va="bottom", fontsize=8, color=GREY, annotation_clip=False,
     )  # fmt: skip
-    axes.set_title("mean spread, and what it kept below 99 % of the time ( | )", loc="left", fontsize=11, pad=24)
+    axes.set_title("mean spread; 99 % of the time it was below the mark ( | )", loc="left", fontsize=11, pad=24)
     axes.set_xlabel("messages", fontsize=9)
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)

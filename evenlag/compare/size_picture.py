@@ -7,7 +7,7 @@ from typing import Any
 
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
-from evenlag.compare.picture import BEST, LINE, blank_figure, save
+from evenlag.compare.picture import BEST, LINE, blank_figure, head, save
 from evenlag.compare.replay_report import duration
 from evenlag.compare.size import Size
 
@@ -53,9 +53,11 @@ def draw_size(found: Size, path: Path) -> None:
     row = None if found.fewest is None else found.row(found.fewest)
     if row is not None:
         axes.plot([row.members], [float(row.drain_seconds)], "o", color=LINE, markersize=8, zorder=5)
+        first = row.members == counts[0]  # elsewhere the curve, which falls, leaves room to the left
         axes.annotate(
-            f"{row.members} make it", (row.members, float(row.drain_seconds)), xytext=(8, -14),
-            textcoords="offset points", color=LINE,
+            f"{row.members} {'makes' if row.members == 1 else 'make'} it", (row.members, float(row.drain_seconds)),
+            xytext=(8, 6) if first else (-6, -14), ha="left" if first else "right", textcoords="offset points",
+            color=LINE,
         )  # fmt: skip
     _frame(axes, found, [time for times in (best, bound, *published) for time in times])
     save(figure, path)
@@ -89,8 +91,8 @@ def _frame(axes: Any, found: Size, times: list[Time | None]) -> None:
             "the hottest\npartition decides", (found.binding_from, 0.97), xycoords=("data", "axes fraction"),
             xytext=(-4, 0), textcoords="offset points", ha="right", va="top", fontsize=8, color=GREY,
         )  # fmt: skip
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_title(f"{found.problem.group}: time until everything is read", loc="left", fontsize=11)
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    head(axes, found.problem.group, "time until everything is read")
     axes.set_xlabel("members")
     axes.legend(frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
