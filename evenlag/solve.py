@@ -45,14 +45,17 @@ def solve(
     ----------
     problem : Problem
     balance : {"both", "topic", "group", "none"}
-        The hard count balance.
+        Which counts of partitions must be even among the members: those of each topic, those of the whole group, both,
+        or none. They are never given up for less lag.
     stickiness : number of messages, share such as "0.1%", or "fewest-moves"
-        What one move must save; a share is of the mean load, rounded up to whole messages.
+        What one move must save; a share is of the mean load, rounded up to whole messages. "fewest-moves" makes the
+        moves as few as the balance allows, and then the objective as low as so few moves allow.
     max_moves : int, optional
-        Hard budget of moves.
+        The most partitions that may leave their owner; without, as many as pay.
     slack : int
         Partitions by which every count may leave its range.
     objective : {"spread", "makespan"}
+        What is to be small, in messages by weight: the largest load of a member less the smallest, or the largest.
     across : {"mean", "worst"}
         What counts where the problem has scenarios: the mean of their spreads by weight, or the worst of them.
     method : str
@@ -62,6 +65,7 @@ def solve(
     gap : float
         Stop once (objective − bound) is within this fraction of the mean load.
     seed : int
+        Of all that is drawn at random.
     deterministic : bool
         Work limits in place of the wall clock, which stays as a safety net: same input and seed, same result but
         for `seconds`, as long as `stopped_by` is not "time" and no warning speaks of the wall clock.
@@ -88,7 +92,7 @@ def solve(
     Raises
     ------
     InvalidProblemError
-        A parameter that is no such thing.
+        A parameter has a value that it cannot have; the message names both.
     InfeasibleError
         Too little capacity, or too small a budget of moves.
     InvalidPlanError

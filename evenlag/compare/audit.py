@@ -132,6 +132,12 @@ def audit(
     Audit
         Rows for today's assignment, every published heuristic, and the optimum under each balance. Where the
         problem says which assignor the group uses, today's assignment has a second row: "today: cooperative-sticky".
+        A strategy, or an optimum, that cannot be had for this problem has a row with its `error`.
+
+    Raises
+    ------
+    InvalidProblemError
+        A parameter has a value that it cannot have; the message names both.
     """
     options = SolveOptions(
         time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work

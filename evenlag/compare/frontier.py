@@ -107,7 +107,8 @@ def frontier(
     ----------
     problem : Problem
         Judged by the lags of now, whatever scenarios it has.
-    balance : str
+    balance : {"both", "topic", "group", "none"}
+        Which counts must be even, as in `solve`.
     time_limit : float
         Seconds for the whole curve.
     seed, deterministic, work, threads
@@ -118,6 +119,13 @@ def frontier(
     Returns
     -------
     Frontier
+
+    Raises
+    ------
+    InvalidProblemError
+        A parameter has a value that it cannot have; the message names both.
+    InfeasibleError
+        Too little capacity for all partitions.
     """
     check_problem(problem)
     problem = problem.now

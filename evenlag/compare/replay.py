@@ -58,7 +58,7 @@ class ReplayOptions:
     Raises
     ------
     InvalidProblemError
-        An option is no such thing; the message names it.
+        An option has a value that it cannot have; the message names both.
     """
 
     strategies: Sequence[str] = STRATEGIES
@@ -163,7 +163,7 @@ def replay(
     Raises
     ------
     InvalidProblemError
-        A history that is none, or an option that is no such thing.
+        No history, or an option with a value that it cannot have.
     """
     options = ReplayOptions.of(
         strategies=strategies, horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above, capacity=capacity,

@@ -180,7 +180,7 @@ class SizeOptions:
     Raises
     ------
     InvalidProblemError
-        An option is no such thing; the message names it.
+        An option has a value that it cannot have; the message names both.
     """
 
     drain_seconds: float | Fraction
@@ -259,7 +259,7 @@ def size(
     Raises
     ------
     InvalidProblemError
-        A parameter is no such thing, the group has no members, or new ones would have to be described.
+        A parameter has a value that it cannot have, the group has no members, or new ones would have to be described.
     """
     options = SizeOptions(
         drain_seconds=drain_seconds, capacity=capacity, most=most,

@@ -80,7 +80,7 @@ def whatif(
     Raises
     ------
     InvalidProblemError
-        A parameter is no such thing, or the group cannot be changed so (see `changed`).
+        A parameter has a value that it cannot have, or the group cannot be changed so (see `changed`).
     InfeasibleError, InvalidPlanError
         As `solve`; the message says whether it is so before or after the change.
     """

@@ -95,7 +95,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     Raises
     ------
     InvalidProblemError
-        A parameter is no such thing; the message names it.
+        A parameter has a value that it cannot have; the message names both.
     SourceError
         A property in `config` is unknown.
     """

@@ -72,7 +72,7 @@ class Follow:
     Raises
     ------
     InvalidProblemError
-        A parameter is no such thing; the message names it.
+        A parameter has a value that it cannot have; the message names both.
     """
 
     def __init__(

@@ -118,7 +118,7 @@ def resolve_objective(
     Raises
     ------
     InvalidProblemError
-        A parameter that is no such thing.
+        A parameter has a value that it cannot have.
     InfeasibleError
         The balance needs more moves than `max_moves`; the message says how many.
     """

@@ -48,7 +48,7 @@ class SolveOptions:
     Raises
     ------
     InvalidProblemError
-        A parameter is no such thing; the message names it.
+        A parameter has a value that it cannot have; the message names both.
     """
 
     balance: str = Balance.BOTH
@@ -112,7 +112,7 @@ def solving_options(call: str, keywords: SolveKeywords) -> SolveOptions:
     TypeError
         There is no such keyword.
     InvalidProblemError
-        A parameter is no such thing.
+        A parameter has a value that it cannot have.
     """
     unknown = sorted(set(keywords) - set(SolveKeywords.__annotations__))
     if unknown:

@@ -139,7 +139,7 @@ def run(
         A table cannot be read, or the place not be written; the message names it. Or no task could start within the
         time limit.
     InvalidProblemError
-        An option that is no such thing.
+        An option has a value that it cannot have.
     """
     started = time.monotonic()
     parameters = solving_options("run", solving)

@@ -50,7 +50,7 @@ class FleetSolver:
     Raises
     ------
     InvalidProblemError
-        `want` or a limit is no such thing.
+        `want` or a limit has a value that it cannot have.
     """
 
     def __init__(

@@ -117,7 +117,7 @@ def solve(
     Raises
     ------
     InvalidProblemError
-        An option that is no such thing.
+        An option has a value that it cannot have.
     SourceError
         A table lacks a required column, or the driver cannot read what executors write.
     """

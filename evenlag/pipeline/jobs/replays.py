@@ -109,7 +109,7 @@ def replay(
     Raises
     ------
     InvalidProblemError
-        An option that is no such thing.
+        An option has a value that it cannot have.
     SourceError
         A table lacks a required column.
     """

@@ -58,7 +58,7 @@ def size(
     Raises
     ------
     InvalidProblemError
-        An option that is no such thing.
+        An option has a value that it cannot have.
     SourceError
         A table lacks a required column.
     """

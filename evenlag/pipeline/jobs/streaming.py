@@ -120,7 +120,7 @@ def stream(
     SourceError
         The topic cannot be read, or a folder not be written, or it belongs to another stream.
     InvalidProblemError
-        An option that is no such thing.
+        An option has a value that it cannot have.
     """
     solving_options("stream", solving)  # checks them before anything is begun
     check_seconds("group_time_limit", group_time_limit)

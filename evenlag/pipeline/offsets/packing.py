@@ -145,7 +145,7 @@ def pack_offset_ranges(
     Raises
     ------
     InvalidProblemError
-        A range that is none, a partition that comes twice, or a parameter that is no such thing; the message names it.
+        A range that is none, a partition that comes twice, or a parameter that cannot be so; the message names it.
 
     Examples
     --------
