@@ -212,6 +212,7 @@ def broken(name: str, content: bytes | str, message: str) -> object:
             "a.csv", "", r"no column group, topic, partition, log_end_offset \(or lag\); the offsets table has snap"
         ),
         broken("a.csv", "group,topic,lag\n", r"no column partition; the offsets"),
+        broken("a.csv", "group;topic\n", r"no column .*; columns are to be separated by commas"),
         broken("a.csv", "group,topic,partition\n", r"no column log_end_offset \(or lag\); the offsets"),
         broken("a.csv", "group,topic,partition,lag,lag\n", r"column lag comes twice"),
         broken("a.csv", "group,topic,partition,lag\ng,t,0,5\ng,t\n", r", line 3: 2 fields, but the header has 4"),

@@ -87,7 +87,9 @@ def check_columns(names: Sequence[str], kind: TableKind, place: str, *, many_sna
     if kind == "offsets" and "log_end_offset" not in names and "lag" not in names:
         missing.append("log_end_offset (or lag)")
     if missing:
-        raise SourceError(f"{place}: no column {', '.join(missing)}; the {kind} table has {', '.join(known)}")
+        alone = len(names) == 1 and any(mark in names[0] for mark in ";\t|")
+        hint = "; columns are to be separated by commas" if alone else ""
+        raise SourceError(f"{place}: no column {', '.join(missing)}; the {kind} table has {', '.join(known)}{hint}")
     twice = [name for name in known if list(names).count(name) > 1]
     if twice:
         raise SourceError(f"{place}: column {', '.join(twice)} comes twice; keep one")
