@@ -184,9 +184,9 @@ def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytes
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "standard input is no UTF-8 text; write it to a file" in " ".join(ended.stderr.split())
     pipe(monkeypatch, b"")
-    refused(run("plan", "-"), "stdin.txt: is empty; give the text")
+    refused(run("plan", "-"), "evenlag: standard input: is empty; give the text")
     pipe(monkeypatch, b"Error: Consumer group 'g' does not exist.\n")
-    refused(run("plan", "-"), "stdin.txt: no header with")
+    refused(run("plan", "-"), "evenlag: standard input: no header with")
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -11,6 +11,7 @@ import click
 
 from evenlag import __version__
 from evenlag.cli import commands
+from evenlag.cli.paths import as_given
 from evenlag.errors import EvenlagError, lacking
 from evenlag.model.values import printable
 
@@ -64,5 +65,5 @@ def _drop_output() -> None:
 
 def _line(error: Exception) -> str:
     """Return an error as one line, whatever the names in it are."""
-    text = printable(" ".join(str(error).split()))
+    text = printable(" ".join(as_given(str(error)).split()))
     return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import click
 
 STDIN = ("-", "/dev/stdin")
+_COPIED = "evenlag-stdin-"  # how the folder of a copy is named
 _EMPTY = "the path is empty, as that of a variable that is not set"
 _NO_TEXT = "standard input is no UTF-8 text; write it to a file whose name says what it is, and give that"
 
@@ -59,11 +61,16 @@ def _copied_stdin() -> Path:
         text = sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.BadParameter(_NO_TEXT) from error
-    folder = TemporaryDirectory(prefix="evenlag-")
+    folder = TemporaryDirectory(prefix=_COPIED)
     click.get_current_context().find_root().call_on_close(folder.cleanup)
     path = Path(folder.name) / f"stdin{_suffix(text.strip())}"
     path.write_text(text, encoding="utf-8", newline="")
     return path
+
+
+def as_given(text: str) -> str:
+    """Return a message in which the copy of standard input, which is gone when it is read, is called what it was."""
+    return re.sub(rf"{re.escape(gettempdir())}/{_COPIED}\w+/stdin\.\w+", "standard input", text)
 
 
 def _suffix(text: str) -> str:
