@@ -259,6 +259,14 @@ def test_work_limits_make_it_repeatable() -> None:
     assert (one.objective, one.bound, one.stopped_by) == (other.objective, other.bound, other.stopped_by)
 
 
+def test_loads_that_are_even_in_every_scenario_are_no_trouble() -> None:
+    """A lag as a share of the largest load is past what floats hold where that is 0; warnings fail a test."""
+    odd, even = ([10**9 * (p % 2 == half) for p in range(16)] for half in (1, 0))
+    owned = {"c000": [("t", p) for p in range(8)], "c001": [("t", p) for p in range(8, 16)]}
+    problem = alike(odd, 4, owned=owned, scenarios=[(1, {"t": odd}), (1, {"t": even})])
+    assert evenlag.solve(problem, stickiness=1000, **REPEATABLE, work=0.5).scenario_spreads == [0, 0]
+
+
 def test_lags_beyond_64_bits_stay_exact() -> None:
     huge = 2**62
     problem = alike([1, 1, 1, 1], "ab", scenarios=[(1, {"t": [huge, huge, huge, 3]}), (1, {"t": [huge, huge, 1, 1]})])

@@ -112,9 +112,9 @@ class ScenarioState:
     def rates(self, power: int) -> Table:
         """Return by how much the objective falls, about, for each unit that Σ |load|^p of a scenario does; (S,).
 
-        Sets `unit` to the largest load.
+        Sets `unit` to the largest load, or to one message where all are nearer to the mean than that.
         """
-        self.unit = max(float(np.abs(self.loads[self.active]).max()), 1e-300)
+        self.unit = max(float(np.abs(self.loads[self.active]).max()), 1.0)
         sums = np.maximum(self.powers(self.loads[self.active], power).sum(axis=0), NEAR**power)
         norms = self.unit * sums ** (1 / power)
         rates: Table = norms / sums / power * (2.0 if self.goal.kind == ObjectiveKind.SPREAD else 1.0)
