@@ -347,6 +347,16 @@ def test_a_call_ends_in_time_and_says_what_it_did_not_reach() -> None:
     assert not {row.members for row in found.sizes} & set(found.not_reached)
 
 
+def test_numbers_of_members_that_take_longer_than_the_call_may_are_not_looked_at() -> None:
+    """Each topic counts for each member: of 2,000 topics so many members take a minute, and gigabytes."""
+    topics = {f"t{i:04}": [i % 97, i % 89] for i in range(2_000)}
+    found = size(alike(topics, 20), 10, 10, time_limit=0.4)
+    assert found.sizes[0].members == 1
+    assert max(row.members for row in found.sizes) <= 100
+    assert found.sizes[-1].members < found.most == 4_000
+    assert not found.proven
+
+
 def test_two_deterministic_sizings_agree() -> None:
     random = Random(2)
     problem = alike({"t": [random.randint(0, 1_000) for _ in range(17)], "u": [random.randint(0, 99)] * 5}, "abc")

@@ -27,6 +27,7 @@ BEYOND = 2  # counts looked at beyond the fewest that make it
 TRIES = 10  # counts looked at for the one from which the hottest partition binds
 SHARE = 0.15  # of the time left, for one count while it is open which matter
 IN_TIME = 0.95  # of the time limit: a last search ends a little late
+PER_CELL = 2e-6  # seconds, about, that each topic and member of a count takes, whatever the limit
 COUNTS = 20  # as many solves as this share the work of a deterministic call
 
 
@@ -356,6 +357,10 @@ class _Sizing:
     def _solved(self, members: int) -> bool:
         return members in self.counted and self.counted[members].solved
 
+    def _too_large(self, members: int) -> bool:
+        """Whether a group of so many members takes more than the whole call may, before any search begins."""
+        return len(self.staff.problem.topics) * members * PER_CELL > self.options.time_limit
+
     def _part(self, seconds: float) -> Clock:
         return Clock(max(self.clock.left() if self.options.deterministic else seconds, SHORTEST))
 
@@ -376,7 +381,7 @@ class _Sizing:
             return
         first = self._least_for(self.deadline)
         for members in range(first, self.top + 1):
-            if self.clock.passed() and members > first:
+            if self._too_large(members) or (self.clock.passed() and members > first):
                 return
             if self._count(members).cheap_bound(self.deadline) > self.deadline:
                 continue
@@ -389,7 +394,7 @@ class _Sizing:
             return
         tried, stop = 0, self.clock.stop(SHARE)
         for members in range(self._least_for(self.course.floor), self.top + 1):
-            if tried == TRIES or stop():
+            if tried == TRIES or stop() or self._too_large(members):
                 return
             counted = self._count(members)
             free = counted.cheap_bound(self.deadline)
@@ -412,7 +417,7 @@ class _Sizing:
         self.planned = len(wanted)
         late = []
         for number, members in enumerate(wanted):
-            if self.clock.passed() and number and not self._solved(members):
+            if not self._solved(members) and number and (self._too_large(members) or self.clock.passed()):
                 late.append(members)
             else:
                 self._solve(members, self.clock.left() / (2 * (len(wanted) - number)))
@@ -421,7 +426,7 @@ class _Sizing:
     def _settle(self) -> None:
         """Ask once more, and to the end, about counts of which it is open whether they make it."""
         for number, members in enumerate(still := self._open()):
-            if self.clock.left() < SHORTEST:
+            if self.clock.left() < SHORTEST or self._too_large(members):
                 return
             counted = self._count(members)
             counted.options = replace(self.options, gap=0.0)

@@ -221,11 +221,14 @@ def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) ->
 
 def _topic_bounds(problem: Problem, network: CountNetwork) -> CountBounds:
     """⌊q⌋ and ⌈q⌉ with q = P_t · w_m / Σ w over the topic's subscribers."""
-    weights = np.where(problem.allowed, problem.relative_weights, 0)
+    whole = problem.relative_weights
+    fits = int(whole.sum()) * max(len(problem.lags), 1) < 2**62
+    weights = np.where(problem.allowed, whole.astype(np.int64) if fits else whole, 0)
     totals = np.maximum(weights.sum(axis=1, keepdims=True), 1)
     shares = weights * network.sizes[:, None]
-    lo = (shares // totals).astype(np.int64)
-    return CountBounds(lo, lo + (shares % totals > 0).astype(np.int64))
+    lo, rest = np.divmod(shares, totals)
+    lo = lo.astype(np.int64, copy=False)
+    return CountBounds(lo, lo + (rest > 0))
 
 
 def _group_rule(rule: CountRule) -> CountRule:
