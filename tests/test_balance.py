@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import count_rule
+from evenlag.model.flow import CountNetwork
 from evenlag.model.problem import NOBODY
 from tests.exact import FEWEST, Goal, Group, Infeasible, exhaustive
-from tests.problems import CASES, problems, random_problem, seeds
+from tests.problems import CASES, alike, problems, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
 BRIEFLY: dict[str, Any] = {"deterministic": True, "work": 0.05}  # where counts are asked for and no good spread
@@ -54,6 +55,23 @@ def test_counts_are_allowed_exactly_as_defined(seed: int) -> None:
 @given(problems(partitions=6), st.sampled_from(BALANCES), st.integers(0, 2))
 def test_counts_are_allowed_exactly_as_defined_shrinking(problem: evenlag.Problem, balance: str, slack: int) -> None:
     assert_as_defined(problem, balance, slack, Random(0))
+
+
+def test_slack_asks_once_for_members_and_topics_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Caps force counts out of their bounds by many steps; asked about one by one, a large group takes minutes."""
+    asked: list[Any] = []
+    counts = CountNetwork.counts
+
+    def counted(network: CountNetwork, *args: Any, **how: Any) -> Any:
+        asked.append(how.get("tilt"))
+        return counts(network, *args, **how)
+
+    monkeypatch.setattr(CountNetwork, "counts", counted)
+    problem = alike({f"t{i}": [0] * 30 for i in range(4)}, 10, max_partitions={"c000": 3, "c001": 3})
+    rule = count_rule(problem, "topic", slack=1)
+    assert rule.topic_bounds is not None
+    assert rule.topic_bounds.hi[0].tolist() == [4] * 2 + [10] * 8
+    assert len(asked) <= 5  # the least distance, and both ends of two kinds of counts
 
 
 @pytest.mark.parametrize("seed", seeds(120))

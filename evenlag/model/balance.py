@@ -310,13 +310,31 @@ def _extremes(rule: CountRule) -> tuple[CountBounds | None, CountBounds]:
 
 
 def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> CountBounds:
-    """Where pins or caps force counts out of their bounds, a count that can move at all may move more than a step."""
+    """Where pins or caps force counts out of their bounds, a count that can move at all may move more than a step.
+
+    Counts of topics alike on members alike have the same extremes, so one of them is asked about.
+    """
     members = None if ranks is not None else rule.member_bounds
     lo, hi = near.lo.copy(), near.hi.copy()
-    for t, m in np.argwhere(near.lo < near.hi).tolist():
+    topic_kinds, member_kinds = _kinds(rule.network)
+    kinds = topic_kinds[:, None] * len(member_kinds) + member_kinds
+    movable = near.lo < near.hi
+    for kind in np.unique(kinds[movable]).tolist():
+        these = movable & (kinds == kind)
+        t, m = np.argwhere(these)[0].tolist()
         for found, sign in ((lo, 1), (hi, -1)):
-            found[t, m] = rule.network.counts(rule.topic_bounds, members, ranks, tilt=(t, m, sign))[t, m]
+            found[these] = rule.network.counts(rule.topic_bounds, members, ranks, tilt=(t, m, sign))[t, m]
     return CountBounds(lo, hi)
+
+
+def _kinds(network: CountNetwork) -> tuple[Cells, Cells]:
+    """Number the kinds of topics and of members: counts of the same kind are told apart by their names alone."""
+    allowed, pinned = network.problem.allowed, network.pinned
+    weights = np.unique(network.problem.relative_weights, return_inverse=True)[1]
+    of_topics = np.column_stack([network.sizes, allowed, pinned])
+    of_members = np.column_stack([weights, network.capacity, allowed.T, pinned.T])
+    topics, members = (np.unique(rows, axis=0, return_inverse=True)[1].ravel() for rows in (of_topics, of_members))
+    return topics, members
 
 
 def _span(count_bounds: CountBounds, at: int | tuple[int, int]) -> str:
