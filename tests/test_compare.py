@@ -11,6 +11,8 @@ from rich.console import Console, RenderableType
 import evenlag
 from evenlag.compare.report import audit_report, number, percent
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
+from evenlag.model.balance import count_rule
+from evenlag.model.check import violation
 from tests.exact import Goal, exhaustive
 from tests.problems import alike, random_owners
 
@@ -111,6 +113,17 @@ def test_no_strategy_is_better_than_the_best_however_short_the_time(seed: int) -
     topics = {f"t{t}": [int(1e3 * random.paretovariate(1.1)) for _ in range(210)] for t in range(10)}
     rows = evenlag.compare.audit(alike(topics, 60), time_limit=0.02).rows
     assert min(row.excess for row in rows if row.excess is not None) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_optimum_is_worse_than_the_plan_of_another_that_keeps_its_balance(seed: int) -> None:
+    random = Random(seed)
+    topics = {f"t{t}": [random.randint(0, 10**5) for _ in range(10)] for t in range(6)}
+    problem = alike(topics, 7, weights={"c000": 2, "c001": 3})
+    found = evenlag.compare.audit(problem, time_limit=60, work=0.05, deterministic=True).optima
+    for balance, result in found.items():
+        kept = [other for other in found.values() if violation(other.plan, count_rule(problem, balance)) is None]
+        assert result.objective == min(other.objective for other in kept)
 
 
 def test_an_audit_with_little_work_is_ended_by_work_and_the_same_again() -> None:

@@ -7,13 +7,14 @@ all scenarios: figures in messages are means over them, by weight.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE, published_name
-from evenlag.model.balance import Balance
+from evenlag.model.balance import Balance, CountRule
 from evenlag.model.check import plan_violation, violation
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
@@ -162,23 +163,27 @@ def audit_with(
     work = (options.time_limit if options.work is None else options.work) / len(Balance)
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
+    asked: dict[str, SolveOptions] = {}
     for number, balance in enumerate(Balance):
-        left = max(options.time_limit - (time.monotonic() - started), LEAST_SECONDS)
-        share = left if options.deterministic else left / (len(Balance) - number)
         if (twin := _same_rule(problem, balance, optima)) is not None:
             optima[balance] = twin
             continue
         try:
-            free = SolveOptions(
+            start = _best(_plans_of(optima), cache.rule(balance))
+            left = max(options.time_limit - (time.monotonic() - started), LEAST_SECONDS)
+            share = left if options.deterministic else left / (len(Balance) - number)
+            asked[balance] = SolveOptions(
                 balance=balance, stickiness=0, time_limit=share, work=work, gap=options.gap, seed=options.seed,
                 deterministic=options.deterministic, threads=options.threads,
             )  # fmt: skip
-            found = search(
-                problem, free, start=_narrower(optima), known=(known or {}).get(balance), cache=cache, tie_break=False
-            )
-            optima[balance] = _no_worse(found, cache, free)
+            before = (known or {}).get(balance)
+            found = search(problem, asked[balance], start=start, known=before, cache=cache, tie_break=False)
+            optima[balance] = _no_worse(found, _published(cache), cache, asked[balance])
         except EvenlagError as error:
             errors[balance] = str(error)
+    for balance in filter(optima.__contains__, Balance):  # what a later one led to may keep this one too
+        twin = _same_rule(problem, balance, optima)
+        optima[balance] = twin or _no_worse(optima[balance], _plans_of(optima), cache, asked[balance])
     rows = _today(cache, optima) if (problem.owner != NOBODY).any() else []
     rows += [_strategy_row(cache, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
     for balance in Balance:
@@ -198,24 +203,32 @@ def _today(cache: SolveCache, optima: dict[str, Result]) -> list[AuditRow]:
     return rows
 
 
-def _narrower(optima: dict[str, Result]) -> Plan | None:
-    """Return the best plan found so far; solve takes it where it keeps the wider balance."""
-    return min((result.plan for result in optima.values()), key=_spread, default=None)
+def _plans_of(optima: dict[str, Result]) -> list[Plan]:
+    return [result.plan for result in optima.values() if result.status != Status.EMPTY]
 
 
-def _no_worse(result: Result, cache: SolveCache, options: SolveOptions) -> Result:
-    """Return a result that no published heuristic is better than; where time was short not all were tried."""
+def _published(cache: SolveCache) -> Iterator[Plan]:
+    """Give the plans of the published heuristics that are defined for this problem."""
+    for name in PROMISED_BALANCE:
+        with suppress(EvenlagError):
+            yield cache.plan(name)
+
+
+def _best(plans: Iterable[Plan], rule: CountRule, below: Number | None = None) -> Plan | None:
+    """Return the plan with the least spread that keeps a rule; None where no spread is below the one given."""
+    best = None
+    for plan in plans:
+        if (below is None or _spread(plan) < below) and violation(plan, rule) is None:
+            best, below = plan, _spread(plan)
+    return best
+
+
+def _no_worse(result: Result, plans: Iterable[Plan], cache: SolveCache, options: SolveOptions) -> Result:
+    """Return a result that none of these plans is better than; where time was short not all were tried."""
     if result.status == Status.EMPTY:
         return result
-    rule, better = cache.rule(options.balance), result.plan
-    for name in PROMISED_BALANCE:
-        try:
-            plan = cache.plan(name)
-        except EvenlagError:  # not defined for this problem
-            continue
-        if _spread(plan) < _spread(better) and violation(plan, rule) is None:
-            better = plan
-    if better is result.plan:
+    better = _best(plans, cache.rule(options.balance), result.objective)
+    if better is None:
         return result
     little = options.within(options.time_limit if options.deterministic else LEAST_SECONDS, LEAST_SECONDS)
     return search(cache.problem, little, start=better, known=result, cache=cache, tie_break=False)
