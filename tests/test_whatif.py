@@ -18,7 +18,7 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from tests.command import evenlag as run
 from tests.command import refused
 from tests.exact import Goal, exhaustive
-from tests.problems import alike, random_document, seeds
+from tests.problems import alike, random_document, random_owners, seeds
 
 GROUP: dict[str, Any] = {
     "group": "g",
@@ -67,6 +67,15 @@ def random_change(random: Random, document: dict[str, Any]) -> Change:
         members=more, remove=gone, add=added, partitions=grown,
         weights={random.choice(stay): random.choice([1, 2, 0.5])}, balance=random.choice([None, "topic", "none"]),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_a_wider_balance_is_no_worse_than_the_plan_before(seed: int) -> None:
+    random = Random(seed)
+    topics = {f"t{t}": [random.choice([0, int(10**5 * random.random() ** 3)]) for _ in range(10)] for t in range(6)}
+    problem = alike(topics, 5, owned=random_owners(random, topics, 5))
+    done = whatif(problem, Change(balance="none"), balance="group", time_limit=0.05, stickiness=0)
+    assert done.after.objective <= done.before.objective
 
 
 @pytest.mark.parametrize("seed", seeds(60))

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
+import numpy as np
+
 from evenlag.compare.change import Change, carried_out
 from evenlag.errors import EvenlagError, InvalidProblemError
 from evenlag.model.plan import Plan, current_plan, plain
@@ -65,6 +67,7 @@ def whatif(
     """Solve a group as it is and as it would be after a change.
 
     `after` is what `evenlag.solve` gives for `changed(problem, change)`: its moves are counted from today's owners.
+    It is never worse than the plan before the change, where that one still fits.
 
     Parameters
     ----------
@@ -93,8 +96,18 @@ def whatif(
         before = weighed(search(problem, _within(options, clock.left() / (1 if options.deterministic else 2))), options)
     rule = options.balance if change.balance is None else change.balance
     with _named("after the change"):
-        after = weighed(search(after_problem, replace(_within(options, clock.left()), balance=rule)), options)
+        within = replace(_within(options, clock.left()), balance=rule)
+        after = weighed(search(after_problem, within, start=_carried_over(before.plan, after_problem)), options)
     return WhatIf(change, before, after, notes)
+
+
+def _carried_over(plan: Plan, problem: Problem) -> Plan | None:
+    """Return a plan for a changed group, where it has the same partitions; nobody has those of members that left."""
+    if len(problem.lags) != len(plan.problem.lags):
+        return None
+    place = {name: m for m, name in enumerate(problem.members)}
+    places = np.array([*(place.get(name, NOBODY) for name in plan.problem.members), NOBODY], dtype=np.int32)
+    return Plan(problem, places[plan.member_of])  # NOBODY, -1, is the last
 
 
 def _within(options: SolveOptions, seconds: float) -> SolveOptions:
