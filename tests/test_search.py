@@ -733,6 +733,43 @@ def test_no_plan_lies_inside_the_window_of_provoking_lags(name: str, balance: st
         assert window.max_load_lb > mean > window.min_load_ub
 
 
+def mixed(lags: dict[str, list[int]], **topics: str) -> evenlag.Problem:
+    """A group whose members each read the topics that their letters name."""
+    return evenlag.Problem.from_lags(lags, {name: list(letters) for name, letters in topics.items()})
+
+
+ENDS = ("low", "high")
+MET: dict[str, tuple[str, tuple[str, ...], evenlag.Problem]] = {  # balance, ends of the window that a plan meets, group
+    "the biggest, and the smallest beside them": ("group", ENDS, alike([1, 12, 30, 3, 2], 2)),
+    "pigeons": ("none", ENDS, alike([10, 12, 12], 2)),
+    "pigeons and counts": ("group", ENDS, alike([5, 1, 60, 60, 2, 1], 2)),
+    "pairs, the largest load": ("topic", ENDS, alike([30, 3, 30, 12, 2], 3)),
+    "pairs, the smallest load": ("group", ENDS, alike([1, 5, 5, 12, 6], 3)),
+    "one more for two of three": ("group", ENDS, alike([14, 10, 12, 10, 13, 13, 13, 13], 3)),
+    "companions of another topic": ("topic", ENDS, alike({"t": [12], "u": [10, 3]}, 2)),
+    "multiples, the largest load": ("none", ENDS, alike([20, 12, 6, 12], 2)),
+    "multiples, the smallest load": ("none", ENDS, alike([30, 1, 30], 2)),
+    "fewer than members": ("group", ENDS, alike([7, 4], 3)),
+    "weights": ("group", ENDS, alike([3, 12], "ab", weights={"a": 3, "b": 2})),
+    "weights, two big ones": ("none", ("low",), alike([30, 30, 10], "abc", weights={"a": 3, "b": 2, "c": 1})),
+    "little for one": ("both", ("low",), mixed({"t": [1, 2], "u": [3]}, a="t", b="tu")),
+    "what two can take": ("both", ENDS, mixed({"t": [1], "u": [2, 2]}, a="u", b="t", c="t")),
+    "what two must take": ("both", ENDS, mixed({"t": [2, 3], "u": [2, 3]}, a="t", b="t", c="tu")),
+    "pins": ("none", ("high",), alike([4, 4, 4, 3], 3, pins=[("t", 0, "c001"), ("t", 1, "c001")])),
+}
+
+
+@pytest.mark.parametrize("name", MET)
+def test_a_plan_meets_the_window(name: str) -> None:
+    balance, met, problem = MET[name]
+    rule = count_rule(problem, balance)
+    loads = [loads_of(plan) for plan in feasible_plans(rule)]
+    best = {"low": max(map(min, loads)), "high": min(map(max, loads))}
+    window = load_bounds(rule)
+    proven = {"low": window.min_load_ub, "high": window.max_load_lb}
+    assert {end: proven[end] for end in met} == {end: best[end] for end in met}
+
+
 def test_the_window_knows_what_companions_there_are() -> None:
     rule = count_rule(alike(*PROVOKING["near-giants whose companions are too big or too small"]), "group")
     best = max(min(loads_of(plan)) for plan in feasible_plans(rule))

@@ -148,8 +148,6 @@ def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: 
     count = len(lags)
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
     total = int(sums[-1])
-    if count < members:
-        bounds.lower_min(0)
     for j in range(1, min(members, count + 1)):
         least = max(j * fewest, count - (members - j) * most, j)
         heavy = int(sums[j]) + total - int(sums[count - (least - j)])
