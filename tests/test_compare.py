@@ -13,7 +13,7 @@ from evenlag.compare.report import audit_report, number, percent
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
-from tests.exact import Goal, exhaustive
+from tests.exact import Goal, by_moves, exhaustive, within
 from tests.problems import alike, random_owners
 
 
@@ -95,7 +95,7 @@ def test_an_assignment_that_its_assignor_would_not_make() -> None:
     problem = evenlag.Problem.from_lags({"t": [1, 2, 3]}, {"a": ["t"], "b": ["t"]}, owned=owned, assignor="uniform")
     audit = evenlag.compare.audit(problem, time_limit=5)
     (row,) = (row for row in audit.rows if row.strategy == "today: uniform")
-    assert row.excess is None
+    assert row.excess is row.bound_excess is None
     assert row.violation == "'a' has 3 partitions; group balance allows 1 to 2"
     said = console_text(audit_report(audit))
     assert "today: uniform, but it breaks the group balance that this promises: 'a' has 3 partitions" in said
@@ -147,7 +147,7 @@ def test_an_infeasible_group_is_rows_not_an_exception() -> None:
 
 def test_a_group_without_members_is_empty() -> None:
     rows = evenlag.compare.audit(evenlag.Problem.from_lags({"t": [1]}, {})).rows
-    assert {row.status for row in rows} == {"EMPTY"}
+    assert {(row.status, row.objective, row.spread) for row in rows} == {("EMPTY", 0, 0)}
 
 
 @pytest.mark.slow
@@ -165,6 +165,22 @@ def test_frontier_points_are_optimal_for_their_moves(seed: int) -> None:
         assert point.plan.moves == point.moves
         assert set(point.assignment) == {"a", "b", "c"}
     assert 0 <= curve.knee < len(curve.points)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_frontier_of_a_small_group_is_whole_and_proven(seed: int) -> None:
+    """Beside all plans: a point wherever a further move lowers the spread, and the knee farthest below the line."""
+    random = Random(seed)
+    lags = {"t": [random.randint(1, 100) for _ in range(9)]}
+    problem = alike(lags, "abc", owned={"a": [("t", p) for p in range(9)]})
+    least = by_moves(problem, Goal(balance="none", stickiness=0))
+    corners = [(m, within(least, m)) for m in sorted(least) if m == 0 or within(least, m) < within(least, m - 1)]
+    curve = evenlag.compare.frontier(problem, balance="none", time_limit=60, work=10, deterministic=True)
+    assert [(point.moves, point.spread) for point in curve.points] == corners
+    assert all(point.bound == point.spread for point in curve.points)
+    (x0, y0), (x1, y1) = corners[0], corners[-1]
+    below = [(y0 - y) * (x1 - x0) - (x - x0) * (y0 - y1) for x, y in corners]  # of the line, up to a factor
+    assert below[curve.knee] == max(below) > 0
 
 
 def test_a_frontier_with_work_limits_is_the_same_again() -> None:
