@@ -297,6 +297,19 @@ def test_hot_partition_binds() -> None:
     assert (result.spread, result.binding) == (4_999, ("hot-partition", "count-balance"))
 
 
+def test_a_budget_of_moves_binds_where_moves_have_no_price() -> None:
+    problem = alike([10, 10, 10, 10], "ab", owned={"a": [("t", p) for p in range(4)]})
+    result = evenlag.solve(problem, balance="none", stickiness=0, max_moves=1)
+    assert (result.spread, result.binding) == (20, ("hot-partition", "stickiness"))  # 10 of three, 0 with two moves
+    assert evenlag.solve(problem, balance="none", stickiness=0, max_moves=2).binding == ()
+
+
+def test_pins_bind_where_nothing_else_is_free() -> None:
+    problem = alike([4, 4, 2], "ab", pins=[("t", 0, "a"), ("t", 1, "a"), ("t", 2, "b")])
+    result = evenlag.solve(problem, balance="none", stickiness=0)
+    assert (result.spread, result.binding) == (6, ("hot-partition", "pins"))
+
+
 def test_one_partition_for_two_members() -> None:
     problem = alike([5], "ab")
     result = evenlag.solve(problem)
