@@ -17,7 +17,8 @@ from evenlag.compare.catch_up import Pace, pace_of
 from evenlag.compare.history import Capacity
 from evenlag.errors import InvalidProblemError
 from evenlag.model.check import plan_violation
-from evenlag.model.payoff import parse_share
+from evenlag.model.objective import Objective
+from evenlag.model.payoff import parse_share, payoff
 from evenlag.model.plan import Plan, current_plan
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.pipeline.tasks.solving import decided, solve_group
@@ -105,6 +106,22 @@ def test_nobody_asked() -> None:
     assert result.payoff is not None
     assert result.payoff.reason == "the plan saves 60 of 80 messages of spread once its moves are paid, 75 %"
     assert evenlag.solve(alike([4, 3], "ab")).payoff is None  # there is no today
+
+
+@pytest.mark.parametrize(
+    ("price", "said", "pays"),
+    [
+        (39, "the plan saves 2 of 80 messages of spread once its moves are paid, 2.5 %", True),
+        (Fraction(79, 2), "the plan saves 1 of 80 messages of spread once its moves are paid, 1.25 %", True),
+        (40, "the plan saves nothing of 80 messages of spread once its moves are paid", False),
+    ],
+)
+def test_a_single_message_is_something_and_none_is_nothing(price: Fraction | int, said: str, pays: bool) -> None:
+    """Two moves save 80 messages less their price; of 0 % asked for any saving is enough, but none is not."""
+    problem = lopsided()
+    planned = Plan.from_assignment(problem, {"a": [("t", 0), ("t", 2)], "b": [("t", 1), ("t", 3)]})
+    found = payoff(planned, Objective(stickiness=price), asked=Fraction(0))
+    assert (found.reason, found.pays) == (said, pays)
 
 
 def test_what_cannot_stay_is_not_left_alone() -> None:
