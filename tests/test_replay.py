@@ -378,17 +378,28 @@ def test_options_that_are_none(options: Any, message: str) -> None:
 
 
 def test_a_strategy_that_fails_does_not_cost_the_others_theirs() -> None:
+    """When `c` goes, those that give `a` two of the three partitions break its cap."""
     rows = [group_rows(taken) for taken in steady(a=50, b=60, c=60)]
-    members = tuple(Member(name, max_partitions=cap) for name, cap in (("a", 1), ("b", 1), ("c", 1)))
+    members = tuple(Member(name, max_partitions=1) for name in "abc")
     rows = [changed(each, members=members, topics=("t",)) for each in rows]
     for each in rows[2:]:
-        object.__setattr__(each, "members", (Member("a", max_partitions=3), Member("b", max_partitions=1)))
+        object.__setattr__(each, "members", (Member("a", max_partitions=1), Member("b", max_partitions=2)))
     found = replay(snapshots(rows), strategies=["range", "roundrobin", "evenlag"])
-    by_name = {row.strategy: row for row in found.summary}
-    assert by_name["evenlag"].error is None
-    failed = [row for row in found.summary if row.error]
-    assert all("max_partitions" in str(row.error) for row in failed)
-    assert found.best not in [row.strategy for row in failed]
+    errors = {row.strategy: str(row.error) for row in found.summary if row.error is not None}
+    assert set(errors) == {"range", "roundrobin"}
+    assert all(said.endswith("'a' has 2 partitions; its max_partitions is 1") for said in errors.values())
+    assert found.best == "evenlag"
+
+
+@pytest.mark.parametrize(("since", "spread"), [(99, 0), (98, 50)])
+def test_the_spread_of_99_percent_of_the_time(since: int, spread: int) -> None:
+    """For the last seconds of a hundred the lags are 50 apart; for one of them that is 1 %, and not counted."""
+    rows = [
+        Taken(second, {("t", 0): (0, end, 0, "a"), ("t", 1): (0, 10, 0, "b")}, {"a": 1, "b": 1})
+        for second, end in ((0, 10), (since, 10), (100, 60))
+    ]
+    found = replay(made(rows), strategies=["range"], capacity=0.001).summary[1]
+    assert (found.p99_spread, found.mean_spread) == (spread, 50 * (100 - since) / 100)
 
 
 def test_an_interval_without_members_is_left_out_of_means() -> None:
