@@ -128,6 +128,14 @@ def test_what_stays_keeps_its_owner_and_what_leaves_leaves_its_partitions() -> N
     assert found.today.spread == 70 - 15
 
 
+def test_today_is_shown_though_a_partition_has_no_owner() -> None:
+    problem = alike([40, 30, 20], "ab", owned={"a": [("t", 0)], "b": [("t", 1)]})
+    today = whatif(problem, Change(members=+1)).today
+    assert today is not None
+    assert today.spread == 40 - 30
+    assert whatif(alike([40, 30], "ab"), Change(members=+1)).today is None
+
+
 def test_an_older_claim_counts_again_once_the_newer_one_has_left() -> None:
     owned = [["t", 0]]
     members = {name: {"topics": ["t"], "owned": owned, "generation": age} for name, age in (("a", 3), ("b", 7))}
