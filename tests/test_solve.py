@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import evenlag
-from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
+from evenlag.errors import EvenlagError, InfeasibleError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import count_rule
 from evenlag.search.exact import enumeration
@@ -208,10 +208,16 @@ def test_a_heuristic_by_name_gives_its_plan_and_says_what_it_breaks(seed: int) -
     for name, heuristic in HEURISTICS.items():
         try:
             plan = heuristic(problem)
-            member_of = Group(problem).read(plan.assignment)
-            result = evenlag.solve(problem, **parameters, method=name, time_limit=LIMIT)
-        except EvenlagError:  # not defined for this group, or its plan breaks pins or caps
+        except InvalidPlanError:  # not defined for this group
             continue
+        try:
+            assess(problem, plan.assignment, Goal("none"))
+        except AssertionError:  # it breaks pins, caps or subscriptions
+            with pytest.raises(InvalidPlanError, match=f"{name} gives no valid plan here"):
+                evenlag.solve(problem, **parameters, method=name, time_limit=LIMIT)
+            continue
+        member_of = Group(problem).read(plan.assignment)
+        result = evenlag.solve(problem, **parameters, method=name, time_limit=LIMIT)
         assert result.assignment == plan.assignment
         assert (result.status, result.method, result.fallback) == ("HEURISTIC", name, True)
         over = goal.max_moves is not None and result.moves > goal.max_moves
@@ -224,6 +230,14 @@ def test_a_heuristic_by_name_gives_its_plan_and_says_what_it_breaks(seed: int) -
         assert (result.violation is not None) == (result.gap is None) == broken
         assert result.objective == Group(problem).figures(member_of, goal).objective
         assert result.bound <= optimum(seed).objective
+
+
+def test_a_heuristic_by_name_whose_plan_breaks_a_cap_is_refused() -> None:
+    result = evenlag.solve(alike([3, 2, 1], "ab"), method="range")
+    assert (result.status, result.spread, result.violation) == ("HEURISTIC", 4, None)
+    capped = alike([3, 2, 1], "ab", max_partitions={"a": 1})
+    with pytest.raises(InvalidPlanError, match="range gives no valid plan here: 'a' has 2 partitions; its max_"):
+        evenlag.solve(capped, method="range")
 
 
 @pytest.mark.slow
