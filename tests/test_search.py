@@ -860,6 +860,33 @@ def test_no_plan_beats_the_bound_on_moves(seed: int) -> None:
                 assert bound.objective(price, budget, evaluations=3) <= best, (price, budget)
 
 
+BOUGHT: list[tuple[str, str, list[int], dict[str, list[int]]]] = [  # lags, and who holds what
+    ("spread", "none", [8, 2, 5, 5], {"a": [0, 1, 2, 3], "b": []}),
+    ("spread", "none", [20, 20, 3], {"a": [0, 1, 2], "b": [], "c": []}),
+    ("spread", "none", [13, 3, 20, 13, 20], {"a": [0, 1, 3, 4], "b": [], "c": []}),  # 2 is nobody's yet
+    ("spread", "group", [13, 8, 1, 20], {"a": [0, 3], "b": [2], "c": [1]}),
+    ("spread", "group", [8, 5, 3, 1, 20], {"a": [0, 4], "b": [], "c": [2, 3]}),
+    ("makespan", "none", [13, 2, 13, 2, 13], {"a": [0, 1, 2, 3, 4], "b": [], "c": []}),
+    ("makespan", "none", [20, 3, 13, 20, 3], {"a": [0, 1, 2, 3], "b": []}),
+    ("makespan", "group", [3, 13, 20, 20, 8, 1], {"a": [2, 4], "b": [], "c": [1, 3]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "balance", "lags", "held"), BOUGHT)
+def test_a_plan_meets_the_bound_on_what_moves_buy(
+    kind: str, balance: str, lags: list[int], held: dict[str, list[int]]
+) -> None:
+    problem = alike(lags, held, owned={name: [("t", p) for p in these] for name, these in held.items()})
+    least, rule = by_moves(problem, Goal(balance, 0, objective=kind)), count_rule(problem, balance)
+    fewest = min(least)
+    bound = MoveBound(rule, load_bounds(rule), fewest, spread=kind == "spread")
+    best = [within(least, budget) for budget in least]
+    assert len(set(best)) >= 3
+    assert [bound.base(budget) for budget in least] == best
+    for price in (0, 1, 3, 1_000):
+        assert bound.objective(price, None) == min(base + price * moves for moves, base in least.items())
+
+
 @pytest.mark.parametrize("seed", tiny_groups(200))
 def test_reduced_lags_leave_no_member_below_the_smallest_load(seed: int) -> None:
     problem, rule = tiny_case(seed)
