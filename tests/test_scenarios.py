@@ -310,6 +310,12 @@ def test_scenarios_of_a_file_that_are_none_are_refused(scenarios: Any, said: str
 
 
 @pytest.mark.slow
+def test_a_scenario_of_a_file_without_a_weight_weighs_one() -> None:
+    scenarios = [{"topics": {"t": [1]}}, {"topics": {"t": [2]}, "weight": None}, {"topics": {"t": [3]}, "weight": 4}]
+    document = {"topics": {"t": [1]}, "members": {"a": {"topics": ["t"]}}, "scenarios": scenarios}
+    assert evenlag.Problem.from_dict(document).scenario_weights == (1, 1, 4)
+
+
 def test_the_command_plans_for_scenarios(tmp_path: Path) -> None:
     problem = larger(1, owned=True)
     path = tmp_path / "shop.json"
