@@ -13,6 +13,7 @@ import pytest
 from evenlag import Problem
 from evenlag.heuristics import HEURISTICS
 from evenlag.heuristics.java_hash import hash_codes, map_order
+from evenlag.heuristics.sticky import _HashSet
 from evenlag.model.problem import NOBODY
 from tests import exact
 from tests.oracle import golden, kafka
@@ -90,6 +91,19 @@ def test_sticky_sends_back_what_a_hash_set_gives_first() -> None:
     plan = HEURISTICS["sticky"](Problem.from_lags(lags, members, owned=owned))
     assert plan.assignment["c5"] == [("t3", p) for p in (*range(10), 18, 20, 22)]
     assert plan.assignment["c3"] == [("t3", p) for p in range(23, 36)]
+
+
+def test_a_hash_set_that_has_grown_does_not_shrink() -> None:
+    """By Java's HashMap: a 13th key doubles the table of 16, where code 16 was in the first bucket; it stays so."""
+    partitions = _HashSet(np.arange(17))
+    for partition in (16, *range(1, 12)):
+        partitions.add(partition)
+    assert partitions.first() == 16
+    partitions.add(12)
+    assert partitions.first() == 1
+    for partition in range(1, 12):
+        partitions.remove(partition)
+    assert partitions.first() == 12
 
 
 @pytest.mark.broker
