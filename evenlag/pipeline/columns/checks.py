@@ -10,21 +10,23 @@ from evenlag.pipeline.columns.copies import without_copies
 from evenlag.pipeline.columns.lags import first_reason, with_lags
 from evenlag.pipeline.columns.typed import Typed
 from evenlag.pipeline.defaults import AUTO_OFFSET_RESET
-from evenlag.pipeline.tables.contract import TableKind, check_columns
+from evenlag.pipeline.tables.contract import TableKind, check_columns, check_once
 from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS
 from evenlag.pipeline.tables.schemas import REJECTS, columns
 from evenlag.pipeline.tasks.group import OFFSET_FIELDS
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
-    """Refuse a table without a required column (`contract.check_columns`).
+    """Refuse a table without a required column (`contract.check_columns`), or with any of its columns twice.
 
     Raises
     ------
     SourceError
         The message names the columns.
     """
-    check_columns([name.lower() for name in df.columns], kind, f"the {kind} table", many_snapshots=True)
+    names, place = [name.lower() for name in df.columns], f"the {kind} table"
+    check_columns(names, kind, place, many_snapshots=True)
+    check_once(names, place)
 
 
 def group_sizes(df: DataFrame) -> DataFrame:

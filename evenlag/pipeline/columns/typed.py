@@ -25,6 +25,11 @@ def text_number(text: Column) -> Column:
     return sf.regexp_extract(text, _NUMBER, 1).try_cast("double")
 
 
+def column_named(name: str) -> Column:
+    """The column of just this name, whatever is in it: a dot, a space, a backtick."""
+    return sf.col("`" + name.replace("`", "``") + "`")
+
+
 def _holds_map(kind: types.DataType) -> bool:
     """Whether Spark cannot hash it."""
     return "map<" in kind.simpleString() or "variant" in kind.simpleString()
@@ -35,15 +40,17 @@ class Typed:
 
     def __init__(self, df: DataFrame) -> None:
         self._df = df
+        self._names = {name.lower(): name for name in df.columns}  # a session may tell upper case from lower
         self._types = {field.name.lower(): field.dataType for field in df.schema}
-        self.malformed = sf.col(MALFORMED).isNotNull() if MALFORMED in self._types else sf.lit(False)
+        malformed = self._names.get(MALFORMED)
+        self.malformed = sf.lit(False) if malformed is None else column_named(malformed).isNotNull()
 
     def select(self, named: dict[str, Column]) -> DataFrame:
         """Select columns, and before them the row as it came (`row_text`), and a hash of it."""
         names = self._df.columns
-        plain = [sf.col(f"`{name}`") for name in names if not _holds_map(self._df.schema[name].dataType)]
-        others = [sf.to_json(sf.col(f"`{name}`")) for name in names if _holds_map(self._df.schema[name].dataType)]
-        row = sf.struct(*(sf.col(f"`{name}`") for name in names))
+        plain = [column_named(name) for name in names if not _holds_map(self._df.schema[name].dataType)]
+        others = [sf.to_json(column_named(name)) for name in names if _holds_map(self._df.schema[name].dataType)]
+        row = sf.struct(*map(column_named, names))
         mark = sf.xxhash64(*plain, *others)
         return self._df.select(
             row.alias("row"), mark.alias("mark"), *(column.alias(name) for name, column in named.items())
@@ -105,7 +112,7 @@ class Typed:
         """The column; an empty text says nothing, and nor does a line that could not be read."""
         if name not in self._types:
             return sf.lit(None)
-        column = sf.col(f"`{name}`")
+        column = column_named(self._names[name])
         says_something = ~self.malformed
         if isinstance(self._types[name], types.StringType):
             says_something &= sf.trim(column) != ""

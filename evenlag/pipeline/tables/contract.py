@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -90,6 +91,17 @@ def check_columns(names: Sequence[str], kind: TableKind, place: str, *, many_sna
         alone = len(names) == 1 and any(mark in names[0] for mark in ";\t|")
         hint = "; columns are to be separated by commas" if alone else ""
         raise SourceError(f"{place}: no column {', '.join(missing)}; the {kind} table has {', '.join(known)}{hint}")
-    twice = [name for name in known if list(names).count(name) > 1]
+    check_once([name for name in names if name in known], place)
+
+
+def check_once(names: Sequence[str], place: str) -> None:
+    """Refuse a table that has a column twice.
+
+    Raises
+    ------
+    SourceError
+        The message names the columns.
+    """
+    twice = [name or "without a name" for name, count in Counter(names).items() if count > 1]
     if twice:
         raise SourceError(f"{place}: column {', '.join(twice)} comes twice; keep one")

@@ -1,0 +1,45 @@
+"""Tables as data engineers find them, and sessions with settings of their own, on a real local Spark."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as sf
+
+from evenlag import pipeline
+from evenlag.errors import SourceError
+from tests.fleet import TS
+from tests.frames import OFFSETS_DDL, assert_same_rows, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROW = {"snapshot_ts": TS, "group": "g", "topic": "t", "partition": 0, "log_end_offset": 9, "current_offset": 2}
+
+
+@pytest.fixture
+def set_session(spark: "SparkSession") -> "Callable[..., SparkSession]":
+    """Makes a session beside the shared one, with settings that touch no other test."""
+
+    def made(**settings: str) -> "SparkSession":
+        session = spark.newSession()
+        for name, value in settings.items():
+            session.conf.set(f"spark.sql.{name.replace('__', '.')}", value)
+        return session
+
+    return made
+
+
+def test_columns_may_have_any_names_in_any_case(set_session: "Callable[..., SparkSession]") -> None:
+    odd = {"group": "Group", "topic": "TOPIC"}
+    for case in ("true", "false"):
+        given = table(set_session(caseSensitive=case), [ROW, ROW | {"current_offset": -1}], OFFSETS_DDL)
+        renamed = given.withColumnsRenamed(odd).withColumn("a`b.c", sf.lit(1))
+        found = pipeline.check_offsets(renamed).select("group", "topic", "lag", "reason")
+        assert_same_rows(found, [("g", "t", 7, None), ("g", "t", None, "current_offset is negative")])
+
+
+def test_a_column_that_comes_twice_is_named(spark: "SparkSession") -> None:
+    given = table(spark, [ROW], OFFSETS_DDL).select("*", sf.lit(1).alias("region"), sf.lit(2).alias("Region"))
+    with pytest.raises(SourceError, match="^the offsets table: column region comes twice; keep one$"):
+        pipeline.plans(given)
