@@ -43,3 +43,18 @@ def test_a_column_that_comes_twice_is_named(spark: "SparkSession") -> None:
     given = table(spark, [ROW], OFFSETS_DDL).select("*", sf.lit(1).alias("region"), sf.lit(2).alias("Region"))
     with pytest.raises(SourceError, match="^the offsets table: column region comes twice; keep one$"):
         pipeline.plans(given)
+
+
+def test_times_are_kept_and_compared_whatever_the_session_says_of_times(
+    set_session: "Callable[..., SparkSession]",
+) -> None:
+    times = ["2026-01-01 03:04:05.123456", "2026-01-01 03:04:15.123456"]
+    for settings in ({"legacy__timeParserPolicy": "LEGACY"}, {"timestampType": "TIMESTAMP_NTZ"}):
+        rows = [ROW | {"snapshot_ts": time, "log_end_offset": 9 + n} for n, time in enumerate(times)]
+        texts = table(set_session(**settings, session__timeZone="Asia/Kathmandu"), rows, OFFSETS_DDL)
+        timed = texts.withColumn("snapshot_ts", sf.col("snapshot_ts").cast("timestamp_ltz"))
+        checked = pipeline.check_offsets(timed)
+        kept = checked.select(sf.col("snapshot_ts").cast("timestamp_ltz").cast("string"))
+        assert_same_rows(kept, [(time,) for time in times])
+        rates = checked.transform(pipeline.with_rates).filter("elapsed is not null").select("elapsed", "produced")
+        assert_same_rows(rates, [(10.0, 1)])

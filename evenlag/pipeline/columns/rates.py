@@ -102,7 +102,7 @@ def text_micros(text: Column) -> Column:
         sf.when(part == "", other).otherwise(part) for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True)
     )
     whole = sf.concat(date, sf.lit("T"), *others)
-    return sf.unix_micros(sf.when(date != "", whole).try_cast("timestamp"))
+    return sf.unix_micros(sf.when(date != "", whole).try_cast("timestamp_ltz"))  # whatever the session calls timestamp
 
 
 def _grown(before: Column, now: Column) -> Column:

@@ -25,6 +25,12 @@ def text_number(text: Column) -> Column:
     return sf.regexp_extract(text, _NUMBER, 1).try_cast("double")
 
 
+def _time_text(time: Column) -> Column:
+    # Microseconds by themselves: to Spark's legacy formatter they are so many milliseconds.
+    micros = sf.lpad(sf.pmod(sf.unix_micros(time), sf.lit(1_000_000)).cast("string"), 6, "0")
+    return sf.concat(sf.date_format(time, "yyyy-MM-dd'T'HH:mm:ss."), micros, sf.date_format(time, "XXX"))
+
+
 def column_named(name: str) -> Column:
     """The column of just this name, whatever is in it: a dot, a space, a backtick."""
     return sf.col("`" + name.replace("`", "``") + "`")
@@ -64,7 +70,7 @@ class Typed:
         """Names, and the key: a time in full, as text that can be cast back."""
         column = self._column(name)
         if isinstance(self._type(name), types.TimestampType):
-            return sf.date_format(column, _TIME)
+            return _time_text(column)
         if isinstance(self._type(name), types.DoubleType | types.FloatType):  # an all-null column of pandas
             column = sf.when(~sf.isnan(column), column)
         return column.cast("string")
