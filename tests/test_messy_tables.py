@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 from evenlag import pipeline
 from evenlag.errors import SourceError
 from tests.fleet import TS
-from tests.frames import OFFSETS_DDL, assert_same_rows, table
+from tests.frames import OFFSETS_DDL, assert_same_rows, table, tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def test_columns_may_have_any_names_in_any_case(set_session: "Callable[..., Spar
 
 def test_a_column_that_comes_twice_is_named(spark: "SparkSession") -> None:
     given = table(spark, [ROW], OFFSETS_DDL).select("*", sf.lit(1).alias("region"), sf.lit(2).alias("Region"))
-    with pytest.raises(SourceError, match="^the offsets table: column region comes twice; keep one$"):
+    with pytest.raises(SourceError, match=r"^the offsets table: column region comes twice; keep one$"):
         pipeline.plans(given)
 
 
@@ -58,3 +58,15 @@ def test_times_are_kept_and_compared_whatever_the_session_says_of_times(
         assert_same_rows(kept, [(time,) for time in times])
         rates = checked.transform(pipeline.with_rates).filter("elapsed is not null").select("elapsed", "produced")
         assert_same_rows(rates, [(10.0, 1)])
+
+
+def test_times_that_could_never_meet_or_be_given_back_are_refused(spark: "SparkSession") -> None:
+    offsets, members = tables(spark, 1)
+    seconds = sf.lit(1767225600)
+    with pytest.raises(SourceError, match="is double in the offsets table, bigint in the members table; cast one"):
+        pipeline.plans(
+            offsets.withColumn("snapshot_ts", seconds.cast("double")),
+            members.withColumn("snapshot_ts", seconds.cast("bigint")),
+        )
+    with pytest.raises(SourceError, match=r"snapshot_ts is struct<at:int> in the offsets table; cast it to text"):
+        pipeline.plans(offsets.withColumn("snapshot_ts", sf.struct(seconds.alias("at"))))

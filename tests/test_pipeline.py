@@ -399,7 +399,13 @@ def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Pa
 
 def test_wrong_options_are_said_at_once(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 1)
-    wrong: dict[str, Any] = {"balance": "odd", "time_limit": 0, "group_time_limit": -1.0, "stickiness": "much"}
+    wrong: dict[str, Any] = {
+        "balance": "odd",
+        "time_limit": 0,
+        "group_time_limit": -1.0,
+        "stickiness": "much",
+        "tasks": -1,
+    }
     for name, value in wrong.items():
         with pytest.raises(InvalidProblemError, match=name):
             pipeline.plans(offsets, members, **{name: value})

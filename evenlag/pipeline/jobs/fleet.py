@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import ahead_micros
-from evenlag.errors import SourceError
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.values import is_whole, shown
 from evenlag.pipeline.columns import checks
 from evenlag.pipeline.columns.rates import with_predicted_lags
 from evenlag.pipeline.jobs.task_packing import MOST_PACKED, Key, TaskPacking
@@ -26,7 +27,7 @@ TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
 ROWS_PER_TASK = 500_000  # at most, but for the rows of one group: a task holds its rows, 0.4 KB each
 RECORDED_PER_TASK = 200_000  # the same where it has whole histories, 1 KB a row
 
-TIMES = (types.DateType, types.TimestampType, types.TimestampNTZType)
+NESTED = (types.StructType, types.ArrayType, types.MapType, types.VariantType)  # no text can be cast back to these
 
 
 @dataclass(frozen=True)
@@ -83,15 +84,20 @@ def check_tables(
     Raises
     ------
     SourceError
-        A table lacks a required column, or the tables write their times in different types.
+        A table lacks a required column, or its times are of no type for that, or of another than in the other table.
     InvalidProblemError
-        The horizon is neither a time nor "auto".
+        The horizon is neither a time nor "auto", or `tasks` no number of tasks.
     """
+    if tasks is not None and not (is_whole(tasks) and tasks >= 1):
+        raise InvalidProblemError(f"tasks must be a whole number >= 1, not {shown(tasks)}")
     ahead = ahead_micros(horizon)
     checks.require_columns(offsets_df, "offsets")
     if members_df is not None:
         checks.require_columns(members_df, "members")
         _same_times(offsets_df, members_df)
+    snapshot_type = _snapshot_type(offsets_df)
+    if isinstance(snapshot_type, NESTED):
+        raise SourceError(f"snapshot_ts is {snapshot_type.simpleString()} in the offsets table; cast it to text")
     spark = offsets_df.sparkSession
     driver = driver_of(spark)
     driver.prepare()
@@ -116,7 +122,7 @@ def check_tables(
         counts.groups,
         TaskPacking.pack(counts.largest, tasks, counts.packed - len(counts.largest), counts.by),
         slots,
-        _snapshot_type(offsets_df),
+        snapshot_type,
     )
 
 
@@ -173,8 +179,9 @@ def _snapshot_type(df: DataFrame) -> types.DataType:
 
 
 def _same_times(offsets_df: DataFrame, members_df: DataFrame) -> None:
-    """Refuse a time beside a text: they would never meet, and every group would be without members."""
+    """Refuse a time or a fraction beside a text: they would never meet, and every group would be without members."""
     kinds = [_snapshot_type(df) for df in (offsets_df, members_df)]
-    if kinds[0] != kinds[1] and any(isinstance(kind, TIMES) for kind in kinds):
+    as_written = all(isinstance(kind, types.StringType | types.IntegralType) for kind in kinds)
+    if kinds[0] != kinds[1] and not as_written:
         offsets, members = (kind.simpleString() for kind in kinds)
         raise SourceError(f"snapshot_ts is {offsets} in the offsets table, {members} in the members table; cast one")
