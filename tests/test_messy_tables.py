@@ -70,3 +70,15 @@ def test_times_that_could_never_meet_or_be_given_back_are_refused(spark: "SparkS
         )
     with pytest.raises(SourceError, match=r"snapshot_ts is struct<at:int> in the offsets table; cast it to text"):
         pipeline.plans(offsets.withColumn("snapshot_ts", sf.struct(seconds.alias("at"))))
+
+
+def test_bytes_that_are_no_text_are_replaced(spark: "SparkSession") -> None:
+    """As Parquet has them that says nothing of what its bytes are; a task that gets them would end the whole job."""
+    broken = sf.unhex(sf.lit("67FF"))
+    offsets, members = tables(spark, 1)
+    in_text = {"group": broken, "consumer_id": broken.cast("string")}
+    found = pipeline.plans(offsets.withColumns(in_text), method="lag-aware").select("group", "consumer_id").distinct()
+    assert_same_rows(found, [("g\ufffd", "g\ufffd")])
+    for topics in (broken.cast("string"), sf.array(broken.cast("string"))):
+        read = pipeline.check_members(members.limit(1).withColumn("topics", topics)).select("topics")
+        assert_same_rows(read, [(["g\ufffd"],)])

@@ -17,7 +17,8 @@ def row_text(df: DataFrame) -> Column:
     fields = df.schema["row"].dataType.names  # type: ignore[attr-defined]
     texts = [sf.col("row").getField(name) for name in (LINE, MALFORMED) if name in fields]
     kept = sf.struct(*(sf.col("row").getField(name).alias(name) for name in fields if name not in (LINE, MALFORMED)))
-    return sf.coalesce(*texts, sf.to_json(kept, {"ignoreNullFields": "false", "timestampFormat": _TIME}))
+    json = sf.to_json(kept, {"ignoreNullFields": "false", "timestampFormat": _TIME})
+    return sf.make_valid_utf8(sf.coalesce(*texts, json))
 
 
 def text_number(text: Column) -> Column:
@@ -73,7 +74,7 @@ class Typed:
             return _time_text(column)
         if isinstance(self._type(name), types.DoubleType | types.FloatType):  # an all-null column of pandas
             column = sf.when(~sf.isnan(column), column)
-        return column.cast("string")
+        return sf.make_valid_utf8(column.cast("string"))  # a task could not read it
 
     def whole(self, name: str) -> Column:
         """Whole numbers as BIGINT; text may also say 7.0 or 7E3, as pandas and Spark write them beside nulls.
@@ -104,9 +105,10 @@ class Typed:
         """Lists of names as ARRAY<STRING>: an array, a JSON array as text, or names joined by `;`."""
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.ArrayType):
-            return column.cast("array<string>")
+            return sf.transform(column.cast("array<string>"), lambda name: sf.make_valid_utf8(name))
         if not isinstance(kind, types.StringType):
             return sf.lit(None).cast("array<string>")
+        column = sf.make_valid_utf8(column)
         trimmed = sf.transform(sf.split(column, ";"), lambda part: sf.trim(part))  # a bare trim would get the index
         joined = sf.filter(trimmed, lambda part: part != "")
         return sf.when(column.startswith("["), sf.from_json(column, "array<string>")).otherwise(joined)
