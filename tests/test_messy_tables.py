@@ -1,14 +1,17 @@
 """Tables as data engineers find them, and sessions with settings of their own, on a real local Spark."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as sf
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from tests.fleet import TS
+from tests.fleet import OFFSET_NAMES, TS, write_csv, write_jsonl
 from tests.frames import OFFSETS_DDL, assert_same_rows, table, tables
 
 if TYPE_CHECKING:
@@ -82,3 +85,20 @@ def test_bytes_that_are_no_text_are_replaced(spark: "SparkSession") -> None:
     for topics in (broken.cast("string"), sf.array(broken.cast("string"))):
         read = pipeline.check_members(members.limit(1).withColumn("topics", topics)).select("topics")
         assert_same_rows(read, [(["g\ufffd"],)])
+
+
+def test_a_path_is_no_pattern(spark: "SparkSession", tmp_path: Path) -> None:
+    """Characters of Hadoop's patterns are in names of folders and files too: those that are read, and those written."""
+    rows = [ROW | {"consumer_id": "c"}]
+    folder = tmp_path / "day[1] ü"
+    folder.mkdir()
+    write_csv(folder / "aa.csv", rows * 2, OFFSET_NAMES)
+    path = write_csv(folder / "{a,b}*.csv", rows, OFFSET_NAMES)
+    write_jsonl(folder / "?.jsonl", rows)
+    write_jsonl(folder / "b.jsonl", rows * 2)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "[p].parquet")
+    for name in (path.name, "?.jsonl", "[p].parquet"):
+        assert pipeline.read_table(spark, folder / name, "offsets").count() == 1
+    for out in (folder / "out[1]*", folder / "out[1]*"):
+        assert pipeline.run(spark, path, out=out, overwrite=True, method="lag-aware", group_time_limit=0.1).plans == 1
+    assert sorted(each.name for each in folder.iterdir() if "out" in each.name) == ["out[1]*"]

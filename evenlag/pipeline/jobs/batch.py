@@ -29,7 +29,7 @@ from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kept import within
 from evenlag.pipeline.spark.sinks import sink
 from evenlag.pipeline.spark.sources import table_at
-from evenlag.pipeline.spark.storage import Storage
+from evenlag.pipeline.spark.storage import Storage, read_parquet
 from evenlag.pipeline.tables.contract import TableKind
 from evenlag.pipeline.tables.schemas import SOLVED
 from evenlag.pipeline.tables.topics import is_topic
@@ -166,7 +166,7 @@ def run(
                 with described(spark, f"writing {name}"):
                     table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
             with described(spark, "reading what was written"):
-                written = {name: spark.read.parquet(f"{folder}/{name}") for name in TABLES}
+                written = {name: read_parquet(spark, f"{folder}/{name}") for name in TABLES}
             with described(spark, "summing up the audit"):
                 for name, table in vars(summary(written["audit"], parameters.balance)).items():
                     table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")

@@ -23,7 +23,7 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
 from evenlag.pipeline.spark.sources import json_table
-from evenlag.pipeline.spark.storage import Storage
+from evenlag.pipeline.spark.storage import Storage, read_parquet
 from evenlag.pipeline.tables.contract import LINE
 from evenlag.pipeline.tables.schemas import KEY
 from evenlag.search.options import SolveKeywords, check_seconds, solving_options
@@ -209,7 +209,7 @@ class _Job:
         self._lock = threading.Lock()
         self._last = time.monotonic()
         state = commits.state
-        self._waiting = 0 if state is None else spark.read.parquet(f"{state}/waiting").count()
+        self._waiting = 0 if state is None else read_parquet(spark, f"{state}/waiting").count()
 
     def __call__(self, records: DataFrame, number: int) -> None:
         """Take in a micro-batch, unless it was committed before Spark could note that."""
@@ -227,7 +227,7 @@ class _Job:
                 rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
                 with self._described():
                     rows.write.parquet(f"{folder}/_rows")
-                    self._take(folder, self._spark.read.parquet(f"{folder}/_rows"), number)
+                    self._take(folder, read_parquet(self._spark, f"{folder}/_rows"), number)
             except Exception as error:
                 self.error = error
                 raise
@@ -261,7 +261,7 @@ class _Job:
         with_fates(rows, waiting, audited, newest=newest, settle=self._settle, flush=flush).write.parquet(
             f"{folder}/_fates"
         )
-        fates = spark.read.parquet(f"{folder}/_fates")
+        fates = read_parquet(spark, f"{folder}/_fates")
         counts = Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
         plans, rejects, failed = 0, counts[LATE], 0
@@ -289,4 +289,4 @@ class _Job:
 
     def _state(self, table: str, ddl: str) -> DataFrame:
         state = self._commits.state
-        return self._spark.createDataFrame([], ddl) if state is None else self._spark.read.parquet(f"{state}/{table}")
+        return self._spark.createDataFrame([], ddl) if state is None else read_parquet(self._spark, f"{state}/{table}")

@@ -23,7 +23,7 @@ from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.driver import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.settings import is_local
-from evenlag.pipeline.spark.storage import Storage
+from evenlag.pipeline.spark.storage import Storage, literal
 from evenlag.pipeline.tasks.needs import look_around
 
 INTERVAL = 0.25  # seconds from one look at the counts to the next
@@ -173,7 +173,7 @@ class Folder:
 
     def read(self) -> DataFrame:
         """Give what was written."""
-        return self._spark.read.schema(self._ddl).parquet(self._path)
+        return self._spark.read.schema(self._ddl).parquet(literal(self._path))
 
 
 def scratch(spark: SparkSession) -> str:

@@ -19,7 +19,7 @@ from evenlag.pipeline.spark.catalog import is_table, name_parts, quoted
 from evenlag.pipeline.spark.classic import scratch
 from evenlag.pipeline.spark.descriptions import described
 from evenlag.pipeline.spark.errors import blamed
-from evenlag.pipeline.spark.storage import Storage, written_whole
+from evenlag.pipeline.spark.storage import Storage, read_parquet, written_whole
 
 RUN = "evenlag.run"
 """Property of every table written to a catalog: the run it is of."""
@@ -79,7 +79,7 @@ class FolderSink:
 
     def read(self, table: str) -> DataFrame:
         """Read its Parquet."""
-        return self._spark.read.parquet(f"{Storage(self._spark, self._out).path}/{table}")
+        return read_parquet(self._spark, f"{Storage(self._spark, self._out).path}/{table}")
 
     def names(self, tables: Sequence[str]) -> list[str]:
         """Give the folders right below."""
@@ -128,7 +128,7 @@ class ObjectSink:
     def read(self, table: str) -> DataFrame:
         """Read its Parquet in the folder that counts."""
         with blamed(self._out):
-            return self._spark.read.parquet(f"{self._path}/{self._current()}/{table}")
+            return read_parquet(self._spark, f"{self._path}/{self._current()}/{table}")
 
     def names(self, tables: Sequence[str]) -> list[str]:
         """Give the folders of the run that counts."""
@@ -172,7 +172,7 @@ class TableSink:
             with blamed(self._out):
                 run = uuid.uuid4().hex
                 for table in tables:
-                    writer = self._spark.read.parquet(f"{folder}/{table}").writeTo(self._name(table))
+                    writer = read_parquet(self._spark, f"{folder}/{table}").writeTo(self._name(table))
                     with described(self._spark, f"replacing {self._name(table)}"):
                         writer.using(self._format).tableProperty(RUN, run).createOrReplace()
         finally:

@@ -17,7 +17,7 @@ from evenlag.pipeline.spark.drivers import driver_of
 from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
-from evenlag.pipeline.spark.storage import Storage
+from evenlag.pipeline.spark.storage import Storage, literal
 from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
 from evenlag.pipeline.tables.topics import is_topic
 from evenlag.pipeline.tasks.describing import Describe, names
@@ -78,12 +78,12 @@ def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mappi
         files = storage.files()
         form = _format(path, files)
         if form == "csv":
-            return _read_csv(spark, storage.path, files or [])
+            return _read_csv(spark, literal(storage.path), files or [])
         if form == "json":
-            return _read_json(spark, storage.path, kind)
+            return _read_json(spark, literal(storage.path), kind)
         if form == "text":
-            return _read_describe(spark, storage.path, kind, lone=len(files or ()) == 1)
-        return _read_parquet(spark, storage.path)
+            return _read_describe(spark, literal(storage.path), kind, lone=len(files or ()) == 1)
+        return _read_parquet(spark, literal(storage.path))
 
 
 def _format(path: str | Path, files: list[str] | None) -> str:
@@ -113,10 +113,7 @@ def _read_csv(spark: SparkSession, path: str, files: list[str]) -> DataFrame:
 def _header(reader: DataFrameReader, path: str, files: list[str]) -> list[str]:
     """Return the columns of the first file that has any; of a folder Spark would look up every file for them."""
     for file in files:
-        try:
-            header = reader.csv(unquote(file)).columns
-        except AnalysisException:  # a name that Spark takes for a pattern
-            break
+        header = reader.csv(literal(unquote(file))).columns
         if header:
             return header
     return reader.csv(path).columns

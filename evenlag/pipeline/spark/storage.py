@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.errors import SourceError
 from evenlag.pipeline.spark.driver import is_connect
@@ -18,6 +19,16 @@ from evenlag.pipeline.spark.errors import blamed
 RENAMING = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs")
 """Schemes of file systems that rename a folder in one step; others, object stores, may copy its files one by one."""
 OLD = ".old"  # what a folder is called while its successor takes its place
+
+
+def literal(path: str) -> str:
+    """Return a path as Spark's readers take it: in brackets, braces, `*` and `?` they would see a pattern."""
+    return re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", path)
+
+
+def read_parquet(spark: SparkSession, path: str) -> DataFrame:
+    """Read a table of ours."""
+    return spark.read.parquet(literal(path))
 
 
 class Storage:
@@ -62,7 +73,7 @@ class Storage:
         java: Any = self._spark.sparkContext._jvm
         # In one text: each call of Java takes milliseconds, and a folder can have many files.
         to_text = java.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString
-        return sorted(json.loads(to_text(reader.load(self.path)._jdf.inputFiles())))
+        return sorted(json.loads(to_text(reader.load(literal(self.path))._jdf.inputFiles())))
 
     def names(self, path: str) -> list[str] | None:
         """Return the names in a folder, None if there is none.
@@ -95,7 +106,7 @@ class Storage:
 
     def read_text(self, path: str) -> str:
         """Return what a small file says."""
-        return "".join(row[0] for row in self._spark.read.text(path, wholetext=True).collect())
+        return "".join(row[0] for row in self._spark.read.text(literal(path), wholetext=True).collect())
 
     def write_text(self, path: str, text: str) -> None:
         """Write a small file, in place of one that is there."""
