@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from tests.fleet import OFFSET_NAMES, TS, write_csv, write_jsonl
+from tests.fleet import OFFSET_NAMES, TS, fleet, write_csv, write_jsonl
 from tests.frames import OFFSETS_DDL, assert_same_rows, table, tables
 
 if TYPE_CHECKING:
@@ -102,3 +102,44 @@ def test_a_path_is_no_pattern(spark: "SparkSession", tmp_path: Path) -> None:
     for out in (folder / "out[1]*", folder / "out[1]*"):
         assert pipeline.run(spark, path, out=out, overwrite=True, method="lag-aware", group_time_limit=0.1).plans == 1
     assert sorted(each.name for each in folder.iterdir() if "out" in each.name) == ["out[1]*"]
+
+
+def test_no_line_is_lost_in_a_folder_of_folders(spark: "SparkSession", tmp_path: Path) -> None:
+    offsets, _ = fleet(2)
+    names = [name for name in OFFSET_NAMES if name != "group"]
+    found = []
+    for suffix in ("csv", "jsonl", "parquet"):
+        for n, group in enumerate(("g000", "g001")):
+            rows = [row | {"group": "007" if n else "a b"} for row in offsets if row["group"] == group]
+            for place, kept in ((f"plain/{n}", OFFSET_NAMES), (f"named/group={rows[0]['group']}", names)):
+                folder = tmp_path / suffix / place
+                folder.mkdir(parents=True)
+                each = [{name: row.get(name) for name in kept} for row in rows]
+                if suffix == "csv":
+                    write_csv(folder / "a.csv", each, kept)
+                elif suffix == "jsonl":
+                    write_jsonl(folder / "a.jsonl", each)
+                else:
+                    pq.write_table(pa.Table.from_pylist(each), folder / "a.parquet")
+        for place in ("plain", "named"):
+            read = pipeline.read_table(spark, tmp_path / suffix / place, "offsets")
+            found.append(pipeline.check_offsets(read).select("group", "topic", "partition", "lag", "reason").collect())
+    assert {row["group"] for row in found[0]} == {"007", "a b"}
+    assert len(found[0]) == len(offsets)
+    for other in found[1:]:
+        assert_same_rows(other, found[0])
+    write_csv(tmp_path / "csv" / "named" / "b.csv", offsets, OFFSET_NAMES)
+    with pytest.raises(SourceError, match="must lie in folders that name the same columns, not group and none"):
+        pipeline.read_table(spark, tmp_path / "csv" / "named", "offsets")
+
+
+def test_a_csv_header_may_have_a_column_without_a_name(spark: "SparkSession", tmp_path: Path) -> None:
+    """As pandas writes its index; and a byte order mark, line ends of Windows and blank lines before it."""
+    text = f"snapshot_ts,group,topic,partition,lag\n{TS},g,t,0,7\n{TS},g,t,1,-1\n"
+    lines = [f",{line}" if not n else f"{n},{line}" for n, line in enumerate(text.splitlines())]
+    (tmp_path / "index.csv").write_text("\ufeff\r\n" + "\r\n".join(lines))
+    read = pipeline.check_offsets(pipeline.read_table(spark, tmp_path / "index.csv", "offsets"))
+    assert_same_rows(read.select("partition", "lag", "reason"), [(0, 7, None), (1, None, "lag is negative")])
+    (tmp_path / "twice.csv").write_text("snapshot_ts,group,topic,partition,lag,lag\n")
+    with pytest.raises(SourceError, match=r"twice\.csv: column lag comes twice; keep one"):
+        pipeline.read_table(spark, tmp_path / "twice.csv", "offsets")

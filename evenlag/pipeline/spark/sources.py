@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
@@ -18,11 +19,12 @@ from evenlag.pipeline.spark.errors import blamed
 from evenlag.pipeline.spark.executors import check_executors
 from evenlag.pipeline.spark.kafka import connected, record_text, topic_options
 from evenlag.pipeline.spark.storage import Storage, literal
-from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind
+from evenlag.pipeline.tables.contract import LINE, MALFORMED, TABLES, TableKind, check_once
 from evenlag.pipeline.tables.topics import is_topic
 from evenlag.pipeline.tasks.describing import Describe, names
 
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
+_FOLDER = "_folder_"  # before the name of a column that folders name
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
 
 
@@ -40,9 +42,10 @@ def read_table(
     ----------
     spark : SparkSession
     path : str or Path
-        A file, or a folder of files of one format, known by their suffix. Or the text `kafka://HOST:PORT/TOPIC`: a
-        topic whose values are rows as JSON, read from its beginning to where it ends now. Or the text
-        `table:CATALOG.NAMESPACE.NAME`: a table or view of Spark's catalogs, its columns text or typed.
+        A file, or a folder of files of one format, known by their suffix, in folders of their own too. What these name
+        is a column (`group=billing/day=2026-01-31`), as text; in Parquet `snapshot_ts` in Spark's own type. Or the text
+        `kafka://HOST:PORT/TOPIC`: a topic whose values are rows as JSON, read from its beginning to where it ends now.
+        Or the text `table:CATALOG.NAMESPACE.NAME`: a table or view of Spark's catalogs, its columns text or typed.
     kind : {"offsets", "members"}
     options : mapping of str to str, optional
         Of Spark's Kafka source (security, `startingOffsets`, …), or of the table's own. Files have none.
@@ -76,19 +79,23 @@ def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mappi
     storage = Storage(spark, path)
     with blamed(path):
         files = storage.files()
-        form = _format(path, files)
+        if files is None:
+            raise SourceError(f"{path}: no such file or folder")
+        form, named = _format(path, files), _named_by_folders(path, {storage.folders(file) for file in files})
+        # Else Spark would not look into folders that are within the folder.
+        reader, place = spark.read.option("recursiveFileLookup", not named), literal(storage.path)
         if form == "csv":
-            return _read_csv(spark, literal(storage.path), files or [])
+            header = _header(spark, files)
+            check_once([name.strip().lower() for name in (*header, *named)], str(path))
+            return _read_csv(reader, place, header, named)
         if form == "json":
-            return _read_json(spark, literal(storage.path), kind)
+            return _read_json(reader, place, kind, named)
         if form == "text":
-            return _read_describe(spark, literal(storage.path), kind, lone=len(files or ()) == 1)
-        return _read_parquet(spark, literal(storage.path))
+            return _read_describe(spark, reader, place, kind, lone=len(files) == 1)
+        return _read_parquet(spark, reader, place, named)
 
 
-def _format(path: str | Path, files: list[str] | None) -> str:
-    if files is None:
-        raise SourceError(f"{path}: no such file or folder")
+def _format(path: str | Path, files: list[str]) -> str:
     parts = [PurePosixPath(file) for file in files if not PurePosixPath(file).name.startswith(("_", "."))]
     forms = {FORMATS.get(_suffix(part), "") for part in parts}
     if len(forms) != 1 or "" in forms:
@@ -101,32 +108,51 @@ def _suffix(path: PurePosixPath) -> str:
     return PurePosixPath(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
 
 
-def _read_csv(spark: SparkSession, path: str, files: list[str]) -> DataFrame:
-    reader = spark.read.options(header=True, escape='"', encoding="UTF-8")
-    header = _header(reader, path, files)
-    texts = [types.StructField(name, types.StringType()) for name in (*header, MALFORMED)]
+def _named_by_folders(path: str | Path, folders: set[tuple[str, ...]]) -> list[str]:
+    """Return the columns that folders name (`group=billing/day=2026-01-31`), of all files the same."""
+    found = {tuple(name.partition("=")[0] for name in names if "=" in name) for names in folders}
+    if len(found) > 1:
+        told = " and ".join(sorted(", ".join(names) or "none" for names in found))
+        raise SourceError(f"{path}: all files must lie in folders that name the same columns, not {told}")
+    return list(found.pop()) if found else []
+
+
+def _texts(names: Iterable[str]) -> types.StructType:
+    return types.StructType([types.StructField(name, types.StringType()) for name in names])
+
+
+def _read_csv(reader: DataFrameReader, path: str, header: list[str], named: list[str]) -> DataFrame:
     # Every file must have this header: by default Spark would go by the place of a column, whatever its name.
-    checked = reader.options(enforceSchema=False, mode="PERMISSIVE", columnNameOfCorruptRecord=MALFORMED)
-    return checked.schema(types.StructType(texts)).csv(path).toDF(*(name.strip() for name in header), MALFORMED)
+    checked = reader.options(
+        header=True, escape='"', encoding="UTF-8", enforceSchema=False, mode="PERMISSIVE",
+        columnNameOfCorruptRecord=MALFORMED,
+    )  # fmt: skip
+    table = checked.schema(_texts([*header, MALFORMED, *named])).csv(path)
+    return table.toDF(*(name.strip() for name in header), MALFORMED, *named)
 
 
-def _header(reader: DataFrameReader, path: str, files: list[str]) -> list[str]:
-    """Return the columns of the first file that has any; of a folder Spark would look up every file for them."""
+def _header(spark: SparkSession, files: list[str]) -> list[str]:
+    """Return the columns of the first file that has any, just as they stand: Spark would number what has no name."""
     for file in files:
-        header = reader.csv(literal(unquote(file))).columns
-        if header:
-            return header
-    return reader.csv(path).columns
+        first = spark.read.text(literal(unquote(file))).filter(sf.trim("value") != "").first()
+        if first is not None:
+            return next(csv.reader([first[0].removeprefix("\ufeff")]))
+    return []
 
 
-def _read_json(spark: SparkSession, path: str, kind: TableKind) -> DataFrame:
-    lines = spark.read.text(path).filter(sf.trim("value") != "")
-    return json_table(lines.select(sf.col("value").alias(LINE)), kind)
+def _read_json(reader: DataFrameReader, path: str, kind: TableKind, named: list[str]) -> DataFrame:
+    texts = reader.format("text").schema(_texts(["value", *named])).load(path).filter(sf.trim("value") != "")
+    folders = {name: f"{_FOLDER}{name}" for name in named}
+    lines = texts.select(sf.col("value").alias(LINE), *(sf.col(f"`{name}`").alias(folders[name]) for name in named))
+    table = json_table(lines, kind).withColumns({name: sf.col(f"`{folder}`") for name, folder in folders.items()})
+    return table.drop(*folders.values())
 
 
-def _read_describe(spark: SparkSession, path: str, kind: TableKind, *, lone: bool) -> DataFrame:
-    files = spark.read.text(path, wholetext=True).select(sf.col("_metadata.file_path").alias("path"), "value")
-    schema = types.StructType([types.StructField(name, types.StringType()) for name in names(kind)])
+def _read_describe(
+    spark: SparkSession, reader: DataFrameReader, path: str, kind: TableKind, *, lone: bool
+) -> DataFrame:
+    files = reader.text(path, wholetext=True).select(sf.col("_metadata.file_path").alias("path"), "value")
+    schema = _texts(names(kind))
     driver_of(spark).prepare()
     check_executors(spark)
     return files.mapInArrow(Describe(kind, lone), schema)
@@ -135,7 +161,7 @@ def _read_describe(spark: SparkSession, path: str, kind: TableKind, *, lone: boo
 def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
     """Take lines of JSON (`contract.LINE`; other columns stay) apart into the columns of a table, all of them text."""
     names = (*(column.name for column in TABLES[kind]), MALFORMED)
-    schema = types.StructType([types.StructField(name, types.StringType()) for name in names])
+    schema = _texts(names)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
     read = lines.select("*", sf.from_json(LINE, schema, options).alias("row"))
     nothing = sf.when(sf.col("row").isNull(), sf.col(LINE))  # an empty line, or the word null
@@ -143,15 +169,25 @@ def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
     return read.select(*lines.columns, *fields, sf.coalesce(f"row.{MALFORMED}", nothing).alias(MALFORMED))
 
 
-def _read_parquet(spark: SparkSession, path: str) -> DataFrame:
+def _read_parquet(spark: SparkSession, reader: DataFrameReader, path: str, named: list[str]) -> DataFrame:
     try:
-        return spark.read.parquet(path)
+        return _with_names(reader, path, named)
     except AnalysisException as error:
         if "NANOS" not in str(error):
             raise
     # What pandas writes for a time; Spark reads it as a number, and only if this is set as long as the table is used.
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
-    df = spark.read.parquet(path)
+    df = _with_names(reader, path, named)
     if not isinstance(df.schema["snapshot_ts"].dataType, types.LongType):
         return df
     return df.withColumn("snapshot_ts", sf.expr("timestamp_micros(snapshot_ts div 1000)"))
+
+
+def _with_names(reader: DataFrameReader, path: str, named: list[str]) -> DataFrame:
+    """Read Parquet, and what folders name, but for times, as text: Spark would take the group 007 for 7."""
+    df = reader.parquet(path)
+    texts = {*named} - {"snapshot_ts"}
+    if not texts:
+        return df
+    fields = [types.StructField(each.name, types.StringType()) if each.name in texts else each for each in df.schema]
+    return reader.schema(types.StructType(fields)).parquet(path)

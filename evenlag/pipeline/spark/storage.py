@@ -7,8 +7,9 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -74,6 +75,11 @@ class Storage:
         # In one text: each call of Java takes milliseconds, and a folder can have many files.
         to_text = java.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString
         return sorted(json.loads(to_text(reader.load(literal(self.path))._jdf.inputFiles())))
+
+    def folders(self, file: str) -> tuple[str, ...]:
+        """Return the names of the folders between the path and a file below it, which `files` gave."""
+        root = self._files.makeQualified(self._java_path(self.path)).toUri().getPath()
+        return PurePosixPath(unquote(urlsplit(file).path)).relative_to(root).parts[:-1]
 
     def names(self, path: str) -> list[str] | None:
         """Return the names in a folder, None if there is none.
