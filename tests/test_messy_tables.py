@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
+from evenlag.pipeline.spark.storage import written_whole
 from tests.fleet import OFFSET_NAMES, TS, fleet, write_csv, write_jsonl
 from tests.frames import OFFSETS_DDL, assert_same_rows, table, tables
 
@@ -143,3 +144,17 @@ def test_a_csv_header_may_have_a_column_without_a_name(spark: "SparkSession", tm
     (tmp_path / "twice.csv").write_text("snapshot_ts,group,topic,partition,lag,lag\n")
     with pytest.raises(SourceError, match=r"twice\.csv: column lag comes twice; keep one"):
         pipeline.read_table(spark, tmp_path / "twice.csv", "offsets")
+
+
+def test_two_jobs_for_one_place_do_not_both_say_that_they_wrote_it(spark: "SparkSession", tmp_path: Path) -> None:
+    given = table(spark, [ROW], OFFSETS_DDL)
+    out = tmp_path / "out"
+    with written_whole(spark, out, ("plans",), overwrite=False) as first:
+        given.union(given).write.parquet(f"{first}/plans")
+        late = written_whole(spark, out, ("plans",), overwrite=False)
+        given.write.parquet(f"{late.__enter__()}/plans")
+    with pytest.raises(SourceError, match="out is there already; another job may have written it"):
+        late.__exit__(None, None, None)
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+    assert [each.name for each in out.iterdir()] == ["plans"]
+    assert spark.read.parquet(f"{out}/plans").count() == 2

@@ -106,7 +106,9 @@ class Storage:
             raise SourceError(f"{self.path}: cannot be written")
 
     def rename(self, path: str, to: str) -> None:
-        """Rename a folder."""
+        """Rename a folder; Hadoop would move it into one that has the name already."""
+        if self.exists(to):
+            raise SourceError(f"{self.path}: cannot be written: {to} is there already; another job may have written it")
         if not self._files.rename(self._java_path(path), self._java_path(to)):
             raise SourceError(f"{self.path}: cannot be written: {path} could not be renamed to {to}")
 
