@@ -231,11 +231,12 @@ def test_every_format_gives_the_same_plans(spark: "SparkSession", tmp_path: Path
 def test_json_lines_that_are_no_rows_are_rejected_as_they_came(spark: "SparkSession", tmp_path: Path) -> None:
     offsets, _ = fleet(1)
     path = write_jsonl(tmp_path / "offsets.jsonl", offsets)
-    bad = ['{"group": "g000"', "[1, 2]", "null"]
+    twice = '{"snapshot_ts": "t", "group": "g", "topic": "t", "partition": 0, "lag": 5, "lag": 7}'
+    bad = ['{"group": "g000"', "[1, 2]", "null", twice]
     path.write_text(path.read_text() + "\n".join(["", *bad]) + "\n" + '{"group": "g000", "owner": "x"}\n')
     rejected = pipeline.rejects(pipeline.read_table(spark, path, "offsets")).collect()
     assert {row["row"] for row in rejected} == {*bad, '{"group": "g000", "owner": "x"}'}
-    assert Counter(row["reason"] for row in rejected) == {"the line could not be read": 3, "snapshot_ts is missing": 1}
+    assert Counter(row["reason"] for row in rejected) == {"the line could not be read": 4, "snapshot_ts is missing": 1}
 
 
 def test_what_cannot_be_read_is_named(spark: "SparkSession", tmp_path: Path) -> None:

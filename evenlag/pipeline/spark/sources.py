@@ -164,7 +164,9 @@ def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
     schema = _texts(names)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
     read = lines.select("*", sf.from_json(LINE, schema, options).alias("row"))
-    nothing = sf.when(sf.col("row").isNull(), sf.col(LINE))  # an empty line, or the word null
+    keys = sf.json_object_keys(LINE)
+    twice = sf.size(sf.array_distinct(keys)) < sf.size(keys)  # nobody can know which value is right
+    nothing = sf.when(sf.col("row").isNull() | twice, sf.col(LINE))  # an empty line, or the word null
     fields = [sf.col("row").getField(name).alias(name) for name in names if name != MALFORMED]
     return read.select(*lines.columns, *fields, sf.coalesce(f"row.{MALFORMED}", nothing).alias(MALFORMED))
 
