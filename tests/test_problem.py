@@ -509,5 +509,5 @@ def test_subscriptions_to_topics_that_are_not_there_are_counted() -> None:
 def test_a_problem_and_a_result_show_themselves_in_a_line() -> None:
     problem = Problem.from_lags({"orders": [9, 5, 4]}, {"a": ["orders"], "b": ["orders"]}, group="pay")
     result = evenlag.solve(problem)
-    assert repr(problem) == "<Problem 'pay': 3 partitions, 1 topics, 2 members, 18 messages of lag>"
-    assert repr(result) == "<Result 'pay': OPTIMAL, spread 0, 0 moves, objective 0, bound 0>"
+    assert repr(problem) == "<Problem 'pay': partitions=3, topics=1, members=2, total_lag=18>"
+    assert repr(result) == "<Result 'pay': OPTIMAL, spread=0, moves=0, objective=0, bound=0>"

@@ -51,7 +51,7 @@ class Change:
     Raises
     ------
     InvalidProblemError
-        A value is no such thing, a member is named twice, or nothing changes.
+        A parameter has a value that it cannot have, a member is named twice, or nothing changes.
     """
 
     members: int = 0

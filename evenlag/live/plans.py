@@ -54,7 +54,7 @@ class FollowedPlan:
         Raises
         ------
         InvalidPlanError
-            It is no such thing; the message names the place.
+            It is no plan; the message names the place.
         """
         if not isinstance(document, dict):
             raise InvalidPlanError("a plan is a JSON object with group, version and assignment")
@@ -261,7 +261,8 @@ class PlanTopic:
         found = self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
         if found.error is not None:
             absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-            raise SourceError(f"{self}: {found.error.str()}{'; create it with cleanup.policy=compact' * absent}")
+            advice = "; create it with cleanup.policy=compact" if absent else ""
+            raise SourceError(f"{self}: {found.error.str()}{advice}")
         self._unread = set(found.partitions)
         self._reader.assign([TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in found.partitions])
 

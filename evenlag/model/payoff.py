@@ -154,7 +154,7 @@ def parse_share(share: object, name: str = "only_if_better") -> Fraction:
     Raises
     ------
     InvalidProblemError
-        It is no such thing, or above 100 %.
+        It is neither, or above 100 %.
     """
     number, percent = amount(share)
     if percent and number is not None:

@@ -95,8 +95,8 @@ class Problem:
             array.flags.writeable = False
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.lags)} partitions, {len(self.topics)} topics, {len(self.members)} members"
-        return f"<Problem {self.group!r}: {sizes}, {self.total_lag} messages of lag>"
+        shape = f"partitions={len(self.lags)}, topics={len(self.topics)}, members={len(self.members)}"
+        return f"<Problem {self.group!r}: {shape}, total_lag={self.total_lag}>"
 
     # ---- construction ------------------------------------------------------------------------------------------
 

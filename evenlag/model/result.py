@@ -105,9 +105,9 @@ class Result:
     payoff: Payoff | None = None
 
     def __repr__(self) -> str:
-        found = f"{self.kind} {self.spread if self.kind == 'spread' else self.makespan}, {self.moves} moves"
-        proven = f"objective {self.objective}, bound {self.bound}"
-        return f"<Result {self.plan.problem.group!r}: {self.status}, {found}, {proven}>"
+        measured = self.spread if self.kind == ObjectiveKind.SPREAD else self.makespan
+        figures = f"{self.kind}={measured}, moves={self.moves}, objective={self.objective}, bound={self.bound}"
+        return f"<Result {self.plan.problem.group!r}: {self.status}, {figures}>"
 
     @property
     def pays(self) -> bool | None:
