@@ -66,8 +66,8 @@ def whatif(
 ) -> WhatIf:
     """Solve a group as it is and as it would be after a change.
 
-    `after` is what `evenlag.solve` gives for `changed(problem, change)`: its moves are counted from today's owners.
-    It is never worse than the plan before the change, where that one still fits.
+    `after` is what `evenlag.solve` gives for `changed(problem, change)`, with the plan before the change as `start`: so
+    it is never worse than that one, where that still fits. Moves are counted from today's owners.
 
     Parameters
     ----------
