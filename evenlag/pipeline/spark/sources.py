@@ -81,7 +81,7 @@ def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mappi
         files = storage.files()
         if files is None:
             raise SourceError(f"{path}: no such file or folder")
-        form, named = _format(path, files), _named_by_folders(path, {storage.folders(file) for file in files})
+        form, named = _format(path, files), _named_by_folders(path, storage.folders(files))
         # Else Spark would not look into folders that are within the folder.
         reader, place = spark.read.option("recursiveFileLookup", not named), literal(storage.path)
         if form == "csv":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -76,10 +76,10 @@ class Storage:
         to_text = java.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString
         return sorted(json.loads(to_text(reader.load(literal(self.path))._jdf.inputFiles())))
 
-    def folders(self, file: str) -> tuple[str, ...]:
-        """Return the names of the folders between the path and a file below it, which `files` gave."""
+    def folders(self, files: Iterable[str]) -> set[tuple[str, ...]]:
+        """Return the names of the folders between the path and each file below it, which `files` gave."""
         root = self._files.makeQualified(self._java_path(self.path)).toUri().getPath()
-        return PurePosixPath(unquote(urlsplit(file).path)).relative_to(root).parts[:-1]
+        return {PurePosixPath(unquote(urlsplit(file).path)).relative_to(root).parts[:-1] for file in files}
 
     def names(self, path: str) -> list[str] | None:
         """Return the names in a folder, None if there is none.
