@@ -30,11 +30,12 @@ from evenlag.pipeline.spark.java import java_home
 from evenlag.pipeline.tables.schemas import AUDIT_FIELDS
 from evenlag.pipeline.tasks import budget as budgets
 from evenlag.pipeline.tasks import solving
-from evenlag.pipeline.tasks.budget import LEAST, Budget, recoverable
+from evenlag.pipeline.tasks.budget import Budget, recoverable
 from evenlag.pipeline.tasks.group import GroupRows, Member
 from evenlag.pipeline.tasks.solving import COARSE, GroupResult, solve_group
 from evenlag.pipeline.tasks.turns import take_turns
 from evenlag.pipeline.tasks.worker import Solver
+from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import SolveOptions
 
 Partition = tuple[str, int, int, str | None]
@@ -234,7 +235,7 @@ def test_near_enough_gets_no_second_turn(clock: list[float]) -> None:
 def test_when_the_time_is_up_each_still_gets_a_plan_and_is_late(clock: list[float]) -> None:
     clock[0] = 1011.0
     granted, _ = turns_of(Budget(2.0, 1010.0), clock, {name: lambda _: 1.0 for name in "ab"})
-    assert granted == [("a", LEAST, True), ("b", LEAST, True)]
+    assert granted == [("a", LEAST_SECONDS, True), ("b", LEAST_SECONDS, True)]
 
 
 def test_a_second_turn_is_never_worse() -> None:
@@ -305,7 +306,7 @@ def test_without_a_limit_or_with_work_limits_every_group_has_one_whole_turn(budg
     assert granted == [(name, 2.0, False) for name in "abc"]
     clock[0] = 1018.0
     granted, _ = turns_of(budget, clock, {"a": lambda _: 1.0})
-    assert granted == [("a", 2.0, False) if budget.deadline is None else ("a", LEAST, True)]
+    assert granted == [("a", 2.0, False) if budget.deadline is None else ("a", LEAST_SECONDS, True)]
 
 
 # ---- Java ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from evenlag.compare.audit import CURRENT, OPTIMAL
 from evenlag.compare.picture import Loads, draw
-from evenlag.compare.report import number, percent
+from evenlag.compare.report import number, percent, quantity
 from evenlag.compare.sheet import Sheet
 from evenlag.errors import SourceError
 from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
@@ -86,9 +86,12 @@ class FleetReport:
 
     def _reasons(self) -> list[str]:
         """Say why rows were rejected, and of how many more the table tells."""
-        reasons = [f"{_rows(each['count'])} of {each['source']}: {each['reason']}" for each in self.rejected]
+        reasons = [f"{quantity(each['count'], 'row')} of {each['source']}: {each['reason']}" for each in self.rejected]
         rest = self.summary.rejects + self.summary.member_rejects - sum(each["count"] for each in self.rejected)
-        return [*reasons, *([f"{_rows(rest)} for other reasons, which are in the table rejects"] if rest else [])]
+        return [
+            *reasons,
+            *([f"{quantity(rest, 'row')} for other reasons, which are in the table rejects"] if rest else []),
+        ]
 
     def _groups_table(self) -> Sheet:
         title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
@@ -232,10 +235,6 @@ def _worst_groups(plans: DataFrame, audit: DataFrame, balance: str) -> list[Row]
         .na.fill(0, ["partitions", "busy_members", "moves"])
         .take(MOST_GROUPS)
     )
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _reasons(rejects: DataFrame) -> list[dict[str, Any]]:

@@ -17,14 +17,13 @@ from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
-from evenlag.search.clock import Clock
+from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 PUBLISHED = ("range", "cooperative-sticky", "uniform")
 PROBES = 8  # questions for one count where messages keep coming in
 NEAR = Fraction(1, 10**6)  # how closely bound and plan are to meet then, as a fraction of the time
-SHORTEST = 0.001  # seconds for which no search is begun
 
 
 class Counted:
@@ -171,7 +170,7 @@ class Counted:
             self._ask(options, Fraction(0), clock.left(), work)
         else:
             self._close_in(options, deadline, clock, work)
-        if self.bound == self.course.floor < self.drain < NEVER and clock.left() >= SHORTEST:
+        if self.bound == self.course.floor < self.drain < NEVER and clock.left() >= LEAST_SECONDS:
             self._ask(replace(options, gap=0.0), Fraction(self.course.floor), clock.left(), work / PROBES)
 
     def _close_in(self, options: SolveOptions, deadline: Fraction, clock: Clock, work: float) -> None:
@@ -186,7 +185,7 @@ class Counted:
         if self.bound and not self.bound <= deadline < self.drain:
             at = Fraction(self.bound)
         for probe in range(PROBES):
-            if probe and clock.left() < SHORTEST:
+            if probe and clock.left() < LEAST_SECONDS:
                 return
             before = self.drain
             self._ask(options, at, clock.left() / 2, work / PROBES)
@@ -206,7 +205,7 @@ class Counted:
     def _ask(self, options: SolveOptions, at: Fraction, seconds: float, work: float) -> None:
         """Look for the least makespan at a time."""
         ahead = self._ahead(at)
-        limited = options.within(max(seconds, SHORTEST), work)
+        limited = options.within(max(seconds, LEAST_SECONDS), work)
         start = None if self.plan is None else Plan(ahead.problem, self.plan.member_of.copy())
         result = search(ahead.problem, limited, start=start, tie_break=False, explain=False)
         self.bound = max(self.bound, self._proven(ahead, result.bound, at))
@@ -216,7 +215,7 @@ class Counted:
         """Look for a plan in which everyone reads more than comes in; if there is none, nothing is ever drained."""
         course = self.course
         ahead = course.at_last(self.problem)
-        limited = options.within(max(seconds, SHORTEST), work)
+        limited = options.within(max(seconds, LEAST_SECONDS), work)
         result = search(ahead.problem, limited, tie_break=False, explain=False)
         if course.time_of_load(self.problem, result.bound, ahead.parts) > 1:
             self.bound = NEVER

@@ -65,7 +65,9 @@ def _headline(result: Result) -> Text:
     problem = result.plan.problem
     text = Text()
     text.append(f"{problem.group}", style="bold")
-    text.append(f"  {_times(len(problem.lags), 'partition')}, {_times(int(problem.active.sum()), 'active member')}, ")
+    text.append(
+        f"  {quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}, "
+    )
     text.append(f"{result.balance} balance\n")
     if result.status == "EMPTY":
         why = "no member can take anything" if len(problem.lags) else "the group has no partitions"
@@ -80,7 +82,7 @@ def _headline(result: Result) -> Text:
         today = number(current_plan(problem).spread)
         now = f", planned {number(result.spread)}" if problem.futures else ""
         text.append(
-            f"\ntoday's spread {today}{now}; {_times(result.moves, 'move')}, {result.forced_moves} newly assigned"
+            f"\ntoday's spread {today}{now}; {quantity(result.moves, 'move')}, {result.forced_moves} newly assigned"
         )
     if result.binding:
         text.append(f"\nheld up by {', '.join(result.binding)}")
@@ -91,14 +93,15 @@ def _objective(result: Result) -> str:
     """Spell the objective out: what its moves cost, and their sum."""
     base = result.objective - (0 if isinstance(result.stickiness, str) else result.stickiness * result.moves)
     scenarios = len(result.plan.problem.futures)
-    of = f"{result.across} {result.kind} of {_times(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
+    of = f"{result.across} {result.kind} of {quantity(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
     kind = f"{of} {number(base)}"
     if base == result.objective:
         return kind
-    return f"{kind} + {_times(result.moves, 'move')} × {number(result.stickiness)} = {number(result.objective)}"
+    return f"{kind} + {quantity(result.moves, 'move')} × {number(result.stickiness)} = {number(result.objective)}"
 
 
-def _times(count: int, what: str) -> str:
+def quantity(count: int, what: str) -> str:
+    """Return a number of things, named in the singular."""
     return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
@@ -119,8 +122,7 @@ def _members(plan: Plan) -> Sheet:
             row.append(f"{float(problem.weights[m]):g}")
         if today is not None:
             row += [f"{today.counts[m]:,}", number(int(today.loads[m]))]
-        bar = Bar(max(round(BAR * int(plan.loads[m]) / highest), int(plan.loads[m] > 0)))
-        table.row(*row, f"{plan.counts[m]:,}", number(int(plan.loads[m])), bar)
+        table.row(*row, f"{plan.counts[m]:,}", number(int(plan.loads[m])), Bar.of(int(plan.loads[m]), highest))
     if len(order) > MOST_ROWS:
         rest = order[MOST_ROWS:]
         table.below(f"… {len(rest):,} more, the lightest with {number(int(plan.loads[rest].min()))}")
@@ -152,7 +154,7 @@ def phases_report(rebalance: Rebalance) -> RenderableType:
     ]
     back = rebalance.rollback.phases
     revoked, given = (sum(len(names) for names in lists.values()) for lists in (back[0].revoke, back[-1].assign))
-    way = f"rollback: {_times(len(back), 'phase')}, {_times(revoked, 'partition')} revoked, {given:,} given back"
+    way = f"rollback: {quantity(len(back), 'phase')}, {quantity(revoked, 'partition')} revoked, {given:,} given back"
     parts.append(Text(way + (f", {revoked - given:,} nobody's again" if revoked > given else "")))
     return Group(*parts)
 
@@ -171,7 +173,7 @@ def _phase(phase: Phase, title: str) -> RenderableType:
     if len(changed) > MOST_ROWS:
         table.below(f"… {len(changed) - MOST_ROWS:,} more")
     if others := len(phase.problem.members) - len(changed):
-        table.below(f"unchanged: {_times(others, 'member')}")
+        table.below(f"unchanged: {quantity(others, 'member')}")
     return table
 
 
@@ -180,7 +182,7 @@ def audit_report(audit: Audit) -> RenderableType:
     rows = [{"group": audit.problem.group, **vars(row)} for row in audit.rows]
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
     scenarios = len(audit.problem.futures)
-    title = f"{audit.problem.group}, means over {_times(scenarios, 'scenario')}" if scenarios else audit.problem.group
+    title = f"{audit.problem.group}, means over {quantity(scenarios, 'scenario')}" if scenarios else audit.problem.group
     parts = [_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY)]
     return Group(audit_table(rows, title), *parts, *notes)
 

@@ -27,6 +27,11 @@ class Bar:
     length: int
     remark: str = ""
 
+    @classmethod
+    def of(cls, value: float, highest: float, remark: str = "") -> Bar:
+        """Return the bar of a value, which shows wherever there is anything."""
+        return cls(max(round(BAR * value / highest), int(value > 0)), remark)
+
     def text(self, drawn: bool) -> Text:
         """Return what its cell shows."""
         bar = Text("█" * self.length if drawn else "", style="cyan")

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenlag.compare.change import MOST_MEMBERS
-from evenlag.compare.counted import PUBLISHED, SHORTEST, Counted
+from evenlag.compare.counted import PUBLISHED, Counted
 from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
@@ -17,7 +17,7 @@ from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import exact, is_whole, kind, shown
-from evenlag.search.clock import Clock
+from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import NET, SolveOptions
 
 CLOSE = 1e-6  # of the mean load: nearer to the bound than that is not searched for, but where the deadline asks for it
@@ -362,7 +362,7 @@ class _Sizing:
         return len(self.staff.problem.topics) * members * PER_CELL > self.options.time_limit
 
     def _part(self, seconds: float) -> Clock:
-        return Clock(max(self.clock.left() if self.options.deterministic else seconds, SHORTEST))
+        return Clock(max(self.clock.left() if self.options.deterministic else seconds, LEAST_SECONDS))
 
     # ---- what is looked at -----------------------------------------------------------------------------------------
 
@@ -426,7 +426,7 @@ class _Sizing:
     def _settle(self) -> None:
         """Ask once more, and to the end, about counts of which it is open whether they make it."""
         for number, members in enumerate(still := self._open()):
-            if self.clock.left() < SHORTEST or self._too_large(members):
+            if self.clock.left() < LEAST_SECONDS or self._too_large(members):
                 return
             counted = self._count(members)
             counted.options = replace(self.options, gap=0.0)
@@ -454,7 +454,7 @@ class _Sizing:
         solved = [each for each in self.counted.values() if each.solved]
         for number, counted in enumerate(solved):
             seconds = self.clock.left() / (len(solved) - number)
-            counted.solve_unruled(self.deadline, self._part(seconds) if seconds >= SHORTEST else None, self.work)
+            counted.solve_unruled(self.deadline, self._part(seconds) if seconds >= LEAST_SECONDS else None, self.work)
 
     def _idle(self) -> list[str]:
         """Say which numbers were asked for, and are none to look at."""

@@ -12,7 +12,7 @@ from rich.text import Text
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.replay_report import duration
-from evenlag.compare.report import number
+from evenlag.compare.report import number, quantity
 from evenlag.compare.sheet import Sheet
 from evenlag.compare.size import Size, SizeRow
 
@@ -26,9 +26,9 @@ def size_report(found: Size, said: Sequence[str] = ()) -> RenderableType:
     """
     problem = found.problem
     head = Text(problem.group, style="bold")
-    members = _counted(len(problem.members), "member")
+    members = quantity(len(problem.members), "member")
     head.append(
-        f"  {_counted(len(problem.lags), 'partition')}, {members} today, "
+        f"  {quantity(len(problem.lags), 'partition')}, {members} today, "
         f"{number(problem.total_lag)} messages to be read within {_time(found.deadline)}",
         style="not bold",
     )
@@ -48,7 +48,7 @@ def answer_to(found: Size) -> str:
     deadline = _time(found.deadline)
     if found.fewest is None:
         return _why(found, deadline)
-    first = f"{_counted(found.fewest, 'member')} can do it"
+    first = f"{quantity(found.fewest, 'member')} can do it"
     least = found.sizes[0].members if found.sizes else 1
     if found.fewest == 1:
         return f"{first}: one is enough."
@@ -140,7 +140,7 @@ def _sentences(found: Size) -> list[str]:
         name, alone = f"{found.hottest[0]}-{found.hottest[1]}", _time(found.floor)
         if found.binding_from is not None:
             said.append(
-                f"From {_counted(found.binding_from, 'member')} on the hottest partition, {name}, decides: it alone "
+                f"From {quantity(found.binding_from, 'member')} on the hottest partition, {name}, decides: it alone "
                 f"takes {alone}, so more members bring nothing."
             )
         else:
@@ -237,10 +237,6 @@ def _time(seconds: Time | None) -> str:
         return "never"
     rounded = float(seconds)
     return duration(rounded if rounded >= 60 else float(f"{rounded:.3g}"))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
 def _some(parts: Iterable[str], last: str = "and") -> str:

@@ -14,7 +14,7 @@ from evenlag.errors import EvenlagError, InvalidProblemError
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
-from evenlag.search.clock import Clock
+from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.leave import weighed
 from evenlag.search.options import SolveKeywords, SolveOptions, solving_options
 from evenlag.search.solver import search
@@ -112,7 +112,7 @@ def _carried_over(plan: Plan, problem: Problem) -> Plan | None:
 
 def _within(options: SolveOptions, seconds: float) -> SolveOptions:
     """Return the options for one of the two; of a limit on work each gets half, the clock being a safety net then."""
-    return options.within(max(seconds, 0.001), options.time_limit / 2 if options.deterministic else None)
+    return options.within(max(seconds, LEAST_SECONDS), options.time_limit / 2 if options.deterministic else None)
 
 
 @contextmanager

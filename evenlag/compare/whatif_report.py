@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evenlag.compare.report import MOST_ROWS, number, percent
-from evenlag.compare.sheet import BAR, Bar, Sheet
+from evenlag.compare.sheet import Bar, Sheet
 from evenlag.compare.whatif import WhatIf
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan
@@ -86,7 +86,7 @@ def _members(found: WhatIf) -> Sheet:
     for name in order[:MOST_ROWS]:
         load = loads[-1].get(name)
         remark = "gone" if load is None else "" if name in counts[0] else "new"
-        bar = Bar(max(round(BAR * (load or 0) / highest), int(bool(load))), remark)
+        bar = Bar.of(load or 0, highest, remark)
         figures = [_pair([f"{float(each[name]):g}" if name in each else "–" for each in weights])] if weighted else []
         figures.append(_pair([f"{each[name]:,}" if name in each else "–" for each in counts]))
         figures += [number(each[name]) if name in each else "–" for each in loads]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST = 0.001  # seconds; what a group gets that comes too late: its plan is then the best published heuristic's
 QUICKEST, QUICKEST_PER_ROW = 0.004, 1e-5  # seconds that the plan of least effort takes, in all and for each row
 RESERVE = 0.1  # share of the time limit kept for what comes after the last plan
 

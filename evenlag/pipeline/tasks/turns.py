@@ -9,9 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from evenlag.pipeline.tasks.budget import LEAST, Budget, least_effort, recoverable
+from evenlag.pipeline.tasks.budget import Budget, least_effort, recoverable
 from evenlag.pipeline.tasks.group import GroupRows
 from evenlag.pipeline.tasks.solving import GroupResult
+from evenlag.search.clock import LEAST_SECONDS
 
 LONGER = 2.0  # how much more time a group gets in its next turn than in all before
 SHORTEST = 0.02  # seconds that are worth another turn
@@ -49,19 +50,19 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
     if end is None or budget.deterministic:
         for group in groups:
             late = budget.over
-            yield turn(group, LEAST if late else budget.group_limit, False, late, None)
+            yield turn(group, LEAST_SECONDS if late else budget.group_limit, False, late, None)
         return
     open_: list[tuple[float, int, GroupResult]] = []  # first the one with most unproven for each second
 
     def leave_open(number: int, result: GroupResult) -> None:
-        heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST), number, result))
+        heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST_SECONDS), number, result))
 
     efforts = [least_effort(len(group.lags)) for group in groups]
     to_come = sum(efforts)
     for number, (group, effort) in enumerate(zip(groups, efforts, strict=True)):
         fair = max(end - time.time(), 0.0) * effort / to_come
         to_come -= effort
-        result = turn(group, min(max(fair, LEAST), budget.group_limit), True, budget.over, None)
+        result = turn(group, min(max(fair, LEAST_SECONDS), budget.group_limit), True, budget.over, None)
         if result.may_gain:
             leave_open(number, result)
         else:
