@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.instances import lags
 from evenlag import pipeline
-from evenlag.pipeline.tasks.group import GroupRows, Member
-from evenlag.pipeline.tasks.solving import Want, solve_group
 from evenlag.search.options import SolveOptions
+from evenlag.spark.worker.solving import Want, solve_group
+from evenlag.tables.group import GroupRows, Member
 
 GROUPS, PARTITIONS, MEMBERS = 5_000, 100, 10
 MONSTER = (100_000, 1_000)

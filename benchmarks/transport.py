@@ -10,12 +10,12 @@ from pyspark.sql import functions as sf
 
 from benchmarks.fleet import CORES, GROUPS, MEMBERS, PARTITIONS
 from evenlag.pipeline import local_session
-from evenlag.pipeline.columns.checks import check_members, check_offsets, typed_members, typed_offsets
-from evenlag.pipeline.columns.task_rows import task_rows
-from evenlag.pipeline.spark.drivers import driver_of
-from evenlag.pipeline.tables.schemas import KEY
-from evenlag.pipeline.tasks.group import OFFSET_FIELDS
-from evenlag.pipeline.tasks.worker import forget_archives
+from evenlag.spark.columns.checks import check_members, check_offsets, typed_members, typed_offsets
+from evenlag.spark.columns.task_rows import task_rows
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.worker.worker import forget_archives
+from evenlag.tables.group import OFFSET_FIELDS
+from evenlag.tables.outputs import KEY
 
 TASKS = 4
 EMPTY = 64

@@ -1,6 +1,6 @@
 """evenlag: provably good partition assignments for Kafka consumer groups that lag unevenly.
 
-`evenlag.pipeline` and `evenlag.live` are imported when they are asked for, and Spark and Kafka's client only by what
+`evenlag.spark` and `evenlag.live` are imported when they are asked for, and Spark and Kafka's client only by what
 needs them.
 """
 
@@ -16,7 +16,7 @@ from evenlag.model.result import Result
 from evenlag.solve import solve
 
 if TYPE_CHECKING:
-    from evenlag import live, pipeline
+    from evenlag import live, pipeline, spark
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,9 +32,10 @@ __all__ = [
     "pipeline",
     "rebalance",
     "solve",
+    "spark",
 ]
 
-_LAZY = ("live", "pipeline")
+_LAZY = ("live", "pipeline", "spark")
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ The command under spark-submit (test_shipping.py) runs as Spark does by itself, 
 
 from pathlib import Path
 
-from evenlag.pipeline.spark.settings import launch_settings
+from evenlag.spark.driver.settings import launch_settings
 
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # to start; a local session has these by itself
 

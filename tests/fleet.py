@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from evenlag.model.lag import MAX_LAG
-from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
+from evenlag.tables.columns import MEMBERS, OFFSETS
 
 Row = dict[str, Any]
 TS = "2026-01-01T00:00:00Z"

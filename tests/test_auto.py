@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import evenlag
-from evenlag.cli.inputs import read_group, read_history
 from evenlag.compare.foresight import Foresight
 from evenlag.compare.history import Capacity, intervals
-from evenlag.pipeline.tasks.history import Past
+from evenlag.tables.past import Past
+from evenlag.tables.read import read_group, read_history
 from tests.command import evenlag as command
 from tests.fleet import OFFSET_NAMES, Row, write_csv
 from tests.frames import OFFSETS_DDL, assert_same_rows, table
@@ -63,7 +63,7 @@ def test_each_snapshot_of_a_table_is_planned_as_if_it_were_the_last(tmp_path: Pa
 
 
 def _rows_of(path: Path, ts: str) -> Any:
-    from evenlag.cli.inputs import _History
+    from evenlag.tables.read import _History
 
     return _History(path, None, None, "latest").rows_at(ts)[0]
 
@@ -182,7 +182,7 @@ def test_rows_that_are_lost_leave_the_others_their_scenarios(spark: "SparkSessio
 @pytest.mark.spark
 def test_a_table_of_one_snapshot_is_as_it_is_without_a_horizon(spark: "SparkSession") -> None:
     from evenlag import pipeline
-    from evenlag.pipeline.jobs.fleet import check_tables
+    from evenlag.spark.jobs.fleet import check_tables
 
     df = table(spark, [row for group in "abc" for row in record(group, 1)], OFFSETS_DDL)
     fleet = check_tables(df, None, "latest", 2, "auto", whole=True)

@@ -11,8 +11,8 @@ import pytest
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from evenlag.pipeline.jobs.commits import Commits
-from evenlag.pipeline.spark.catalog import name_parts
+from evenlag.spark.driver.catalog import name_parts
+from evenlag.spark.jobs.commits import Commits
 from tests import lakes
 from tests.command import evenlag, refused
 from tests.fleet import fleet

@@ -8,7 +8,7 @@ import pyspark
 import pytest
 
 from evenlag.errors import SourceError
-from evenlag.pipeline.spark.kafka import COMPLETE, CONNECTOR, with_connector
+from evenlag.spark.driver.kafka import COMPLETE, CONNECTOR, with_connector
 from tests.command import evenlag, refused
 
 MASTER = ("--master", "spark://host:7077", "--conf", "spark.executor.memory=4g")

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console, RenderableType
 
 import evenlag
-from evenlag.compare.report import audit_report, number, percent
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
+from evenlag.report.text import audit_report, number, percent
 from tests.exact import Goal, by_moves, exhaustive, within
 from tests.problems import alike, random_owners
 

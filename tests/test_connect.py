@@ -25,8 +25,8 @@ import json, sys, time
 from pyspark.sql import SparkSession
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from evenlag.pipeline.spark.drivers import driver_of
-from evenlag.pipeline.spark.kept import kept
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.kept import kept
 
 spark = SparkSession.builder.getOrCreate()
 paths, out = sys.argv[1:4], sys.argv[4]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenlag.errors import InvalidProblemError
-from evenlag.pipeline.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, first_copies
-from evenlag.pipeline.tasks.grouping import group_rows
+from evenlag.spark.worker.grouping import group_rows
+from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, first_copies
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,8 +109,8 @@ def by_spark(checked: "DataFrame", rule: CopyRule) -> tuple[set[Any], int, int]:
 
 @pytest.mark.spark
 def test_spark_numpy_and_python_agree(spark: "SparkSession") -> None:
-    from evenlag.pipeline.columns import checks
-    from evenlag.pipeline.columns.task_rows import task_rows
+    from evenlag.spark.columns import checks
+    from evenlag.spark.columns.task_rows import task_rows
 
     offsets, members = random_rows(random.Random(4))
     offsets_df = spark.createDataFrame([tuple(row.values()) for row in offsets], OFFSETS_DDL)

@@ -10,8 +10,8 @@ import pytest
 
 from evenlag.errors import SourceError
 from evenlag.model.files import write_json
-from evenlag.pipeline.tables.contract import Column
-from evenlag.pipeline.tables.writing import write_tables
+from evenlag.tables.columns import Column
+from evenlag.tables.writing import write_tables
 
 WRITTEN = '{\n  "a": 1\n}\n'
 

@@ -20,7 +20,7 @@ from evenlag.errors import FollowError, SourceError
 from evenlag.live import plans
 from evenlag.live.follow import Follow, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
-from evenlag.pipeline.tables.reading import read_table
+from evenlag.tables.loading import read_table
 from tests.broker import Broker
 from tests.command import evenlag
 from tests.followers import Followers, followers

@@ -26,17 +26,17 @@ from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
-from evenlag.pipeline.spark.java import java_home
-from evenlag.pipeline.tables.schemas import AUDIT_FIELDS
-from evenlag.pipeline.tasks import budget as budgets
-from evenlag.pipeline.tasks import solving
-from evenlag.pipeline.tasks.budget import Budget, recoverable
-from evenlag.pipeline.tasks.group import GroupRows, Member
-from evenlag.pipeline.tasks.solving import COARSE, GroupResult, solve_group
-from evenlag.pipeline.tasks.turns import take_turns
-from evenlag.pipeline.tasks.worker import Solver
 from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import SolveOptions
+from evenlag.spark.driver.java import java_home
+from evenlag.spark.worker import budget as budgets
+from evenlag.spark.worker import solving
+from evenlag.spark.worker.budget import Budget, recoverable
+from evenlag.spark.worker.solving import COARSE, GroupResult, solve_group
+from evenlag.spark.worker.turns import take_turns
+from evenlag.spark.worker.worker import Solver
+from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.outputs import AUDIT_FIELDS
 
 Partition = tuple[str, int, int, str | None]
 PARTITIONS: list[Partition] = [
@@ -382,7 +382,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
 
 
 def test_importing_the_package_needs_no_spark() -> None:
-    code = "import sys, evenlag.pipeline, evenlag.pipeline.tasks.solving; print('pyspark' in sys.modules)"
+    code = "import sys, evenlag.pipeline, evenlag.spark.worker.solving; print('pyspark' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.pipeline.tasks.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
-from evenlag.pipeline.tasks.grouping import group_rows
+from evenlag.spark.worker.grouping import group_rows
+from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,9 +173,9 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     from pyspark.sql import types
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from evenlag.pipeline.columns import checks
-    from evenlag.pipeline.columns.task_rows import task_rows
-    from evenlag.pipeline.tables import schemas
+    from evenlag.spark.columns import checks
+    from evenlag.spark.columns.task_rows import task_rows
+    from evenlag.tables import outputs
 
     chance = random.Random(3)
     some = ["snapshot_ts STRING", "`group` STRING", "topic STRING", "`partition` INT", "log_start_offset BIGINT"]
@@ -196,7 +196,7 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     members_df = spark.createDataFrame(
         members, "snapshot_ts STRING, `group` STRING, consumer_id STRING, topics STRING, weight STRING"
     )
-    promised = types.StructType.fromDDL(schemas.ROWS)
+    promised = types.StructType.fromDDL(outputs.ROWS)
     contract = {(each.name, each.dataType) for each in promised}
     assert to_arrow_schema(promised).equals(pa.schema(FIELDS))  # what the tests above give
     found = []

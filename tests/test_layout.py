@@ -23,17 +23,20 @@ LAYERS = (
     ("evenlag.search",),
     ("evenlag.solve",),
     ("evenlag.compare",),
+    ("evenlag.tables",),
+    ("evenlag.report",),
+    ("evenlag.spark",),
     ("evenlag.pipeline",),
     ("evenlag.live",),
     ("evenlag",),
 )
-# The rooms of the pipeline, likewise.
-ROOMS = ("defaults", "tables", "tasks", "offsets", "spark", "columns", "jobs")
+# The rooms of Spark, likewise.
+ROOMS = ("defaults", "worker", "offsets", "driver", "columns", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
 SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "leave")
 HEAVY = {"pyspark", "kafka", "matplotlib"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
-LAZY = {"evenlag.pipeline"}  # what is imported of it comes only then
+LAZY = {"evenlag.spark"}  # what is imported of it comes only then
 
 
 @cache
@@ -122,13 +125,13 @@ def test_imports_point_downwards(module: str) -> None:
             assert layer(name) <= layer(module), f"{module} imports {name}, which lies above it"
 
 
-@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.pipeline.")))
-def test_rooms_of_the_pipeline_point_one_way(module: str) -> None:
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.spark.")))
+def test_rooms_of_spark_point_one_way(module: str) -> None:
     def room(name: str) -> int:
         return ROOMS.index(name.split(".")[2])
 
     for name in imports(modules()[module]) & set(modules()):
-        if name.startswith("evenlag.pipeline."):
+        if name.startswith("evenlag.spark."):
             assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
 
 
@@ -189,8 +192,8 @@ def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
 def test_pipeline_and_live_come_when_they_are_asked_for() -> None:
     code = (
         "import sys, evenlag\n"
-        "lazy = {'evenlag.live', 'evenlag.pipeline'}\n"
-        "assert not lazy & set(sys.modules) and {'live', 'pipeline'} <= set(dir(evenlag))\n"
+        "lazy = {'evenlag.live', 'evenlag.pipeline', 'evenlag.spark'}\n"
+        "assert not lazy & set(sys.modules) and {'live', 'pipeline', 'spark'} <= set(dir(evenlag))\n"
         "print(callable(evenlag.live.snapshot), 'plans' in dir(evenlag.pipeline), hasattr(evenlag, 'plans'))\n"
         f"print(*sorted({HEAVY} & set(sys.modules)))\n"
         "print(callable(evenlag.pipeline.plans), hasattr(evenlag.pipeline, 'plan'))\n"
@@ -212,19 +215,20 @@ def test_without_spark_what_needs_it_says_what_to_install() -> None:
     )
     needed = "pyspark is not installed; in a clone of evenlag: pip install '.[spark]'"
     assert printed(code).splitlines() == [
-        f"pyspark evenlag.pipeline.local_session: {needed}", f"evenlag: {needed}", "1",
+        f"pyspark evenlag.spark.local_session: {needed}", f"evenlag: {needed}", "1",
     ]  # fmt: skip
 
 
-def test_every_name_of_the_pipeline_is_where_it_is_said_to_be() -> None:
-    from evenlag import pipeline
+def test_every_name_of_spark_is_where_it_is_said_to_be() -> None:
+    from evenlag import pipeline, spark
 
-    assert list(pipeline._HOMES) == pipeline.__all__ == sorted(pipeline.__all__)
-    for name in pipeline.__all__:
-        assert getattr(pipeline, name).__module__ == f"evenlag.pipeline.{pipeline._HOMES[name]}"
+    assert list(spark._HOMES) == spark.__all__ == pipeline.__all__ == sorted(spark.__all__)
+    for name in spark.__all__:
+        assert getattr(spark, name).__module__ == spark._HOMES[name]
+        assert getattr(pipeline, name) is getattr(spark, name)
 
 
-@pytest.mark.parametrize("room", ["evenlag.pipeline.tables", "evenlag.pipeline.tasks"])
+@pytest.mark.parametrize("room", ["evenlag.tables", "evenlag.spark.worker"])
 def test_rooms_without_spark(room: str) -> None:
     inside = sorted(name for name in modules() if name.startswith(room))
     assert len(inside) > 5

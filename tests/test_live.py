@@ -28,8 +28,8 @@ from evenlag.live.groups import Commits, Description, Failure, Group, Subscripti
 from evenlag.live.groups import Member as MemberState
 from evenlag.live.ownership import Ownership
 from evenlag.live.rows import Layout, LogOffsets, offset_rows, partitions_of
-from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS
-from evenlag.pipeline.tables.reading import read_table
+from evenlag.tables.columns import MEMBERS, OFFSETS
+from evenlag.tables.loading import read_table
 from tests.assignors import told_by_members
 from tests.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker
 from tests.command import evenlag, evenlag_alone, refused

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from evenlag.pipeline.spark.storage import written_whole
+from evenlag.spark.driver.storage import written_whole
 from tests.fleet import OFFSET_NAMES, TS, fleet, write_csv, write_jsonl
 from tests.frames import OFFSETS_DDL, assert_same_rows, table, tables
 

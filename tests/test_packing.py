@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from evenlag.errors import InvalidProblemError
 from evenlag.pipeline import Packing, Task, pack_offset_ranges
-from evenlag.pipeline.offsets import packing as packing_module
-from evenlag.pipeline.offsets.ranges import offset_ranges
+from evenlag.spark.offsets import packing as packing_module
+from evenlag.spark.offsets.ranges import offset_ranges
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

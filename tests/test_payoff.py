@@ -20,9 +20,9 @@ from evenlag.model.check import plan_violation
 from evenlag.model.objective import Objective
 from evenlag.model.payoff import parse_share, payoff
 from evenlag.model.plan import Plan, current_plan
-from evenlag.pipeline.tasks.group import GroupRows
-from evenlag.pipeline.tasks.solving import decided, solve_group
 from evenlag.search.options import SolveOptions
+from evenlag.spark.worker.solving import decided, solve_group
+from evenlag.tables.group import GroupRows
 from tests.command import evenlag as run
 from tests.command import refused
 from tests.exact import Goal, exhaustive

@@ -23,16 +23,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
-from evenlag.pipeline.columns.task_rows import task_rows
-from evenlag.pipeline.jobs.fleet import check_tables
-from evenlag.pipeline.spark.driver import BATCH_BYTES
-from evenlag.pipeline.spark.drivers import driver_of
-from evenlag.pipeline.spark.kept import Kept, kept
-from evenlag.pipeline.spark.task_context import attempt
-from evenlag.pipeline.tables.schemas import SOLVED
-from evenlag.pipeline.tasks.budget import Budget
-from evenlag.pipeline.tasks.worker import Solver
 from evenlag.search.options import SolveOptions
+from evenlag.spark.columns.task_rows import task_rows
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.kept import Kept, kept
+from evenlag.spark.driver.protocol import BATCH_BYTES
+from evenlag.spark.driver.task_context import attempt
+from evenlag.spark.jobs.fleet import check_tables
+from evenlag.spark.worker.budget import Budget
+from evenlag.spark.worker.worker import Solver
+from evenlag.tables.outputs import SOLVED
 from tests.few_rows import few_rows
 from tests.fleet import (
     BROKEN,
@@ -332,7 +332,7 @@ def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", mon
     def cut(*args: Any) -> Kept:
         return Kept(kept(*args).table.filter("`group` < 'g003'"), whole=False, hint="")
 
-    monkeypatch.setattr("evenlag.pipeline.jobs.fleet_solver.kept", cut)
+    monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.kept", cut)
     seen: list[tuple[int, int, int]] = []
     pipeline.solve(*tables(spark, 5), group_time_limit=0.5, progress=lambda *said: seen.append(said))
     assert seen[-1] == (3, 5, 0)
@@ -507,7 +507,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
         import os
         import signal
 
-        from evenlag.pipeline.tasks.solving import solve_group
+        from evenlag.spark.worker.solving import solve_group
 
         if group.group == "g002" and (always or not mark.exists()):
             mark.touch()

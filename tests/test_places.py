@@ -10,9 +10,9 @@ from pyspark.sql import functions as sf
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from evenlag.pipeline.jobs.commits import Commits
-from evenlag.pipeline.spark.sinks import CURRENT, FolderSink, ObjectSink, Sink, sink
-from evenlag.pipeline.spark.storage import Storage
+from evenlag.spark.driver.sinks import CURRENT, FolderSink, ObjectSink, Sink, sink
+from evenlag.spark.driver.storage import Storage
+from evenlag.spark.jobs.commits import Commits
 from tests.command import evenlag, refused
 from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, fleet, write_csv
 from tests.frames import assert_same_rows, tables

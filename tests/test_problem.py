@@ -14,8 +14,8 @@ from rich.console import Console
 
 import evenlag
 from evenlag import Problem
-from evenlag.compare.report import audit_report, frontier_report, phases_report, plan_report
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
+from evenlag.report.text import audit_report, frontier_report, phases_report, plan_report
 from evenlag.search.options import METHODS
 from tests.problems import CASES, documents
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.cli.inputs import holds_many_groups, read_group, read_history, read_recorded_group
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.rates import (
@@ -22,6 +21,7 @@ from evenlag.model.rates import (
     predicted_lag,
     time_micros,
 )
+from evenlag.tables.read import holds_many_groups, read_group, read_history, read_recorded_group
 from tests.command import evenlag
 from tests.fleet import MEMBER_NAMES, OFFSET_NAMES, write_csv
 
@@ -241,7 +241,7 @@ DDL = (
 def test_rates_in_columns_are_those_of_the_model(spark: "SparkSession", seed: int) -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.pipeline.columns.rates import with_predicted_lags, with_rates
+    from evenlag.spark.columns.rates import with_predicted_lags, with_rates
 
     rng = random.Random(seed)
     some = [None, 0, 5, 9, 30, 2**62]

@@ -8,7 +8,7 @@ import pytest
 
 from evenlag.errors import SourceError
 from evenlag.live import Snapshot, write_snapshot
-from evenlag.pipeline.tables.reading import read_table
+from evenlag.tables.loading import read_table
 from tests.command import evenlag
 
 TIMES = [f"2026-03-02T00:0{minute}:00.000Z" for minute in range(3)]

@@ -20,9 +20,9 @@ from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import Problem
-from evenlag.pipeline.tasks.group import GroupRows, Member
-from evenlag.pipeline.tasks.history import snapshots
 from evenlag.search.solver import search
+from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.past import snapshots
 from tests.replays import Taken, by_weight, foreseen, simulate
 
 FAST = ("range", "roundrobin", "lag-aware", "sticky", "fair", "swap-balance")
@@ -432,7 +432,7 @@ def test_every_strategy_runs_and_deterministic_runs_agree() -> None:
 
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from evenlag.compare.replay_picture import draw_replay
+    from evenlag.report.replay_picture import draw_replay
 
     found = replay(made(random_history(random.Random(1))), strategies=FAST, capacity=1, lag_limit=5)
     draw_replay(found, tmp_path / "replay.png")

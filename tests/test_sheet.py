@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from evenlag.compare.sheet import BAR, Bar, Sheet
+from evenlag.report.sheet import BAR, Bar, Sheet
 
 MEMBERS = [f"consumer-billing-service-{n}-3fc8a1b2-77f0-4c1e-9d55-0a1b2c3d4e5{n}" for n in range(3)]
 FIGURES = [("22,007,451", "21 min 52 s"), ("735,050", "8 min 3 s"), ("9,557", "never")]

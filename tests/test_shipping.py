@@ -21,13 +21,13 @@ from pyspark.errors import PythonException
 import evenlag
 from evenlag.errors import SourceError
 from evenlag.model.backends import BACKENDS, PACKAGES_OF
-from evenlag.pipeline.spark.errors import blamed
-from evenlag.pipeline.spark.executors import fault
-from evenlag.pipeline.spark.task_context import attempt
-from evenlag.pipeline.tasks.budget import Budget
-from evenlag.pipeline.tasks.needs import PACKAGES, look_around
-from evenlag.pipeline.tasks.worker import Solver
 from evenlag.search.options import SolveOptions
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.executors import fault
+from evenlag.spark.driver.task_context import attempt
+from evenlag.spark.worker.budget import Budget
+from evenlag.spark.worker.needs import PACKAGES, look_around
+from evenlag.spark.worker.worker import Solver
 from tests.environments import make_environment, with_all_that_they_require
 from tests.few_rows import FEW_ROWS, QUICK_JAVA
 from tests.fleet import fleet, write_tables
@@ -63,7 +63,7 @@ print(json.dumps([solved["method"].to_pylist(), sorted(names - sys.stdlib_module
 
 LOADING = """
 import sys
-import evenlag.pipeline.tasks.worker
+import evenlag.spark.worker.worker
 from evenlag.model.backends import BACKENDS
 before = set(sys.modules)
 BACKENDS[sys.argv[1]]()

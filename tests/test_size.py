@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import evenlag
 from evenlag import pipeline
 from evenlag.compare import SizeRow, size
-from evenlag.compare.picture import blank_figure, head, save
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.live import snapshot
+from evenlag.report.picture import blank_figure, head, save
 from tests.broker import Broker
 from tests.command import evenlag as run
 from tests.command import refused

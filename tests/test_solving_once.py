@@ -82,7 +82,7 @@ def test_what_comes_out_is_read_and_not_worked_out_again(spark: "SparkSession") 
 
 
 def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> None:
-    from evenlag.pipeline.spark.kept import within
+    from evenlag.spark.driver.kept import within
 
     assert within(spark, None, lambda: spark.range(3).count()) == 3
     assert within(spark, time.time() + 60, lambda: spark.range(4).count()) == 4
@@ -92,8 +92,8 @@ def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> No
 
 
 def test_what_is_there_at_the_deadline_counts(spark: "SparkSession", tmp_path: "Path") -> None:
-    from evenlag.pipeline.spark.classic import Folder
-    from evenlag.pipeline.spark.kept import kept
+    from evenlag.spark.driver.classic import Folder
+    from evenlag.spark.driver.kept import kept
 
     numbers = spark.range(0, 8, 1, 4).mapInArrow(slow(60.0, of=4), "id BIGINT")
     started = time.time()
@@ -140,7 +140,7 @@ def test_a_job_that_can_start_no_task_ends_in_one_line(spark: "SparkSession", tm
 def test_it_is_said_that_spark_waits_for_executors(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evenlag.pipeline.spark import classic
+    from evenlag.spark.driver import classic
 
     active: list[int] = []  # tasks of each stage
     tracker = SimpleNamespace(

@@ -71,8 +71,8 @@ def test_a_stream_killed_twice_audits_every_snapshot_once(broker: "Broker", tmp_
 
 @pytest.mark.spark
 def test_a_commit_stands_whole_or_not_at_all_wherever_it_is_killed(spark: "SparkSession", tmp_path: Path) -> None:
-    from evenlag.pipeline.jobs.commits import STATE, Commits
-    from evenlag.pipeline.spark.storage import Storage
+    from evenlag.spark.driver.storage import Storage
+    from evenlag.spark.jobs.commits import STATE, Commits
 
     class Killed(BaseException):
         pass
@@ -132,7 +132,7 @@ class Model:
         self.audited: dict[str, list[int]] = {}
 
     def take(self, rows: list[dict[str, Any]], flush: bool = False) -> tuple[set[str], set[str]]:
-        from evenlag.pipeline.columns.fates import REMEMBERED
+        from evenlag.spark.columns.fates import REMEMBERED
 
         latest = {group: max(times) for group, times in self.audited.items() if times}
         for group, time in self.waiting:
@@ -162,7 +162,7 @@ class Model:
 def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.pipeline.columns import fates as found
+    from evenlag.spark.columns import fates as found
 
     rng = random.Random(1)
     model = Model(settle=40)

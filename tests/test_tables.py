@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from evenlag.errors import SourceError
-from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, TABLES, TableKind
-from evenlag.pipeline.tables.describe import describe_rows
-from evenlag.pipeline.tables.reading import read_table
-from evenlag.pipeline.tables.topics import TopicAddress, is_topic, topic_address
-from evenlag.pipeline.tables.writing import write_table, write_tables
+from evenlag.tables.columns import MEMBERS, OFFSETS, TABLES, TableKind
+from evenlag.tables.describe import describe_rows
+from evenlag.tables.loading import read_table
+from evenlag.tables.topics import TopicAddress, is_topic, topic_address
+from evenlag.tables.writing import write_table, write_tables
 
 TS = "2026-01-02T03:04:05.678Z"
 

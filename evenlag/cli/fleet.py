@@ -15,18 +15,18 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evenlag.compare.audit import CURRENT, OPTIMAL
-from evenlag.compare.picture import Loads, draw
-from evenlag.compare.report import number, percent, quantity
-from evenlag.compare.sheet import Sheet
 from evenlag.errors import SourceError
-from evenlag.pipeline.jobs.batch import OUTPUT, SUMMARY, RunReport, run
-from evenlag.pipeline.jobs.streaming import Batch, stream
-from evenlag.pipeline.spark.descriptions import described
-from evenlag.pipeline.spark.driver import Progress
-from evenlag.pipeline.spark.kafka import add_connector, with_connector
-from evenlag.pipeline.spark.session import local_session
-from evenlag.pipeline.spark.sinks import sink
-from evenlag.pipeline.tables.topics import is_topic
+from evenlag.report.picture import Loads, draw
+from evenlag.report.sheet import Sheet
+from evenlag.report.text import number, percent, quantity
+from evenlag.spark.driver.descriptions import described
+from evenlag.spark.driver.kafka import add_connector, with_connector
+from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.driver.session import local_session
+from evenlag.spark.driver.sinks import sink
+from evenlag.spark.jobs.batch import OUTPUT, SUMMARY, RunReport, run
+from evenlag.spark.jobs.streaming import Batch, stream
+from evenlag.tables.topics import is_topic
 
 MOST_GROUPS = 15  # in the table of groups
 MOST_REASONS = 5  # of rejected rows

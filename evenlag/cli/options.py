@@ -11,19 +11,19 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from evenlag.cli.inputs import AUTO_OFFSET_RESETS, read_group, read_recorded_group
 from evenlag.cli.paths import GivenPath, InputPath, given
 from evenlag.cli.terminal import working
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.history import Snapshot
-from evenlag.compare.picture import KINDS, check_kind
 from evenlag.errors import SourceError
 from evenlag.live import read_client_config
 from evenlag.model.balance import Balance
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.payoff import PAUSE
 from evenlag.model.problem import Problem
+from evenlag.report.picture import KINDS, check_kind
 from evenlag.search.options import METHODS, MOST_SEED
+from evenlag.tables.read import AUTO_OFFSET_RESETS, read_group, read_recorded_group
 
 Command = Callable[..., Any]
 

@@ -11,14 +11,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evenlag.cli.terminal import fleet_notes
-from evenlag.compare.replay_report import fleet_table
 from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
-from evenlag.pipeline.spark.driver import Progress
-from evenlag.pipeline.tables.contract import Column
-from evenlag.pipeline.tables.schemas import REPLAY_STEPS, REPLAY_SUMMARY, columns
-from evenlag.pipeline.tables.writing import write_tables
-from evenlag.pipeline.tasks.replaying import document
+from evenlag.report.replay_text import fleet_table
+from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.worker.replaying import document
+from evenlag.tables.columns import Column
+from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, columns
+from evenlag.tables.writing import write_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -101,7 +101,7 @@ def replay_fleet(
     # PySpark takes a second to import, and a single group is replayed without.
     from evenlag.cli.fleet import session_for
     from evenlag.pipeline import rejects, replay
-    from evenlag.pipeline.spark.sources import table_at
+    from evenlag.spark.driver.sources import table_at
 
     spark = session_for((offsets, members), spark_settings, options)
     offsets_df = table_at(spark, offsets, "offsets", options)

@@ -14,13 +14,13 @@ from rich.text import Text
 
 from evenlag.cli.fleet import session_for
 from evenlag.cli.terminal import fleet_notes
-from evenlag.compare.size_report import sizes_table
 from evenlag.pipeline import rejects, size
-from evenlag.pipeline.spark.descriptions import described
-from evenlag.pipeline.spark.driver import Progress
-from evenlag.pipeline.spark.errors import blamed
-from evenlag.pipeline.spark.sinks import sink
-from evenlag.pipeline.spark.sources import table_at
+from evenlag.report.size_text import sizes_table
+from evenlag.spark.driver.descriptions import described
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sources import table_at
 
 TABLES = ("groups", "sizes")
 MOST_GROUPS = 15  # in the table of groups

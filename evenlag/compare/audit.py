@@ -45,7 +45,7 @@ def _counts(plan: Plan) -> list[int]:
 class AuditRow:
     """One strategy under one balance; figures in messages and seconds, None where there is none.
 
-    The pipeline's table has these columns, in this order and of these types (`evenlag.pipeline.tables.schemas`).
+    The pipeline's table has these columns, in this order and of these types (`evenlag.tables.outputs`).
 
     Attributes
     ----------

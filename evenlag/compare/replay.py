@@ -141,7 +141,7 @@ def replay(
     Parameters
     ----------
     history : sequence of Snapshot
-        In order of time, at least two; `evenlag.pipeline.tasks.history` makes them of a snapshot table's rows.
+        In order of time, at least two; `evenlag.tables.past` makes them of a snapshot table's rows.
     strategies : sequence of str
         Published heuristics by name, and "evenlag" for `solve`.
     horizon : float or str

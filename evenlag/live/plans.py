@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from evenlag.errors import EvenlagError, InvalidPlanError, SourceError
 from evenlag.live.groups import TopicPartition
 from evenlag.model.files import unique, write_json
-from evenlag.pipeline.tables.topics import is_topic, topic_address
+from evenlag.tables.topics import is_topic, topic_address
 
 ANSWER_LIMIT = 10.0  # seconds for what is asked of the brokers
 CONSUMER_ONLY = (

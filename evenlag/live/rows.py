@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evenlag.live.groups import Failure, Group, TopicPartition
 from evenlag.live.subscriptions import matching
-from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, Row
+from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
 ACL_HINTS = {

@@ -26,8 +26,8 @@ from evenlag.live.rows import (
     subscriptions_of,
     topics_of,
 )
-from evenlag.pipeline.tables.contract import MEMBERS, OFFSETS, Row
-from evenlag.pipeline.tables.writing import write_tables
+from evenlag.tables.columns import MEMBERS, OFFSETS, Row
+from evenlag.tables.writing import write_tables
 
 if TYPE_CHECKING:
     from evenlag.live.client import Cluster
@@ -47,9 +47,9 @@ class Snapshot:
     Attributes
     ----------
     offsets
-        A row per group and partition, with the columns of `evenlag.pipeline.tables.contract.OFFSETS`.
+        A row per group and partition, with the columns of `evenlag.tables.columns.OFFSETS`.
     members
-        A row per group and member, with the columns of `evenlag.pipeline.tables.contract.MEMBERS`.
+        A row per group and member, with the columns of `evenlag.tables.columns.MEMBERS`.
     warnings
         One line each.
     requests

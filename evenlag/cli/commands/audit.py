@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from evenlag.cli import options
-from evenlag.cli.inputs import read_group
 from evenlag.cli.terminal import err, print_json, show, show_notes, working
 from evenlag.compare import audit as audit_group
-from evenlag.compare.report import audit_report
-from evenlag.pipeline.spark.progress import progress_bar
+from evenlag.report.progress import progress_bar
+from evenlag.report.text import audit_report
 from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
+from evenlag.tables.read import read_group
 
 FLEET_GAP = options.FLEET_GAP
 OF_PLANS = ("--stickiness", "--max-moves", "--slack", "--objective", "--method", "--only-if-better", "--pause")

@@ -8,7 +8,7 @@ import click
 
 from evenlag.cli import options
 from evenlag.cli.terminal import err, show
-from evenlag.pipeline.spark.progress import progress_bar
+from evenlag.report.progress import progress_bar
 
 
 @click.command()

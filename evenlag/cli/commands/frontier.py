@@ -11,9 +11,9 @@ from evenlag.cli.options import Source
 from evenlag.cli.terminal import err, show, show_notes
 from evenlag.compare import frontier as find_frontier
 from evenlag.compare.frontier import Frontier
-from evenlag.compare.report import frontier_report
 from evenlag.model.plan import plain
-from evenlag.pipeline.spark.progress import progress_bar
+from evenlag.report.progress import progress_bar
+from evenlag.report.text import frontier_report
 
 
 @click.command()

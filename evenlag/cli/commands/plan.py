@@ -12,9 +12,9 @@ from evenlag.cli import options
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import show, show_notes, working
 from evenlag.compare.catch_up import pace_of
-from evenlag.compare.payoff_report import payoff_document, payoff_report
-from evenlag.compare.report import phases_report, plan_report
 from evenlag.model.files import write_json
+from evenlag.report.payoff_text import payoff_document, payoff_report
+from evenlag.report.text import phases_report, plan_report
 from evenlag.solve import solve
 
 LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for

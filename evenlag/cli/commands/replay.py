@@ -11,14 +11,14 @@ from rich.console import Group
 from rich.text import Text
 
 from evenlag.cli import options
-from evenlag.cli.inputs import holds_many_groups, read_history
 from evenlag.cli.replaying import Form, replay_fleet, summary_document, write_replay
 from evenlag.cli.terminal import err, show, working
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions, run
-from evenlag.compare.replay_report import replay_report
 from evenlag.errors import InvalidProblemError
-from evenlag.pipeline.spark.progress import progress_bar
+from evenlag.report.progress import progress_bar
+from evenlag.report.replay_text import replay_report
+from evenlag.tables.read import holds_many_groups, read_history
 
 
 class _Writing(NamedTuple):
@@ -112,7 +112,7 @@ def _replay_group(
     written = [] if writing.out is None else write_replay(replayed, writing.out, writing.form, writing.overwrite)
     if plot is not None:
         # Matplotlib is an extra, and slow to import.
-        from evenlag.compare.replay_picture import draw_replay
+        from evenlag.report.replay_picture import draw_replay
 
         draw_replay(replayed, plot)
         written.append(plot)

@@ -15,14 +15,14 @@ from evenlag.cli.options import Source
 from evenlag.cli.terminal import err, show, show_notes
 from evenlag.compare import size as find_size
 from evenlag.compare.foresight import AUTO
-from evenlag.compare.report import how_known, number
-from evenlag.compare.size_report import answer_to, size_report
 from evenlag.compare.speeds import Speeds, speeds
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, horizon_micros
-from evenlag.pipeline.defaults import GROUP_TIME_LIMIT
-from evenlag.pipeline.spark.progress import progress_bar
+from evenlag.report.progress import progress_bar
+from evenlag.report.size_text import answer_to, size_report
+from evenlag.report.text import how_known, number
+from evenlag.spark.defaults import GROUP_TIME_LIMIT
 
 TIME_LIMIT = 10.0
 NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), or that of a time ahead, such as 1h"
@@ -121,7 +121,7 @@ def _size_group(
     document["warnings"] = [*notes, *found.notes]
     if plot is not None:
         # Matplotlib is an extra, and slow to import.
-        from evenlag.compare.size_picture import draw_size
+        from evenlag.report.size_picture import draw_size
 
         draw_size(found, plot)
     report = size_report(found, _said(known, problem))

@@ -16,9 +16,9 @@ from evenlag.cli.terminal import show, show_notes, working
 from evenlag.compare import Change
 from evenlag.compare import whatif as compare_change
 from evenlag.compare.change import NewPartitions
-from evenlag.compare.whatif_report import whatif_report
 from evenlag.model.balance import Balance
 from evenlag.model.files import write_json
+from evenlag.report.whatif_text import whatif_report
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
 _BALANCES = click.Choice([rule.value for rule in Balance])

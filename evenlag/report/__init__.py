@@ -1,0 +1,1 @@
+"""Reports: tables and text for terminals, pictures, progress."""

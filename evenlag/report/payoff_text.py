@@ -1,0 +1,64 @@
+"""What a plan is worth, in lines that a person likes to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from rich.text import Text
+
+from evenlag.compare.catch_up import Pace
+from evenlag.model.payoff import Payoff
+from evenlag.model.plan import current_plan
+from evenlag.report.replay_text import capacity_told, duration
+from evenlag.report.text import number, percent
+
+
+def payoff_report(worth: Payoff, pace: Pace) -> list[Text]:
+    """Return what a plan saves, what its moves cost, when members have caught up, and what follows."""
+    lines = [Text(line) for line in _lines(worth, pace)]
+    if worth.pays is not None:
+        verdict = "it pays" if worth.pays else "the group is left alone"
+        lines.append(Text(f"{verdict}: {worth.reason}", style="bold green" if worth.pays else "bold yellow"))
+    return lines
+
+
+def payoff_document(worth: Payoff, pace: Pace) -> dict[str, Any] | None:
+    """Return the times for JSON, in seconds; None where nothing is known of how fast members read."""
+    if pace.capacity is None:
+        return None
+    today, planned = pace.seconds(current_plan(worth.plan.problem)), pace.seconds(worth.plan)
+    return {
+        "capacity": float(pace.capacity.rate),
+        "capacity_source": pace.capacity.source,
+        "today_seconds": None if today is None else float(today),
+        "planned_seconds": None if planned is None else float(planned),
+    }
+
+
+def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
+    if worth.unchanged:
+        return
+    current = current_plan(worth.plan.problem)
+    if worth.necessity is None:
+        gain = worth.today - worth.planned
+        share = f" ({percent(float(gain / worth.today))})" if gain > 0 else ""
+        saved = f"saves {number(gain)} messages" if gain >= 0 else f"adds {number(-gain)} messages"
+        found = "" if worth.pays is not False else "the plan that was found "
+        makespan = f"makespan {number(current.makespan)} → {number(worth.plan.makespan)}"
+        yield f"{found}{saved} of {worth.what}{share}, {makespan}"
+    if worth.moves:
+        stand = "partition stands" if worth.moves == 1 else "partitions stand"
+        still = f"{worth.moves:,} {stand} still for {float(worth.pause):g} s"
+        coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages come in"
+        yield f"its moves cost {number(worth.move_cost)} messages, and {still}{coming}"
+    if pace.capacity is not None and worth.necessity is None:
+        yield (
+            f"caught up after {_time(pace.seconds(worth.plan))} in place of {_time(pace.seconds(current))}; "
+            f"{capacity_told(pace.capacity)}"
+        )
+
+
+def _time(seconds: Fraction | None) -> str:
+    return "never" if seconds is None else duration(float(seconds))

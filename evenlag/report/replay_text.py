@@ -1,0 +1,77 @@
+"""A replay as tables that a person likes to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evenlag.compare.history import Capacity
+from evenlag.compare.replay_result import RECORDED, Replay
+from evenlag.report.sheet import Sheet
+from evenlag.report.text import how_known, number, percent
+
+
+def replay_report(replayed: Replay) -> RenderableType:
+    """Return the headline, a table of the strategies, and what the reader should know."""
+    head = Text(f"{replayed.group}", style="bold")
+    head.append(f"  {replayed.snapshots:,} snapshots from {replayed.since} to {replayed.until}\n", style="not bold")
+    head.append(f"{capacity_told(replayed.capacity)}\n", style="not bold")
+    model = next((row.mean_lag for row in replayed.summary if row.strategy == RECORDED), None)
+    head.append(
+        f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed",
+        style="not bold",
+    )
+    best = Text(f"best: {replayed.best}" if replayed.best else "no strategy could be run", style="bold green")
+    notes = [Text(f"note: {note}", style="yellow") for note in replayed.notes]
+    return Group(head, strategies_table(replayed), best, *notes)
+
+
+def capacity_told(capacity: Capacity) -> str:
+    """Say how fast members read, and how that is known."""
+    return f"members read {number(float(capacity.rate))} messages a second (weight 1): {how_known(capacity)}"
+
+
+def strategies_table(replayed: Replay) -> Sheet:
+    """Return one group's strategies, the best marked."""
+    limited = replayed.lag_limit is not None
+    table = Sheet()
+    table.columns("name", "strategy")
+    names = ["mean spread", "99 % below", "with moves", "mean lag", "moves", "rebalances"]
+    table.columns("figure", *names, *([f"above {number(replayed.lag_limit)}"] if limited else []))
+    table.columns("remark", "")
+    for row in replayed.summary:
+        figures = [number(each) for each in (row.mean_spread, row.p99_spread, row.cost, row.mean_lag)]
+        counts = ["–" if each is None else f"{each:,}" for each in (row.moves, row.rebalances)]
+        above = [duration(row.seconds_above)] if limited else []
+        style = "bold green" if row.best else "dim" if row.strategy == RECORDED else ""
+        remark = Text(row.error, style="yellow") if row.error else Text("← best" if row.best else "")
+        table.row(row.strategy, *figures, *counts, *above, remark, style=style)
+    return table
+
+
+def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Sheet:
+    """Return how the strategies did over many groups; rows as `evenlag.cli.fleet` sums them up."""
+    table = Sheet("mean spread with moves, above that of each group's best strategy")
+    table.columns("name", "strategy")
+    table.columns("figure", "groups", "best in", "median", "worst", "moves", "rebalances", "above the limit", "failed")
+    for row in rows:
+        table.row(
+            row["strategy"], f"{row['groups']:,}", f"{row['best']:,}", percent(row["median"]), percent(row["worst"]),
+            f"{row['moves'] or 0:,}", f"{row['rebalances'] or 0:,}", duration(row["above"]), f"{row['failed']:,}",
+            style="dim" if row["strategy"] == RECORDED else "",
+        )  # fmt: skip
+    return table
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time as a person says it: two units at most."""
+    if seconds is None:
+        return "–"
+    for size, unit, part, smaller in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            whole, rest = divmod(round(seconds / part), size // part)
+            return f"{whole} {unit} {rest} {smaller}" if rest else f"{whole} {unit}"
+    return f"{seconds:g} s"

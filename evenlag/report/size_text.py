@@ -1,0 +1,247 @@
+"""How many members a group needs, as a person likes to read it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evenlag.compare.counted import PUBLISHED
+from evenlag.compare.drain import NEVER, Time
+from evenlag.compare.size import Size, SizeRow
+from evenlag.report.replay_text import duration
+from evenlag.report.sheet import Sheet
+from evenlag.report.text import number, quantity
+
+MOST_NAMED = 6  # counts in a sentence before the rest is summed up
+
+
+def size_report(found: Size, said: Sequence[str] = ()) -> RenderableType:
+    """Return the answer, the table of all counts, and a sentence for each thing that it shows.
+
+    `said` tells where the capacity and the rates are from.
+    """
+    problem = found.problem
+    head = Text(problem.group, style="bold")
+    members = quantity(len(problem.members), "member")
+    head.append(
+        f"  {quantity(len(problem.lags), 'partition')}, {members} today, "
+        f"{number(problem.total_lag)} messages to be read within {_time(found.deadline)}",
+        style="not bold",
+    )
+    answer = Text(answer_to(found), style="bold green" if found.fewest is not None and found.proven else "bold yellow")
+    return Group(
+        head,
+        *(Text(sentence) for sentence in said),
+        answer,
+        _table(found),
+        *(Text(sentence) for sentence in _sentences(found)),
+        *(Text(f"note: {note}", style="yellow") for note in (*found.notes, *_missing(found))),
+    )
+
+
+def answer_to(found: Size) -> str:
+    """Return the answer in a sentence or two."""
+    deadline = _time(found.deadline)
+    if found.fewest is None:
+        return _why(found, deadline)
+    first = f"{quantity(found.fewest, 'member')} can do it"
+    least = found.sizes[0].members if found.sizes else 1
+    if found.fewest == 1:
+        return f"{first}: one is enough."
+    if found.fewest <= least and found.proven:
+        return f"{first}, the fewest that there can be."
+    fewer = found.row(found.fewest - 1)
+    if not found.proven:
+        counts = _some([f"{members}" for members in found.undecided], "or")
+        return f"{first}. Whether {counts} could is open: the time ended first; --time-limit gives more."
+    if fewer is None or fewer.bound_seconds <= found.deadline:
+        return f"{first}, and no fewer can: that is proven."
+    if fewer.bound_seconds == NEVER:
+        return f"{first}, and no fewer can: with {found.fewest - 1} not everything is ever read."
+    least_time = _time(fewer.bound_seconds)
+    more = f"more than {deadline}" if least_time == deadline else f"at least {least_time}"
+    return f"{first}, and no fewer can: {found.fewest - 1} would take {more}, whatever the plan."
+
+
+def _why(found: Size, deadline: str) -> str:
+    """Return why no number of members makes it, and what would help."""
+    if found.hottest is not None and found.needed_capacity is not None:
+        name, needed = f"{found.hottest[0]}-{found.hottest[1]}", number(math.ceil(found.needed_capacity))
+        reads = "a partition is read by one member"
+        what = (
+            f"more comes into {name} than a member reads, and {reads}"
+            if found.floor == NEVER
+            else f"{name} alone takes {_time(found.floor)}, and {reads}"
+        )
+        return (
+            f"No number of members can do it: {what}. What would help: members that read {needed} messages a second, "
+            "more partitions for that topic, or a later deadline."
+        )
+    if found.proven:
+        return f"No number of members up to {found.most} can do it within {deadline}: that is proven."
+    return (
+        f"No plan was found that does it within {deadline}, with up to {found.most} members; whether one can is open."
+    )
+
+
+def _table(found: Size) -> Sheet:
+    table = Sheet()
+    table.columns("figure", "members", "best plan", "no plan beats", *PUBLISHED)
+    table.columns("remark", "")
+    for row in found.sizes:
+        remarks = []
+        if row.members == len(found.problem.members):
+            remarks.append("today")
+        if row.members == found.fewest:
+            remarks.append("the fewest" if found.proven else "makes it")
+        if row.members == found.binding_from:
+            remarks.append("no gain beyond")
+        if row.rule_seconds > 0:
+            remarks.append("even counts cost time")
+        times = [row.drain_seconds, row.bound_seconds, *_published(row).values()]
+        cells = [Text(_time(each), style=_style(each, found)) for each in times]
+        style = "bold" if row.members == found.fewest else ""
+        table.row(f"{row.members:,}", *cells, Text(", ".join(remarks)), style=style)
+    return table
+
+
+def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
+    """Return what came of many groups, a row for each as `evenlag.tables.outputs.SIZES` has them."""
+    table = Sheet(title)
+    table.columns("name", "group")
+    table.columns("figure", "members today", "fewest", "no gain beyond")
+    table.columns("name", "hottest partition")
+    table.columns("figure", "alone takes", "a member reads")
+    for row in rows:
+        fewest, hottest = row["fewest"], row["hottest_topic"] is not None
+        found = "none" if fewest is None else f"{fewest:,}"
+        alone = NEVER if row["hottest_seconds"] is None else row["hottest_seconds"]
+        table.row(
+            row["group"], f"{row['members']:,}", found if row["proven"] else f"{found} found",
+            "–" if row["binding_from"] is None else f"{row['binding_from']:,}",
+            f"{row['hottest_topic']}-{row['hottest_partition']}" if hottest else "–",
+            _time(alone if hottest else None), f"{number(row['capacity'])} a second",
+            style="bold" if fewest is None or fewest > row["members"] else "",
+        )  # fmt: skip
+    return table
+
+
+def _style(time: Time | None, found: Size) -> str:
+    return "green" if time is not None and time <= found.deadline else ""
+
+
+def _sentences(found: Size) -> list[str]:
+    said = []
+    if found.hottest is not None and found.floor not in (0, NEVER):
+        name, alone = f"{found.hottest[0]}-{found.hottest[1]}", _time(found.floor)
+        if found.binding_from is not None:
+            said.append(
+                f"From {quantity(found.binding_from, 'member')} on the hottest partition, {name}, decides: it alone "
+                f"takes {alone}, so more members bring nothing."
+            )
+        else:
+            said.append(
+                f"No number of members is faster than {alone}: {name}, the hottest partition, takes that alone."
+            )
+    if found.costly:
+        costs = _costs(found)
+        said.append(
+            f"Even partition counts cost time at {_some(costs)} members: a plan that need not keep them is through so "
+            f"much sooner{_divides(found)}."
+        )
+    for row, less in found.slower[:MOST_NAMED]:
+        said.append(
+            f"{row.members} members are slower than {less.members} while counts must be even: at least "
+            f"{_time(row.bound_seconds)} against {_time(less.drain_seconds)}."
+        )
+    if found.fewest is not None:
+        said.append(_of_published(found))
+    if any(_beats(row) for row in found.sizes):
+        said.append(
+            f"Where a published strategy is faster than the best plan, it does not keep the counts asked for "
+            f"(--balance {found.balance})."
+        )
+    return said
+
+
+def _divides(found: Size) -> str:
+    """Say that counts do not divide, where that is so of all counts that cost."""
+    partitions = len(found.problem.lags)
+    uneven = all(partitions % row.members for row in found.costly)
+    return f", as {partitions:,} partitions are not divided by them" if uneven else ""
+
+
+def _costs(found: Size) -> list[str]:
+    """Name the counts at which the balance costs, neighbours that cost the same together."""
+    places = {row.members: place for place, row in enumerate(found.sizes)}
+    runs: list[list[SizeRow]] = []
+    for row in found.costly:
+        last = runs[-1][-1] if runs else None
+        follows = last is not None and places[last.members] + 1 == places[row.members]
+        if last is not None and follows and _time(last.rule_seconds) == _time(row.rule_seconds):
+            runs[-1].append(row)
+        else:
+            runs.append([row])
+    return [
+        f"{run[0].members}{f'–{run[-1].members}' if len(run) > 1 else ''} ({_time(run[0].rule_seconds)})"
+        for run in runs
+    ]
+
+
+def _of_published(found: Size) -> str:
+    """Say how many members the published strategies take, of the numbers looked at."""
+    makes: dict[str, int] = {}
+    for name in PUBLISHED:
+        counts = [row.members for row in found.sizes if _within(_published(row)[name], found)]
+        if counts:
+            makes[name] = counts[0]
+    never = [name for name in PUBLISHED if name not in makes]
+    made = [f"{members} for {name}" for name, members in makes.items()]
+    parts = [f"of the numbers above, it takes {_some(made)}"] if made else []
+    if never:
+        parts.append(f"{'none' if made else 'none of the numbers above'} is enough for {_some(never, 'or')}")
+    said = "; ".join(parts)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _within(time: Time | None, found: Size) -> bool:
+    return time is not None and time <= found.deadline
+
+
+def _beats(row: SizeRow) -> bool:
+    return any(time is not None and time < row.bound_seconds for time in _published(row).values())
+
+
+def _missing(found: Size) -> list[str]:
+    if not found.not_reached:
+        return []
+    counts = _some([f"{members}" for members in found.not_reached])
+    return [f"there was no time to look at {counts} members; --time-limit gives more"]
+
+
+def _published(row: SizeRow) -> dict[str, Time | None]:
+    return dict(zip(PUBLISHED, (row.range_seconds, row.cooperative_sticky_seconds, row.uniform_seconds), strict=True))
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+
+
+def _time(seconds: Time | None) -> str:
+    if seconds is None:
+        return "–"
+    if seconds == NEVER:
+        return "never"
+    rounded = float(seconds)
+    return duration(rounded if rounded >= 60 else float(f"{rounded:.3g}"))
+
+
+def _some(parts: Iterable[str], last: str = "and") -> str:
+    parts = list(parts)
+    shown = parts[:MOST_NAMED]
+    if len(parts) > len(shown):
+        shown.append(f"{len(parts) - len(shown)} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"

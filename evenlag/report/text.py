@@ -1,0 +1,236 @@
+"""Results as tables that a person likes to read; the command line prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evenlag.compare.audit import OPTIMAL, TODAY, Audit, AuditRow
+from evenlag.compare.frontier import Frontier
+from evenlag.compare.history import Capacity
+from evenlag.model.phases import Phase, Rebalance
+from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result
+from evenlag.report.sheet import BAR, Bar, Cell, Sheet
+
+MOST_ROWS = 30  # members or moves shown before the rest is summed up
+
+_SOURCES = {
+    "given": "as given",
+    "backlog": "the median of {cases:,} times that a member had a backlog",
+    "highest": "the highest rate seen; no member ever had a backlog, so they may be faster",
+}
+
+
+def number(value: Number | float | str | None) -> str:
+    """Return messages with thousands separators, whole ones without decimals."""
+    if value is None:
+        return "–"
+    value = value if isinstance(value, int) else float(value)
+    return f"{value:,.0f}" if isinstance(value, int) or value.is_integer() or abs(value) >= 1000 else f"{value:,.2f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a fraction as a percentage that does not round a small one to nothing."""
+    if share is None:
+        return "–"
+    return "0 %" if share == 0 else f"{share:.2%}".replace("%", " %") if share >= 5e-5 else f"{share * 100:.1g} %"
+
+
+def how_known(capacity: Capacity) -> str:
+    """Say where it comes from how fast members read."""
+    return _SOURCES[capacity.source].format(cases=capacity.cases)
+
+
+def plan_report(result: Result, worth: Sequence[RenderableType] = ()) -> RenderableType:
+    """Return the headline, what the plan is worth, the members before and after, and the moves."""
+    parts: list[RenderableType] = [_headline(result), *worth]
+    if result.status != "EMPTY":
+        parts += [_members(result.plan), _moves(result.plan)]
+    if result.unassigned:
+        names = [f"{topic}-{partition}" for topic, partition in result.unassigned]
+        parts.append(Text(f"nobody subscribes to {_some(names)}", style="yellow"))
+    if result.violation is not None:
+        parts.append(Text(f"breaks {result.balance} balance: {result.violation}", style="yellow"))
+    parts += [Text(f"note: {warning}", style="yellow") for warning in result.warnings]
+    return Group(*parts)
+
+
+def _headline(result: Result) -> Text:
+    problem = result.plan.problem
+    text = Text()
+    text.append(f"{problem.group}", style="bold")
+    text.append(
+        f"  {quantity(len(problem.lags), 'partition')}, {quantity(int(problem.active.sum()), 'active member')}, "
+    )
+    text.append(f"{result.balance} balance\n")
+    if result.status == "EMPTY":
+        why = "no member can take anything" if len(problem.lags) else "the group has no partitions"
+        return text.append(f"EMPTY: {why}, so there is nothing to assign", style="yellow")
+    style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
+    text.append(result.status, style=style)
+    text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
+    found = "today's assignment, a better one searched for" if result.left_alone else f"found by {result.method} in"
+    text.append(f"\n{found} {result.seconds:.2f} s")
+    text.append(f", stopped by {result.stopped_by}" if result.stopped_by else "")
+    if (problem.owner != NOBODY).any():
+        today = number(current_plan(problem).spread)
+        now = f", planned {number(result.spread)}" if problem.futures else ""
+        text.append(
+            f"\ntoday's spread {today}{now}; {quantity(result.moves, 'move')}, {result.forced_moves} newly assigned"
+        )
+    if result.binding:
+        text.append(f"\nheld up by {', '.join(result.binding)}")
+    return text
+
+
+def _objective(result: Result) -> str:
+    """Spell the objective out: what its moves cost, and their sum."""
+    base = result.objective - (0 if isinstance(result.stickiness, str) else result.stickiness * result.moves)
+    scenarios = len(result.plan.problem.futures)
+    of = f"{result.across} {result.kind} of {quantity(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
+    kind = f"{of} {number(base)}"
+    if base == result.objective:
+        return kind
+    return f"{kind} + {quantity(result.moves, 'move')} × {number(result.stickiness)} = {number(result.objective)}"
+
+
+def quantity(count: int, what: str) -> str:
+    """Return a number of things, named in the singular."""
+    return f"{count:,} {what}" + ("s" if count != 1 else "")
+
+
+def _members(plan: Plan) -> Sheet:
+    problem = plan.problem
+    today = current_plan(problem) if (problem.owner != NOBODY).any() else None
+    weighted = not problem.equal_weights
+    table = Sheet()
+    table.columns("name", "member")
+    before = ["partitions today", "lag today"] if today is not None else []
+    table.columns("figure", *(["weight"] if weighted else []), *before, "partitions", "lag")
+    table.columns("bar", "")
+    highest = max([*plan.loads.tolist(), *(today.loads.tolist() if today is not None else []), 1])
+    order = np.argsort(-plan.loads.astype(np.float64), kind="stable").tolist()
+    for m in order[:MOST_ROWS]:
+        row: list[Cell] = [problem.members[m]]
+        if weighted:
+            row.append(f"{float(problem.weights[m]):g}")
+        if today is not None:
+            row += [f"{today.counts[m]:,}", number(int(today.loads[m]))]
+        table.row(*row, f"{plan.counts[m]:,}", number(int(plan.loads[m])), Bar.of(int(plan.loads[m]), highest))
+    if len(order) > MOST_ROWS:
+        rest = order[MOST_ROWS:]
+        table.below(f"… {len(rest):,} more, the lightest with {number(int(plan.loads[rest].min()))}")
+    return table
+
+
+def _moves(plan: Plan) -> RenderableType:
+    problem = plan.problem
+    moved = np.flatnonzero((problem.owner != NOBODY) & (problem.owner != plan.member_of))
+    if not len(moved):
+        return Text("")
+    table = Sheet()
+    table.columns("name", "move", "from", "to")
+    table.columns("figure", "lag")
+    for p in moved[np.argsort(-problem.lags[moved].astype(np.float64), kind="stable")][:MOST_ROWS]:
+        topic, partition = problem.partitions[p]
+        source, target = problem.members[problem.owner[p]], problem.members[plan.member_of[p]]
+        table.row(f"{topic}-{partition}", source, target, number(int(problem.lags[p])))
+    if len(moved) > MOST_ROWS:
+        table.below(f"… {len(moved) - MOST_ROWS:,} more")
+    return table
+
+
+def phases_report(rebalance: Rebalance) -> RenderableType:
+    """Return what each member keeps, revokes and gets, phase after phase, and what the way back takes."""
+    total = len(rebalance.phases)
+    parts: list[RenderableType] = [
+        _phase(phase, f"phase {n} of {total}") for n, phase in enumerate(rebalance.phases, start=1)
+    ]
+    back = rebalance.rollback.phases
+    revoked, given = (sum(len(names) for names in lists.values()) for lists in (back[0].revoke, back[-1].assign))
+    way = f"rollback: {quantity(len(back), 'phase')}, {quantity(revoked, 'partition')} revoked, {given:,} given back"
+    parts.append(Text(way + (f", {revoked - given:,} nobody's again" if revoked > given else "")))
+    return Group(*parts)
+
+
+def _phase(phase: Phase, title: str) -> RenderableType:
+    changed = [member for member in phase.problem.members if phase.revoke[member] or phase.assign[member]]
+    if not changed:
+        return Text(f"{title}: every member keeps what it has\n")
+    table = Sheet(title)
+    table.columns("name", "member")
+    table.columns("figure", "keeps")
+    table.columns("name", "revokes", "gets")
+    for member in changed[:MOST_ROWS]:
+        lists = [[f"{topic}-{p}" for topic, p in names[member]] for names in (phase.revoke, phase.assign)]
+        table.row(member, f"{len(phase.keep[member]):,}", *(_some(names) or "–" for names in lists))
+    if len(changed) > MOST_ROWS:
+        table.below(f"… {len(changed) - MOST_ROWS:,} more")
+    if others := len(phase.problem.members) - len(changed):
+        table.below(f"unchanged: {quantity(others, 'member')}")
+    return table
+
+
+def audit_report(audit: Audit) -> RenderableType:
+    """Return one group's strategies beside the optimum."""
+    rows = [{"group": audit.problem.group, **vars(row)} for row in audit.rows]
+    notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
+    scenarios = len(audit.problem.futures)
+    title = f"{audit.problem.group}, means over {quantity(scenarios, 'scenario')}" if scenarios else audit.problem.group
+    parts = [_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY)]
+    return Group(audit_table(rows, title), *parts, *notes)
+
+
+def _in_use(row: AuditRow, audit: Audit) -> Text:
+    """Say how far today's assignment is from what the assignor in use could at best have come to."""
+    said, style = ", beside which no best plan is known", "yellow"
+    if row.violation is not None:
+        said = f", but it breaks the {row.balance} balance that this promises: {row.violation}"
+    elif row.excess is not None:
+        (best,) = (each for each in audit.rows if each.strategy == OPTIMAL and each.balance == row.balance)
+        above = percent(float(row.excess) / max(float(best.makespan or 0), 1.0))
+        said, style = (f", {above} above the best" if row.excess > 0 else ", at the best"), "bold"
+    return Text(row.strategy + said, style=style)
+
+
+def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
+    """Return audit rows of one group as a table."""
+    table = Sheet(title)
+    table.columns("name", "strategy", "balance")
+    table.columns("figure", "counts", "spread", "above best", "above bound", "moves")
+    table.columns("remark", "")
+    for row in rows:
+        counts = "–" if row["count_min"] is None else f"{row['count_min']}–{row['count_max']}"
+        proof = f"{row['status']}, bound {number(row['bound'])}" if row["gap"] is not None else ""
+        remark = row["error"] or row["violation"] or proof
+        table.row(
+            row["strategy"], row["balance"], counts, number(row["spread"]), number(row["excess"]),
+            number(row["bound_excess"]), "–" if row["moves"] is None else f"{row['moves']:,}",
+            Text(remark, style="yellow" if row["error"] or row["violation"] else "green"),
+            style="bold" if row["strategy"] == "optimal" else "",
+        )  # fmt: skip
+    return table
+
+
+def frontier_report(curve: Frontier) -> RenderableType:
+    """Return the curve of spread against moves, the knee marked."""
+    table = Sheet(f"{curve.problem.group}: what each move buys")
+    table.columns("figure", "moves", "spread", "bound")
+    table.columns("bar", "")
+    highest = max(float(curve.points[0].spread), 1.0)
+    for place, point in enumerate(curve.points):
+        remark = "← knee" if place == curve.knee and len(curve.points) > 2 else ""
+        bar = Bar(round(BAR * float(point.spread) / highest), remark)
+        table.row(f"{point.moves:,}", number(point.spread), number(point.bound), bar)
+    return table
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"

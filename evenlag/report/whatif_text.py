@@ -1,0 +1,113 @@
+"""Before and after a change as tables that a person likes to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evenlag.compare.whatif import WhatIf
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Number, Plan
+from evenlag.model.result import Result
+from evenlag.report.sheet import Bar, Sheet
+from evenlag.report.text import MOST_ROWS, number, percent
+
+
+def whatif_report(found: WhatIf) -> RenderableType:
+    """Return the figures of today, before and after side by side, the members likewise, and what was decided."""
+    group = Text(found.before.plan.problem.group, style="bold")
+    notes = [Text(f"note: {note}", style="yellow") for note in _notes(found)]
+    return Group(group, _figures(found), _members(found), *notes)
+
+
+def _notes(found: WhatIf) -> Iterable[str]:
+    told = (*found.notes, *found.before.warnings, *found.after.warnings)
+    yield from dict.fromkeys(told)
+    for when, result in (("before", found.before), ("after", found.after)):
+        if result.unassigned:
+            yield f"{when}: nobody reads {len(result.unassigned):,} of the partitions"
+        if result.violation is not None:
+            yield f"{when}: breaks {result.balance} balance: {result.violation}"
+
+
+def _figures(found: WhatIf) -> Sheet:
+    today, before, after = found.today, found.before, found.after
+    table = Sheet()
+    table.columns("name", "")
+    table.columns("figure", *(["today"] if today is not None else []), "before", "after", "change")
+
+    def line(name: str, of: Callable[[Result], str], now: str = "–") -> None:
+        table.row(name, *([] if today is None else [now]), of(before), of(after), "")
+
+    def figure(name: str, of: Callable[[Plan], Number]) -> None:
+        then, now = of(before.plan), of(after.plan)
+        mine = [] if today is None else [number(of(today))]
+        table.row(name, *mine, number(then), number(now), _difference(then, now))
+
+    figure("partitions", lambda plan: len(plan.problem.lags))
+    figure("active members", lambda plan: int(plan.problem.active.sum()))
+    counts = "" if today is None else _counts(today)
+    line("partitions of a member", lambda result: _counts(result.plan), counts)
+    line("balance", lambda result: str(result.balance))
+    table.section()
+    figure("spread", lambda plan: plan.spread)
+    figure("makespan", lambda plan: plan.makespan)
+    if before.plan.problem.futures:
+        goal = Objective(before.kind, across=before.across)
+        figure(f"{goal.across} {goal.kind} of scenarios", goal.base)
+    line("moves", lambda result: f"{result.moves:,}")
+    line("newly assigned", lambda result: f"{result.forced_moves:,}")
+    table.section()
+    line("status", lambda result: str(result.status))
+    line("objective", lambda result: number(result.objective))
+    line("bound", lambda result: number(result.bound))
+    line("gap", lambda result: percent(result.gap))
+    line("held up by", lambda result: "\n".join(result.binding) or "–")
+    return table
+
+
+def _members(found: WhatIf) -> Sheet:
+    plans = [plan for plan in (found.today, found.before.plan, found.after.plan) if plan is not None]
+    before, after = found.before.plan, found.after.plan
+    weighted = not (before.problem.equal_weights and after.problem.equal_weights)
+    names = ("today", "before", "after")[-len(plans) :]
+    table = Sheet()
+    table.columns("name", "member")
+    table.columns("figure", *(["weight"] if weighted else []), "partitions", *(f"lag {name}" for name in names))
+    table.columns("bar", "")
+    loads = [dict(zip(plan.problem.members, plan.loads.tolist(), strict=True)) for plan in plans]
+    counts = [dict(zip(plan.problem.members, plan.counts.tolist(), strict=True)) for plan in (before, after)]
+    weights = [dict(zip(p.problem.members, p.problem.weights, strict=True)) for p in (before, after)]
+    highest = max((load for each in loads for load in each.values()), default=1) or 1
+    everybody = {*before.problem.members, *after.problem.members}
+    order = sorted(everybody, key=lambda name: (-loads[-1].get(name, -1), name))
+    for name in order[:MOST_ROWS]:
+        load = loads[-1].get(name)
+        remark = "gone" if load is None else "" if name in counts[0] else "new"
+        bar = Bar.of(load or 0, highest, remark)
+        figures = [_pair([f"{float(each[name]):g}" if name in each else "–" for each in weights])] if weighted else []
+        figures.append(_pair([f"{each[name]:,}" if name in each else "–" for each in counts]))
+        figures += [number(each[name]) if name in each else "–" for each in loads]
+        table.row(name, *figures, bar)
+    if len(order) > MOST_ROWS:
+        table.below(f"… {len(order) - MOST_ROWS:,} more")
+    return table
+
+
+def _counts(plan: Plan) -> str:
+    counts = plan.counts[plan.problem.active]
+    return f"{counts.min()}–{counts.max()}" if len(counts) else "–"
+
+
+def _pair(sides: list[str]) -> str:
+    return sides[0] if sides[0] == sides[1] else " → ".join(sides)
+
+
+def _difference(before: Number, after: Number) -> str:
+    if before == after:
+        return ""
+    sign, by = ("+", after - before) if after > before else ("−", before - after)
+    share = f" ({sign}{float(by) / float(before):.0%})".replace("%", " %") if before else ""
+    return f"{sign}{number(by)}{share}"

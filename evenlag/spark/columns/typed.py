@@ -1,0 +1,127 @@
+"""A table's columns in the types they should have, whatever they came as: native Spark, nothing raised."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, types
+from pyspark.sql import functions as sf
+
+from evenlag.tables.columns import LINE, MALFORMED
+from evenlag.tables.values import NUMBER, WHOLE
+
+_WHOLE, _NUMBER = (rf"\A{pattern}\z" for pattern in (WHOLE, NUMBER))
+_TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+
+
+def row_text(df: DataFrame) -> Column:
+    """The text of a row that `Typed.select` gave: JSON, or the line itself where the reader has it."""
+    fields = df.schema["row"].dataType.names  # type: ignore[attr-defined]
+    texts = [sf.col("row").getField(name) for name in (LINE, MALFORMED) if name in fields]
+    kept = sf.struct(*(sf.col("row").getField(name).alias(name) for name in fields if name not in (LINE, MALFORMED)))
+    json = sf.to_json(kept, {"ignoreNullFields": "false", "timestampFormat": _TIME})
+    return sf.make_valid_utf8(sf.coalesce(*texts, json))
+
+
+def text_number(text: Column) -> Column:
+    """The number that a text says, as DOUBLE; null where it says none (`values.NUMBER`)."""
+    return sf.regexp_extract(text, _NUMBER, 1).try_cast("double")
+
+
+def _time_text(time: Column) -> Column:
+    # Microseconds by themselves: to Spark's legacy formatter they are so many milliseconds.
+    micros = sf.lpad(sf.pmod(sf.unix_micros(time), sf.lit(1_000_000)).cast("string"), 6, "0")
+    return sf.concat(sf.date_format(time, "yyyy-MM-dd'T'HH:mm:ss."), micros, sf.date_format(time, "XXX"))
+
+
+def column_named(name: str) -> Column:
+    """The column of just this name, whatever is in it: a dot, a space, a backtick."""
+    return sf.col("`" + name.replace("`", "``") + "`")
+
+
+def _holds_map(kind: types.DataType) -> bool:
+    """Whether Spark cannot hash it."""
+    return "map<" in kind.simpleString() or "variant" in kind.simpleString()
+
+
+class Typed:
+    """Columns of a table as the type they should have: null where absent, empty or not of that type."""
+
+    def __init__(self, df: DataFrame) -> None:
+        self._df = df
+        self._names = {name.lower(): name for name in df.columns}  # a session may tell upper case from lower
+        self._types = {field.name.lower(): field.dataType for field in df.schema}
+        malformed = self._names.get(MALFORMED)
+        self.malformed = sf.lit(False) if malformed is None else column_named(malformed).isNotNull()
+
+    def select(self, named: dict[str, Column]) -> DataFrame:
+        """Select columns, and before them the row as it came (`row_text`), and a hash of it."""
+        names = self._df.columns
+        plain = [column_named(name) for name in names if not _holds_map(self._df.schema[name].dataType)]
+        others = [sf.to_json(column_named(name)) for name in names if _holds_map(self._df.schema[name].dataType)]
+        row = sf.struct(*map(column_named, names))
+        mark = sf.xxhash64(*plain, *others)
+        return self._df.select(
+            row.alias("row"), mark.alias("mark"), *(column.alias(name) for name, column in named.items())
+        )
+
+    def present(self, name: str) -> Column:
+        """Whether the column says anything."""
+        return self._column(name).isNotNull()
+
+    def text(self, name: str) -> Column:
+        """Names, and the key: a time in full, as text that can be cast back."""
+        column = self._column(name)
+        if isinstance(self._type(name), types.TimestampType):
+            return _time_text(column)
+        if isinstance(self._type(name), types.DoubleType | types.FloatType):  # an all-null column of pandas
+            column = sf.when(~sf.isnan(column), column)
+        return sf.make_valid_utf8(column.cast("string"))  # a task could not read it
+
+    def whole(self, name: str) -> Column:
+        """Whole numbers as BIGINT; text may also say 7.0 or 7E3, as pandas and Spark write them beside nulls.
+
+        `values.plain_value` states the same in Python.
+        """
+        column, kind = self._column(name), self._type(name)
+        if isinstance(kind, types.IntegralType):
+            return column.cast("bigint")
+        if isinstance(kind, types.DecimalType):
+            return sf.when(column % 1 == 0, column.try_cast("bigint"))
+        if isinstance(kind, types.StringType):
+            plain = sf.regexp_extract(column, _WHOLE, 1).try_cast("bigint")
+            real = sf.when(column.rlike("[eE]"), text_number(column))
+            return sf.coalesce(plain, sf.when(sf.rint(real) == real, real.try_cast("bigint")))
+        if isinstance(kind, types.FractionalType):
+            return sf.when(sf.rint(column) == column, column.try_cast("bigint"))
+        return sf.lit(None).cast("bigint")
+
+    def number(self, name: str) -> Column:
+        """Numbers as DOUBLE."""
+        column, kind = self._column(name), self._type(name)
+        if isinstance(kind, types.StringType):
+            return text_number(column)
+        return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
+
+    def names(self, name: str) -> Column:
+        """Lists of names as ARRAY<STRING>: an array, a JSON array as text, or names joined by `;`."""
+        column, kind = self._column(name), self._type(name)
+        if isinstance(kind, types.ArrayType):
+            return sf.transform(column.cast("array<string>"), lambda name: sf.make_valid_utf8(name))
+        if not isinstance(kind, types.StringType):
+            return sf.lit(None).cast("array<string>")
+        column = sf.make_valid_utf8(column)
+        trimmed = sf.transform(sf.split(column, ";"), lambda part: sf.trim(part))  # a bare trim would get the index
+        joined = sf.filter(trimmed, lambda part: part != "")
+        return sf.when(column.startswith("["), sf.from_json(column, "array<string>")).otherwise(joined)
+
+    def _type(self, name: str) -> types.DataType:
+        return self._types.get(name, types.NullType())
+
+    def _column(self, name: str) -> Column:
+        """The column; an empty text says nothing, and nor does a line that could not be read."""
+        if name not in self._types:
+            return sf.lit(None)
+        column = column_named(self._names[name])
+        says_something = ~self.malformed
+        if isinstance(self._types[name], types.StringType):
+            says_something &= sf.trim(column) != ""
+        return sf.when(says_something, column)

@@ -1,0 +1,81 @@
+"""Whether executors have what tasks need, asked before the work begins: Spark would make four attempts to find out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+import evenlag
+from evenlag.errors import SourceError
+from evenlag.search.options import AUTO
+from evenlag.spark.driver.descriptions import described
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.kept import within
+from evenlag.spark.driver.protocol import Place
+from evenlag.spark.driver.settings import is_local
+from evenlag.spark.worker.needs import look_around
+
+MOST = 100  # tasks that look
+SHIP = "docs/operations.md says how to ship what they need"
+
+_passed: set[tuple[str, str, str | None]] = set()  # application, method, folder above: what was found in order
+
+
+def check_executors(
+    spark: SparkSession, place: Place | None = None, method: str = AUTO, until: float | None = None
+) -> None:
+    """See that executors can load evenlag, of the driver's version, and share a place with the driver.
+
+    Asked once in an application for each method and folder, of as many tasks as run at once, and not at all where
+    tasks run in the driver's own Python.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    place : Place, optional
+        Where executors will write and the driver read.
+    method : str
+        As in `evenlag.solve`.
+    until : float, optional
+        When no answer is waited for any more (epoch).
+
+    Raises
+    ------
+    SourceError
+        With what they lack.
+    """
+    driver, path = driver_of(spark), None if place is None else place.path
+    case = (str(spark.conf.get("spark.app.id")), method, path and path.rpartition("/")[0])
+    if case in _passed or (is_local(driver.where) and driver.python() == sys.executable):
+        return
+    tasks = min(driver.slots(), MOST)
+    look = sf.udf(look_around(method, path), "string", useArrow=False)
+    python = f", {driver.python()}" if driver.python() else ""
+    with described(spark, "looking at the executors"), blamed(f"the Python of the executors{python}"):
+        answers = within(spark, until, spark.range(0, tasks, 1, tasks).select(look("id")).collect)
+    for [answer] in answers or ():
+        wrong = fault(json.loads(answer), "" if place is None else place.hint)
+        if wrong is not None:
+            raise SourceError(wrong)
+    if answers is not None:
+        _passed.add(case)
+
+
+def fault(found: dict[str, Any], hint: str = "") -> str | None:
+    """Say what is wrong with what a task has found (`look_around`), None if nothing is.
+
+    `hint` is what is said of a folder that they do not see, or may not write to.
+    """
+    where = f"Python {found['python']}, {found['executable']}"
+    if found["evenlag"] not in (None, evenlag.__version__):
+        return f"executors have evenlag {found['evenlag']} ({where}), the driver {evenlag.__version__}; {SHIP}"
+    if found["missing"]:
+        return f"executors lack {', '.join(found['missing'])} ({where}); {SHIP}"
+    if found["broken"] is not None:
+        return f"executors cannot load evenlag ({where}): {found['broken']}"
+    return None if found["writes"] else hint

@@ -1,0 +1,114 @@
+"""The Spark session of the command: on this machine, or on the master that Spark was asked for."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from evenlag.errors import SourceError
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.java import java_home
+from evenlag.spark.driver.reach import reach
+from evenlag.spark.driver.settings import is_local, launch_settings, refuse_connect, session_settings
+
+TASKS_PER_CORE = 3
+STANDALONE = "spark://"
+
+_launched: dict[str, str] = {}  # what the launcher was told by us, and not by who configures Spark
+
+
+def local_session(cores: int | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """Start Spark, or take the session that is running.
+
+    Spark runs on this machine, unless another master was asked for: by `spark-submit`, PYSPARK_SUBMIT_ARGS,
+    spark-defaults.conf or the variable MASTER. Then it runs there, with the settings asked for. It says nothing on the
+    terminal: what goes wrong comes as an exception.
+
+    Parameters
+    ----------
+    cores : int, optional
+        Processors of this machine to use; by default all.
+    settings : mapping of str to str, optional
+        Spark's own settings, before those asked for, and these before those made here.
+
+    Raises
+    ------
+    SourceError
+        There is no Java, Spark does not start, or the master asked for cannot be used.
+    """
+    refuse_connect({})
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return running
+    if SparkContext._active_spark_context is not None:
+        return SparkSession(SparkContext._active_spark_context)
+    conf = _configuration(cores, dict(settings or {}))
+    master = str(conf.get("spark.master"))
+    if master.startswith(STANDALONE):
+        reach(master, master.removeprefix(STANDALONE).split(","), "Spark master")
+    with blamed(f"Spark on {master}"):
+        context = SparkContext(conf=conf)
+        session = SparkSession(context)
+    if is_local(master) and not conf.contains("spark.sql.shuffle.partitions"):
+        session.conf.set("spark.sql.shuffle.partitions", TASKS_PER_CORE * context.defaultParallelism)
+    driver_of(session).prepare()
+    return session
+
+
+def _configuration(cores: int | None, settings: dict[str, str]) -> SparkConf:
+    """Give the settings of the session, from Java's point of view: its system properties are what was asked for."""
+    jvm = SparkContext._jvm if SparkContext._gateway else _launch(settings)
+    conf = SparkConf(_jvm=jvm)
+    asked = {name: value for name, value in conf.getAll() if _launched.get(name) != value}
+    return conf.setAll(list(session_settings(asked, cores, settings).items()))
+
+
+def _launch(settings: dict[str, str]) -> Any:
+    """Start the driver's Java, or join the one that `spark-submit` has started."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        _launched.update(launch_settings(settings))
+    told = SparkConf(loadDefaults=False).setAll(list(_launched.items()))
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log, _java_named():
+        try:
+            gateway = launch_gateway(told, {"stderr": log})  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as error:
+            raise SourceError(f"Spark does not start; it needs Java 17 or 21 ({_cause(log) or error})") from error
+    SparkContext._ensure_initialized(gateway=gateway)
+    return SparkContext._jvm
+
+
+def _cause(log: IO[str]) -> str:
+    """Return the line in which the launcher says what is wrong."""
+    log.seek(0)
+    lines = [line.strip() for line in log if line.strip()]
+    return next((line for line in lines if "rror" in line), lines[-1] if lines else "")
+
+
+@contextmanager
+def _java_named() -> Iterator[None]:
+    """Name Java to the launcher, and only to it."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # it runs already
+        yield
+        return
+    before, home = os.environ.get("JAVA_HOME"), java_home()
+    _set_java_home(home)
+    try:
+        yield
+    finally:
+        _set_java_home(before)
+
+
+def _set_java_home(home: str | None) -> None:
+    if home is None:
+        os.environ.pop("JAVA_HOME", None)
+    else:
+        os.environ["JAVA_HOME"] = home

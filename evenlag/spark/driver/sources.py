@@ -1,0 +1,195 @@
+"""Snapshot tables from files to DataFrames, every line of them: what cannot be read is marked, not dropped."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession, types
+from pyspark.sql import functions as sf
+
+from evenlag.errors import SourceError
+from evenlag.spark.driver.catalog import is_table, read_catalog_table
+from evenlag.spark.driver.descriptions import described
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.executors import check_executors
+from evenlag.spark.driver.kafka import connected, record_text, topic_options
+from evenlag.spark.driver.storage import Storage, literal
+from evenlag.spark.worker.describing import Describe, names
+from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind, check_once
+from evenlag.tables.topics import is_topic
+
+FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
+_FOLDER = "_folder_"  # before the name of a column that folders name
+_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
+
+
+def read_table(
+    spark: SparkSession, path: str | Path, kind: TableKind, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """Read a snapshot table for `check_offsets` or `check_members`.
+
+    CSV (with a header; an empty field is null) and JSON Lines come as text, column by column, Parquet in its own
+    types. The text of `kafka-consumer-groups --describe --all-groups` (`.txt`) comes as text too; the name of the file
+    is its time (docs/formats.md). A line that does not fit its header or is no JSON object has its text in
+    `_corrupt_record`.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    path : str or Path
+        A file, or a folder of files of one format, known by their suffix, in folders of their own too. What these name
+        is a column (`group=billing/day=2026-01-31`), as text; in Parquet `snapshot_ts` in Spark's own type. Or the text
+        `kafka://HOST:PORT/TOPIC`: a topic whose values are rows as JSON, read from its beginning to where it ends now.
+        Or the text `table:CATALOG.NAMESPACE.NAME`: a table or view of Spark's catalogs, its columns text or typed.
+    kind : {"offsets", "members"}
+    options : mapping of str to str, optional
+        Of Spark's Kafka source (security, `startingOffsets`, …), or of the table's own. Files have none.
+
+    Raises
+    ------
+    SourceError
+        There is no such file or table, or it is of no known format.
+    """
+    with described(spark, f"reading {kind}"):
+        return _read(spark, path, kind, options)
+
+
+def table_at(
+    spark: SparkSession, table: str | Path | DataFrame, kind: TableKind, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """Give a table that is one already, or read it where it lies; `options` are for topics alone."""
+    if isinstance(table, DataFrame):
+        return table
+    return read_table(spark, table, kind, options if is_topic(table) else None)
+
+
+def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mapping[str, str] | None) -> DataFrame:
+    if is_table(path):
+        return read_catalog_table(spark, str(path), options)
+    if is_topic(path):
+        url = str(path)
+        with connected(spark, url):
+            records = spark.read.format("kafka").options(**topic_options(url, options)).load()
+            return json_table(records.select(record_text().alias(LINE)), kind)
+    storage = Storage(spark, path)
+    with blamed(path):
+        files = storage.files()
+        if files is None:
+            raise SourceError(f"{path}: no such file or folder")
+        form, named = _format(path, files), _named_by_folders(path, storage.folders(files))
+        # Else Spark would not look into folders that are within the folder.
+        reader, place = spark.read.option("recursiveFileLookup", not named), literal(storage.path)
+        if form == "csv":
+            header = _header(spark, files)
+            check_once([name.strip().lower() for name in (*header, *named)], str(path))
+            return _read_csv(reader, place, header, named)
+        if form == "json":
+            return _read_json(reader, place, kind, named)
+        if form == "text":
+            return _read_describe(spark, reader, place, kind, lone=len(files) == 1)
+        return _read_parquet(spark, reader, place, named)
+
+
+def _format(path: str | Path, files: list[str]) -> str:
+    parts = [PurePosixPath(file) for file in files if not PurePosixPath(file).name.startswith(("_", "."))]
+    forms = {FORMATS.get(_suffix(part), "") for part in parts}
+    if len(forms) != 1 or "" in forms:
+        suffixes = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
+        raise SourceError(f"{path}: files of one format are needed ({', '.join(FORMATS)}), not {suffixes}")
+    return forms.pop()
+
+
+def _suffix(path: PurePosixPath) -> str:
+    return PurePosixPath(path.stem).suffix.lower() if path.suffix.lower() in _PACKED else path.suffix.lower()
+
+
+def _named_by_folders(path: str | Path, folders: set[tuple[str, ...]]) -> list[str]:
+    """Return the columns that folders name (`group=billing/day=2026-01-31`), of all files the same."""
+    found = {tuple(name.partition("=")[0] for name in names if "=" in name) for names in folders}
+    if len(found) > 1:
+        told = " and ".join(sorted(", ".join(names) or "none" for names in found))
+        raise SourceError(f"{path}: all files must lie in folders that name the same columns, not {told}")
+    return list(found.pop()) if found else []
+
+
+def _texts(names: Iterable[str]) -> types.StructType:
+    return types.StructType([types.StructField(name, types.StringType()) for name in names])
+
+
+def _read_csv(reader: DataFrameReader, path: str, header: list[str], named: list[str]) -> DataFrame:
+    # Every file must have this header: by default Spark would go by the place of a column, whatever its name.
+    checked = reader.options(
+        header=True, escape='"', encoding="UTF-8", enforceSchema=False, mode="PERMISSIVE",
+        columnNameOfCorruptRecord=MALFORMED,
+    )  # fmt: skip
+    table = checked.schema(_texts([*header, MALFORMED, *named])).csv(path)
+    return table.toDF(*(name.strip() for name in header), MALFORMED, *named)
+
+
+def _header(spark: SparkSession, files: list[str]) -> list[str]:
+    """Return the columns of the first file that has any, just as they stand: Spark would number what has no name."""
+    for file in files:
+        first = spark.read.text(literal(unquote(file))).filter(sf.trim("value") != "").first()
+        if first is not None:
+            return next(csv.reader([first[0].removeprefix("\ufeff")]))
+    return []
+
+
+def _read_json(reader: DataFrameReader, path: str, kind: TableKind, named: list[str]) -> DataFrame:
+    texts = reader.format("text").schema(_texts(["value", *named])).load(path).filter(sf.trim("value") != "")
+    folders = {name: f"{_FOLDER}{name}" for name in named}
+    lines = texts.select(sf.col("value").alias(LINE), *(sf.col(f"`{name}`").alias(folders[name]) for name in named))
+    table = json_table(lines, kind).withColumns({name: sf.col(f"`{folder}`") for name, folder in folders.items()})
+    return table.drop(*folders.values())
+
+
+def _read_describe(
+    spark: SparkSession, reader: DataFrameReader, path: str, kind: TableKind, *, lone: bool
+) -> DataFrame:
+    files = reader.text(path, wholetext=True).select(sf.col("_metadata.file_path").alias("path"), "value")
+    schema = _texts(names(kind))
+    driver_of(spark).prepare()
+    check_executors(spark)
+    return files.mapInArrow(Describe(kind, lone), schema)
+
+
+def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
+    """Take lines of JSON (`contract.LINE`; other columns stay) apart into the columns of a table, all of them text."""
+    names = (*(column.name for column in TABLES[kind]), MALFORMED)
+    schema = _texts(names)
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
+    read = lines.select("*", sf.from_json(LINE, schema, options).alias("row"))
+    keys = sf.json_object_keys(LINE)
+    twice = sf.size(sf.array_distinct(keys)) < sf.size(keys)  # nobody can know which value is right
+    nothing = sf.when(sf.col("row").isNull() | twice, sf.col(LINE))  # an empty line, or the word null
+    fields = [sf.col("row").getField(name).alias(name) for name in names if name != MALFORMED]
+    return read.select(*lines.columns, *fields, sf.coalesce(f"row.{MALFORMED}", nothing).alias(MALFORMED))
+
+
+def _read_parquet(spark: SparkSession, reader: DataFrameReader, path: str, named: list[str]) -> DataFrame:
+    try:
+        return _with_names(reader, path, named)
+    except AnalysisException as error:
+        if "NANOS" not in str(error):
+            raise
+    # What pandas writes for a time; Spark reads it as a number, and only if this is set as long as the table is used.
+    spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
+    df = _with_names(reader, path, named)
+    if not isinstance(df.schema["snapshot_ts"].dataType, types.LongType):
+        return df
+    return df.withColumn("snapshot_ts", sf.expr("timestamp_micros(snapshot_ts div 1000)"))
+
+
+def _with_names(reader: DataFrameReader, path: str, named: list[str]) -> DataFrame:
+    """Read Parquet, and what folders name, but for times, as text: Spark would take the group 007 for 7."""
+    df = reader.parquet(path)
+    texts = {*named} - {"snapshot_ts"}
+    if not texts:
+        return df
+    fields = [types.StructField(each.name, types.StringType()) if each.name in texts else each for each in df.schema]
+    return reader.schema(types.StructType(fields)).parquet(path)

@@ -1,0 +1,221 @@
+"""The whole job: snapshot tables in, a folder with the tables of plans, audit, rejects and groups out, and a report."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from evenlag.compare.foresight import AUTO
+from evenlag.errors import SourceError
+from evenlag.search.options import SolveKeywords, solving_options
+from evenlag.spark.columns import checks
+from evenlag.spark.columns.results import audit_rows, group_rows, plan_rows
+from evenlag.spark.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.spark.driver.classic import Folder
+from evenlag.spark.driver.descriptions import described
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.kept import within
+from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sources import table_at
+from evenlag.spark.driver.storage import Storage, read_parquet
+from evenlag.spark.jobs.fleet import Fleet
+from evenlag.spark.jobs.fleet_solver import FleetSolver
+from evenlag.spark.jobs.summary import AuditSummary, summary
+from evenlag.spark.worker.solving import Want
+from evenlag.tables.columns import TableKind
+from evenlag.tables.outputs import SOLVED
+from evenlag.tables.topics import is_topic
+
+TABLES = ("plans", "audit", "rejects")
+SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
+GROUPS = "groups"
+OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)))
+TOO_BUSY = "{out}: Spark could start no task within the time limit, and nothing was written; wait for free executors"
+MOST_LISTED = 20  # notes, and failed groups, in a report
+
+_ORDER = {
+    "plans": ("snapshot_ts", "group", "topic", "partition"),
+    "audit": ("snapshot_ts", "group", "strategy", "balance"),
+    "rejects": ("source", "snapshot_ts", "group", "topic", "partition", "consumer_id", "row", "reason"),
+    GROUPS: ("snapshot_ts", "group"),
+}
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something done to the input, or found on the way: how often in all, and in how many groups.
+
+    Where the text says nothing that can be counted, `count` is None.
+    """
+
+    text: str
+    count: int | None
+    groups: int
+
+    def __str__(self) -> str:
+        groups = "1 group" if self.groups == 1 else f"{self.groups:,} groups"
+        return f"{self.text if self.count is None else f'{self.count:,} {self.text}'} ({groups})"
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What `run` did with a fleet.
+
+    Attributes
+    ----------
+    rows, plans, rejects : int
+        Rows of the offsets table; always `rows == plans + rejects`.
+    member_rows, member_rejects : int
+        Rows of the members table, and those of them that could not be used.
+    statuses : dict of status to groups
+    errors : tuple of str
+        The first groups that failed, with their reason.
+    notes : tuple of Note
+        Clamped commits, dropped owners and the like, the most frequent first.
+    seconds : float
+    master : str
+        Spark's name for where the work was done, such as `local[*]` or `spark://host:7077`.
+    """
+
+    rows: int
+    plans: int
+    rejects: int
+    member_rows: int
+    member_rejects: int
+    statuses: dict[str, int]
+    errors: tuple[str, ...]
+    notes: tuple[Note, ...]
+    seconds: float
+    master: str
+
+
+def run(
+    spark: SparkSession,
+    offsets: str | Path | DataFrame,
+    members: str | Path | DataFrame | None = None,
+    *,
+    out: str | Path,
+    overwrite: bool = False,
+    time_limit: float | None = None,
+    group_time_limit: float = GROUP_TIME_LIMIT,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+    horizon: float | str = AUTO,
+    tasks: int | None = None,
+    options: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    **solving: Unpack[SolveKeywords],
+) -> RunReport:
+    """Plan and audit every group of a fleet, and write the tables: all of them or none.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    offsets, members : str, Path or DataFrame
+        The tables, or where they lie (`read_table`).
+    out : str or Path
+        Folder for `plans`, `audit`, `rejects`, `groups` and `summary` (a folder with those of `AuditSummary`), all as
+        Parquet; it must not exist or be empty. Or the text `table:CATALOG.NAMESPACE`: a namespace of Iceberg or Delta,
+        for the same tables and `summary_strategies`, `summary_groups` and `summary_binding`.
+    overwrite : bool
+        Replace what an earlier job wrote there.
+    options : mapping of str to str, optional
+        Of Spark's Kafka source, for tables that are topics: security, `startingOffsets`, …
+    time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
+        As in `plans`; a group's plan and audit share its time.
+
+    Raises
+    ------
+    SourceError
+        A table cannot be read, or the place not be written; the message names it. Or no task could start within the
+        time limit.
+    InvalidProblemError
+        An option has a value that it cannot have.
+    """
+    started = time.monotonic()
+    parameters = solving_options("run", solving)
+    solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress)
+    offsets_df = _table(spark, offsets, "offsets", options, solver.until)
+    members_df = None if members is None else _table(spark, members, "members", options, solver.until)
+    if offsets_df is None or (members is not None and members_df is None):
+        raise SourceError(TOO_BUSY.format(out=out))
+    with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
+        fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks, copies=True)
+        # Kept, so that every row is counted where it went even if the source changes meanwhile.
+        kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
+        try:
+            solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED))
+            if solver.over and not Storage(spark, f"{folder}/solved").files():
+                raise SourceError(TOO_BUSY.format(out=out))
+            results = {
+                "plans": fleet.dated(plan_rows(solved)),
+                "audit": fleet.dated(audit_rows(solved)),
+                "rejects": checks.rejects(fleet.offsets, fleet.members),
+                GROUPS: fleet.dated(group_rows(solved)),
+            }
+            for name, table in results.items():
+                with described(spark, f"writing {name}"):
+                    table.orderBy(*_ORDER[name]).write.parquet(f"{folder}/{name}")
+            with described(spark, "reading what was written"):
+                written = {name: read_parquet(spark, f"{folder}/{name}") for name in TABLES}
+            with described(spark, "summing up the audit"):
+                for name, table in vars(summary(written["audit"], parameters.balance)).items():
+                    table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
+            with described(spark, "counting what was written"):
+                return _report(fleet, solved, written, started)
+        finally:
+            for df in kept:
+                df.unpersist()
+
+
+def _table(
+    spark: SparkSession,
+    place: str | Path | DataFrame,
+    kind: TableKind,
+    options: Mapping[str, str] | None,
+    until: float | None,
+) -> DataFrame | None:
+    """Read a table, None where Spark could not do so before a time (epoch): some formats take a task."""
+    read = partial(table_at, spark, place, kind, options)
+    # A topic takes none, and where Spark was given its connector later, this thread alone knows of it.
+    return read() if isinstance(place, DataFrame) or is_topic(place) else within(spark, until, read)
+
+
+def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], started: float) -> RunReport:
+    sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
+    rows, plans = fleet.offsets.count(), written["plans"].count()
+    if rows != plans + sources["offsets"]:
+        raise SourceError(f"{rows} rows came in, but {plans + sources['offsets']} went out; please report this")
+    failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)
+    return RunReport(
+        rows=rows,
+        plans=plans,
+        rejects=sources["offsets"],
+        member_rows=0 if fleet.members is None else fleet.members.count(),
+        member_rejects=sources["members"],
+        statuses={row["status"]: row["count"] for row in solved.groupBy("status").count().orderBy("status").collect()},
+        errors=tuple(f"{row['group']} at {row['snapshot_ts']}: {row['error']}" for row in failed.collect()),
+        notes=_notes(solved),
+        seconds=time.monotonic() - started,
+        master=driver_of(solved.sparkSession).where,
+    )
+
+
+def _notes(solved: DataFrame) -> tuple[Note, ...]:
+    """Add up the warnings of the groups: most is a number and what it counts, some has seconds in it."""
+    warnings = solved.select(sf.explode("warnings").alias("warning"))
+    number = sf.regexp_extract("warning", r"^(\d+) ", 1).try_cast("bigint")
+    text = sf.regexp_replace(sf.regexp_replace("warning", r"^\d+ ", ""), r"\b[\d.e-]+ s\b", "… s")
+    counted = warnings.select(text.alias("text"), number.alias("n"))
+    sums = counted.groupBy("text").agg(sf.sum("n").alias("count"), sf.count("*").alias("groups"))
+    rows = sums.orderBy(sf.desc("groups"), "text").limit(MOST_LISTED).collect()
+    return tuple(Note(row["text"], row["count"], row["groups"]) for row in rows)

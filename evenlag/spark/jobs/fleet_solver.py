@@ -1,0 +1,145 @@
+"""One call's options, limits and clock, and the Spark job that solves the groups of a fleet under them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import cast
+
+from pyspark.sql import DataFrame, types
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag.compare.foresight import AUTO
+from evenlag.errors import SourceError
+from evenlag.search.options import SolveOptions, check_seconds
+from evenlag.spark.columns.task_rows import task_rows
+from evenlag.spark.driver.descriptions import described
+from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.executors import check_executors
+from evenlag.spark.driver.kept import kept
+from evenlag.spark.driver.protocol import Place, Progress, report_end
+from evenlag.spark.driver.task_context import attempt
+from evenlag.spark.jobs.fleet import Fleet, check_tables
+from evenlag.spark.worker.budget import RESERVE, Budget
+from evenlag.spark.worker.solving import Want
+from evenlag.spark.worker.worker import Solver, Unreached
+from evenlag.tables.group import OFFSET_FIELDS
+from evenlag.tables.outputs import KEY, SOLVED
+
+GRACE = 2.0  # seconds beyond the time limit that tasks get to end
+WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
+
+
+class FleetSolver:
+    """Solves the groups of a fleet within a time limit, whose clock starts when this is made.
+
+    Parameters
+    ----------
+    options : SolveOptions
+    want : {"plan", "audit", "both"}
+    time_limit : float or None
+        Seconds for the whole call.
+    group_time_limit : float
+        Seconds, the most that one group gets.
+    horizon : float or str
+        As in `plans`.
+    progress : callable, optional
+        As in `plans`.
+
+    Raises
+    ------
+    InvalidProblemError
+        `want` or a limit has a value that it cannot have.
+    """
+
+    def __init__(
+        self,
+        options: SolveOptions,
+        want: str,
+        time_limit: float | None,
+        group_time_limit: float,
+        horizon: float | str,
+        progress: Progress | None,
+    ) -> None:
+        self._started = time.time()
+        if time_limit is not None:
+            check_seconds("time_limit", time_limit)
+        check_seconds("group_time_limit", group_time_limit)
+        self._options, self._want = options, Want.of(want, "want")
+        self._horizon, self._progress = horizon, progress
+        self._limits = (time_limit, group_time_limit)
+
+    def check(
+        self,
+        offsets_df: DataFrame,
+        members_df: DataFrame | None,
+        auto_offset_reset: str,
+        tasks: int | None,
+        copies: bool = False,
+    ) -> Fleet:
+        """Check both tables of the call; parameters are those of `check_tables`."""
+        priced = self._options.only_if_better is not None and self._options.pause > 0
+        return check_tables(
+            offsets_df, members_df, auto_offset_reset, tasks, self._horizon,
+            whole=priced or self._horizon == AUTO, copies=copies, until=self.until,
+        )  # fmt: skip
+
+    @property
+    def until(self) -> float | None:
+        """When jobs that still run are cancelled (epoch): tasks end by themselves before, if they could start."""
+        limit, _ = self._limits
+        return None if limit is None else self._started + limit + GRACE
+
+    @property
+    def over(self) -> bool:
+        """Whether jobs that still run are cancelled by now."""
+        return self.until is not None and time.time() >= self.until
+
+    def run(self, fleet: Fleet, place: Place) -> DataFrame:
+        """Solve all groups once, and keep what becomes of them (`schemas.SOLVED`) in a place for it.
+
+        Groups whose task has not ended when the time is up are in the table too, as errors.
+
+        Raises
+        ------
+        SourceError
+            Executors lack what tasks need, or share no place with the driver.
+        """
+        spark = fleet.offsets.sparkSession
+        check_executors(spark, place, self._options.method, self.until)
+        driver = driver_of(spark)
+        budget = Budget.share(
+            *self._limits,
+            started=self._started,
+            costs=fleet.packing.costs,
+            slots=fleet.slots,
+            deterministic=self._options.deterministic,
+            reserve=WRITING if self._want == Want.BOTH else RESERVE,
+        )
+        options = replace(self._options, threads=driver.task_cpus())
+        schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))
+        rows = task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS if fleet.recorded else ())
+        dealt = fleet.packing.repartition(rows)
+        named = described(rows.sparkSession, f"solving {fleet.groups:,} groups")
+        watched = driver.reporting(self._progress, fleet.groups, fleet.packing.tasks)
+        with named, watched as counters, driver.batches_by_rows():
+            foresee = self._horizon == AUTO
+            solver = Solver(options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee)
+            solving = kept(dealt.mapInArrow(solver, SOLVED), place, self.until)
+        solved = solving.table
+        if not solving.whole:
+            self._report_cut(solved, fleet.groups)
+            missed = rows.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti").select(rows.columns)
+            late = Unreached(self._want, self._options.balance, schema)
+            return solved.unionByName(fleet.packing.repartition(missed).mapInArrow(late, SOLVED))
+        if solving.hint and solved.count() != fleet.groups:
+            raise SourceError(solving.hint)
+        report_end(self._progress, fleet.groups, counters)
+        return solved
+
+    def _report_cut(self, solved: DataFrame, total: int) -> None:
+        """Report what came of a job that was cancelled: tasks that ended meanwhile are counted by their rows alone."""
+        if self._progress is not None:
+            done, failed = solved.agg(sf.count("*"), sf.count("error")).first() or (0, 0)
+            self._progress(done, total, failed)

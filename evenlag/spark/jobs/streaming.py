@@ -1,0 +1,292 @@
+"""The job on a stream: rows of snapshots from a Kafka topic, each snapshot of a group audited once when it is whole."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from evenlag.errors import SourceError
+from evenlag.search.options import SolveKeywords, check_seconds, solving_options
+from evenlag.spark.columns.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
+from evenlag.spark.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.spark.driver.descriptions import described
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.kafka import connected, record_text, topic_options
+from evenlag.spark.driver.sources import json_table
+from evenlag.spark.driver.storage import Storage, read_parquet
+from evenlag.spark.jobs.batch import TABLES, run
+from evenlag.spark.jobs.commits import STATE, Commits
+from evenlag.tables.columns import LINE
+from evenlag.tables.outputs import KEY
+
+CHECKPOINT = "_checkpoint"
+LOOK = 1  # seconds from one look at an idle stream to the next
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one commit of a stream did.
+
+    Attributes
+    ----------
+    number : int
+        Of the commit, as in the folders `batch=…`.
+    rows : int
+        Read from the topic.
+    snapshots : int
+        Audited, each of one group.
+    short : int
+        Those of them that had fewer rows than their `snapshot_rows` say.
+    plans, rejects : int
+        Rows written.
+    waiting : int
+        Rows that wait for the rest of their snapshot.
+    failed : int
+        Snapshots of groups whose audit is an error.
+    seconds : float
+    """
+
+    number: int
+    rows: int
+    snapshots: int
+    short: int
+    plans: int
+    rejects: int
+    waiting: int
+    failed: int
+    seconds: float
+
+
+def stream(
+    spark: SparkSession,
+    topic: str,
+    *,
+    out: str | Path,
+    checkpoint: str | Path | None = None,
+    once: bool = False,
+    interval: float = 10.0,
+    settle: float = 300.0,
+    options: Mapping[str, str] | None = None,
+    group_time_limit: float = GROUP_TIME_LIMIT,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+    progress: Callable[[Batch], None] | None = None,
+    **solving: Unpack[SolveKeywords],
+) -> list[Batch]:
+    """Plan and audit every group and snapshot that comes through a topic, each exactly once, when it is whole.
+
+    It runs until it is interrupted, or with `once` until the topic is read. Started again it goes on where it was,
+    however it ended. Every row of the topic ends in `plans` or in `rejects`, once.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        With Spark's Kafka connector (`add_connector`).
+    topic : str
+        `kafka://HOST:PORT/TOPIC`; the value of each record is a row of an offsets table as a JSON object, which may say
+        in `snapshot_rows` how many rows its group has in its snapshot.
+    out : str or Path
+        Folder for the tables `plans`, `audit` and `rejects`, by `batch=N`; missing, empty, or of this stream.
+    checkpoint : str or Path, optional
+        Folder for Spark's notes of what was read; by default in `out`. It and `out` belong together.
+    once : bool
+        Read what is there, take every snapshot for whole then, and return.
+    interval : float
+        Seconds from one look at the topic to the next.
+    settle : float
+        Seconds after which a snapshot without further rows is taken for whole (docs/pipeline.md).
+    options : mapping of str to str, optional
+        Of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
+    group_time_limit, auto_offset_reset, **solving
+        As in `plans`; plans are for the lag of their snapshot, and a pause costs nothing: a stream keeps no record.
+    progress : callable, optional
+        Called after each commit.
+
+    Returns
+    -------
+    list of Batch
+        With `once` what was committed, else nothing.
+
+    Raises
+    ------
+    SourceError
+        The topic cannot be read, or a folder not be written, or it belongs to another stream.
+    InvalidProblemError
+        An option has a value that it cannot have.
+    """
+    solving_options("stream", solving)  # checks them before anything is begun
+    check_seconds("group_time_limit", group_time_limit)
+    check_seconds("interval", interval, zero=True)
+    check_seconds("settle", settle, zero=True)
+    parameters = {
+        **solving, "group_time_limit": group_time_limit, "auto_offset_reset": auto_offset_reset,
+        # A stream keeps no record, and what a batch happens to hold of one must not tell in its plans.
+        "horizon": 0, "pause": 0,
+    }  # fmt: skip
+    source = topic_options(topic, options)
+    commits = Commits(spark, out, TABLES)
+    notes = Storage(spark, checkpoint if checkpoint is not None else f"{commits.path}/{CHECKPOINT}")
+    _belong_together(commits, notes)
+    batches: list[Batch] = []
+
+    def report(batch: Batch) -> None:
+        if once:
+            batches.append(batch)
+        if progress is not None:
+            progress(batch)
+
+    job = _Job(spark, commits, settle, parameters, report)
+    with connected(spark, topic):
+        records = spark.readStream.format("kafka").options(**source).load()
+        writer = records.writeStream.foreachBatch(job).option("checkpointLocation", notes.path)
+        trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": f"{interval} seconds"}
+        query = writer.trigger(**trigger).start()
+        try:
+            if once:
+                query.awaitTermination()
+            while not query.awaitTermination(LOOK):
+                status = query.status  # idle, not waiting for brokers that do not answer
+                if not status["isTriggerActive"] and not status["isDataAvailable"]:
+                    job.settle()
+        except Exception:
+            if job.error is not None:  # what Spark says of it is a Java trace
+                raise job.error from None
+            raise
+        finally:
+            query.stop()
+    if once:
+        job.flush()
+    return batches
+
+
+def _belong_together(commits: Commits, checkpoint: Storage) -> None:
+    """Refuse a checkpoint that is not the one by which the folder was written.
+
+    Spark notes the offsets of a batch before it is taken in, and that it was taken in afterwards.
+    """
+
+    def last(folder: str) -> int:
+        names = checkpoint.names(f"{checkpoint.path}/{folder}") or ()
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
+    with blamed(checkpoint.path):
+        planned, taken = last("offsets"), last("commits")
+    if not max(planned - 1, taken) <= commits.position <= planned:
+        raise SourceError(
+            f"{commits.path}: has what came up to batch {commits.position} of its stream, but the checkpoint "
+            f"{checkpoint.path} is at {planned}; name the one that belongs to it, or a new folder"
+        )
+
+
+class _Job:
+    """What is done with each micro-batch; Spark calls it from a thread of its own, beside that of `settle`.
+
+    Attributes
+    ----------
+    error : Exception or None
+        What it failed with.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        commits: Commits,
+        settle: float,
+        parameters: Mapping[str, Any],
+        report: Callable[[Batch], None],
+    ) -> None:
+        self._spark, self._commits, self._settle = spark, commits, settle
+        self._parameters, self._report = parameters, report
+        self.error: Exception | None = None
+        self._lock = threading.Lock()
+        self._last = time.monotonic()
+        state = commits.state
+        self._waiting = 0 if state is None else read_parquet(spark, f"{state}/waiting").count()
+
+    def __call__(self, records: DataFrame, number: int) -> None:
+        """Take in a micro-batch, unless it was committed before Spark could note that."""
+        with self._lock:
+            here = self._commits.position
+            if number <= here:
+                return
+            try:
+                if number != here + 1:
+                    raise SourceError(
+                        f"{self._commits.path}: batch {here + 1} of the stream is missing before {number}"
+                    )
+                folder = self._commits.begin()
+                # Read from Kafka once: what follows looks at the rows several times.
+                rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
+                with self._described():
+                    rows.write.parquet(f"{folder}/_rows")
+                    self._take(folder, read_parquet(self._spark, f"{folder}/_rows"), number)
+            except Exception as error:
+                self.error = error
+                raise
+
+    def settle(self) -> None:
+        """Audit what waits if nothing has come for as long as that takes."""
+        with self._lock:
+            if time.monotonic() - self._last > self._settle:
+                self._flush()
+
+    def flush(self) -> None:
+        """Audit what waits, as whole as it is."""
+        with self._lock:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            rows = self._spark.createDataFrame([], ROWS)
+            with self._described():
+                self._take(self._commits.begin(), rows, self._commits.position, flush=True)
+
+    def _described(self) -> AbstractContextManager[None]:
+        return described(self._spark, f"batch {self._commits.number + 1} of the stream")
+
+    def _take(self, folder: str, rows: DataFrame, position: int, flush: bool = False) -> None:
+        """Write what comes of new rows and of those that waited, and commit it."""
+        started, spark = time.monotonic(), self._spark
+        waiting, audited = self._state("waiting", ROWS), self._state("audited", AUDITED)
+        came, newest = rows.agg(sf.count("*"), sf.max("at")).first() or (0, None)
+        before = waiting.count()
+        with_fates(rows, waiting, audited, newest=newest, settle=self._settle, flush=flush).write.parquet(
+            f"{folder}/_fates"
+        )
+        fates = read_parquet(spark, f"{folder}/_fates")
+        counts = Counter({row["fate"]: row["count"] for row in fates.groupBy("fate").count().collect()})
+        due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
+        plans, rejects, failed = 0, counts[LATE], 0
+        if counts[DUE]:
+            report = run(spark, json_table(due.select(LINE), "offsets"), out=f"{folder}/_job", **self._parameters)
+            self._commits.adopt(f"{folder}/_job")
+            plans, rejects, failed = report.plans, rejects + report.rejects, report.statuses.get("ERROR", 0)
+        if counts[LATE]:
+            late_rejects(late).write.mode("append").parquet(f"{folder}/rejects")
+        if plans + rejects + counts[WAITS] != came + before:
+            raise SourceError(
+                f"{came} rows came and {before} waited, but {plans + rejects} went out and {counts[WAITS]} wait; "
+                "please report this"
+            )
+        waits.select(LINE, "at").write.parquet(f"{folder}/{STATE}/waiting")
+        snapshots = due.dropna(subset=list(KEY)).groupBy(*KEY).agg(sf.max("short").alias("short"))
+        latest(audited.unionByName(snapshots.drop("short"))).write.parquet(f"{folder}/{STATE}/audited")
+        audits, short = snapshots.agg(sf.count("*"), sf.count_if("short")).first() or (0, 0)
+        self._commits.commit(position)
+        self._last, self._waiting = time.monotonic(), counts[WAITS]
+        seconds = self._last - started
+        self._report(
+            Batch(self._commits.number, came, audits, short, plans, rejects, counts[WAITS], failed, seconds)
+        )  # fmt: skip
+
+    def _state(self, table: str, ddl: str) -> DataFrame:
+        state = self._commits.state
+        return self._spark.createDataFrame([], ddl) if state is None else read_parquet(self._spark, f"{state}/{table}")

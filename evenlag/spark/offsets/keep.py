@@ -1,0 +1,180 @@
+"""Partitions stay in the tasks that read them before, as far as the limit allows; numbers only."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Mapping
+
+from evenlag.spark.offsets.split import Partition, Shares, Sizes, fill, task_loads
+
+Homes = Mapping[Partition, Mapping[int, int]]
+"""The tasks that read a partition before, in the order of its offsets, and how many records each."""
+
+
+def keep_in_tasks(sizes: Sizes, tasks: int, limit: int, cap: int, least: int, homes: Homes, *, whole: bool) -> Shares:
+    """Leave partitions where they were read, `fill` the others in up to `cap`; fewer cuts than tasks.
+
+    If the partitions that have homes fit into them within `limit`, cut anew between them if need be, none leaves them.
+
+    Parameters
+    ----------
+    sizes, tasks, cap, least
+        As in `split.fill`.
+    limit : int
+        Records up to which partitions stay; at least `cap`.
+    homes : mapping
+        Of partitions in `sizes` and of tasks below `tasks` only.
+    whole : bool
+        A task that is too full even so gives a whole range away where one is enough; else a piece of its largest.
+    """
+    shares = {partition: _as_before(sizes[partition], before) for partition, before in homes.items()}
+    loads = task_loads(shares, tasks)
+    _relieve(shares, loads, limit)
+    waiting = {partition: records for partition, records in sizes.items() if partition not in shares}
+    waiting |= _evict(shares, loads, limit, least, whole)
+    fill(waiting, tasks, cap, least, shares, loads)
+    shares = {partition: own for partition, before in shares.items() if (own := _without_zeros(before))}
+    _unite(shares, task_loads(shares, tasks), limit)
+    _cancel_cycles(shares)
+    return shares
+
+
+def count_moves(shares: Shares, homes: Homes) -> int:
+    """Return the number of ranges in a task that did not read their partition, though others did."""
+    return sum(task not in homes[partition] for partition, own in shares.items() if partition in homes for task in own)
+
+
+def _as_before(records: int, before: Mapping[int, int]) -> dict[int, int]:
+    """Cut records in proportion to what the tasks read before."""
+    total = sum(before.values())
+    own = {task: records * read // total for task, read in before.items()}
+    own[next(iter(own))] += records - sum(own.values())
+    return own
+
+
+def _without_zeros(own: dict[int, int]) -> dict[int, int]:
+    return {task: records for task, records in own.items() if records}
+
+
+def _relieve(shares: Shares, loads: list[int], limit: int) -> None:
+    """Move cuts between tasks that read the same partition until no task is above the limit, if that can be.
+
+    These are shortest augmenting paths of a flow (Edmonds–Karp) from the tasks that are too full to those that are not.
+    """
+    cut_in: dict[int, list[Partition]] = {}
+    for partition, own in shares.items():
+        if len(own) > 1:
+            for task in own:
+                cut_in.setdefault(task, []).append(partition)
+    for full in sorted(cut_in, key=lambda task: -loads[task]):
+        while loads[full] > limit and (path := _path_to_room(full, shares, loads, limit, cut_in)):
+            last = path[-1][2]
+            moved = min(loads[full] - limit, limit - loads[last], *(shares[part][left] for left, part, _ in path))
+            for left, partition, entered in path:
+                shares[partition][left] -= moved
+                shares[partition][entered] += moved
+            loads[full] -= moved
+            loads[last] += moved
+
+
+def _path_to_room(
+    full: int, shares: Shares, loads: list[int], limit: int, cut_in: Mapping[int, list[Partition]]
+) -> list[tuple[int, Partition, int]]:
+    """Return steps (task left, partition, task entered) to the nearest task with room; none if there is no way."""
+    came: dict[int, tuple[int, Partition]] = {}
+    queue = deque([full])
+    while queue:
+        task = queue.popleft()
+        if loads[task] < limit:
+            path = []
+            while task != full:
+                left, partition = came[task]
+                path.append((left, partition, task))
+                task = left
+            return path[::-1]
+        for partition in cut_in[task]:
+            if shares[partition][task]:
+                for entered in shares[partition]:
+                    if entered != full and entered not in came:
+                        came[entered] = task, partition
+                        queue.append(entered)
+    return []
+
+
+def _evict(shares: Shares, loads: list[int], limit: int, least: int, whole: bool) -> dict[Partition, int]:
+    """Take from the tasks above the limit what has to leave them."""
+    held: dict[int, list[tuple[int, Partition]]] = {task: [] for task, load in enumerate(loads) if load > limit}
+    for partition, own in shares.items():
+        for task, records in own.items():
+            if task in held:
+                held[task].append((records, partition))
+    evicted: dict[Partition, int] = {}
+    for task, ranges in held.items():
+        ranges.sort()
+        while (excess := loads[task] - limit) > 0:
+            enough = bisect_left(ranges, (excess,))
+            nth = enough if whole and enough < len(ranges) else -1
+            records, partition = ranges.pop(nth)
+            piece = max(excess, least)
+            taken = piece if not whole and records - piece >= least else records
+            evicted[partition] = evicted.get(partition, 0) + taken
+            shares[partition][task] -= taken
+            loads[task] -= taken
+    return evicted
+
+
+def _unite(shares: Shares, loads: list[int], limit: int) -> None:
+    """Let a range be read with another of its partition where that task has room, the smallest first."""
+    cut = [
+        (records, partition, task) for partition, own in shares.items() if len(own) > 1 for task, records in own.items()
+    ]
+    for _, partition, task in sorted(cut):
+        own = shares[partition]
+        others = [other for other in own if other != task]
+        if others:
+            roomiest = min(others, key=lambda other: loads[other])
+            if loads[roomiest] + own[task] <= limit:
+                records = own.pop(task)
+                own[roomiest] += records
+                loads[roomiest] += records
+                loads[task] -= records
+
+
+def _cancel_cycles(shares: Shares) -> None:
+    """Do away with cuts that change no load: what is left of cut partitions and tasks is a forest, so few."""
+    forest: dict[Partition | int, set[Partition | int]] = {}
+    for partition, own in shares.items():
+        for task in list(own) if len(own) > 1 else ():
+            cycle = [(partition, task), *_path(forest, partition, task)]
+            if len(cycle) > 1:  # what the even edges get, the odd ones give
+                moved = min(shares[part][at] for part, at in cycle[::2])
+                for nth, (part, at) in enumerate(cycle):
+                    shares[part][at] += moved if nth % 2 else -moved
+                    if not shares[part][at]:
+                        del shares[part][at]
+                        if nth:
+                            forest[part].remove(at)
+                            forest[at].remove(part)
+            if task in own:
+                forest.setdefault(partition, set()).add(task)
+                forest.setdefault(task, set()).add(partition)
+
+
+def _path(
+    forest: Mapping[Partition | int, set[Partition | int]], start: Partition, end: int
+) -> list[tuple[Partition, int]]:
+    """Return the (partition, task) edges from a partition to a task; none if there is no way."""
+    came: dict[Partition | int, Partition | int] = {start: start}
+    stack: list[Partition | int] = [start]
+    while stack and end not in came:
+        node = stack.pop()
+        for other in forest.get(node, ()):
+            if other not in came:
+                came[other] = node
+                stack.append(other)
+    nodes: list[Partition | int] = [end] if end in came else []
+    while nodes and nodes[-1] != start:
+        nodes.append(came[nodes[-1]])
+    edges = zip(nodes[:0:-1], nodes[-2::-1], strict=True)
+    return [(one, other) if isinstance(one, tuple) else (other, one) for one, other in edges]  # type: ignore[misc]

@@ -1,0 +1,75 @@
+"""Files of Kafka's own text to rows, on the executors: what `mapInArrow` calls. Needs pyarrow, not Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind
+from evenlag.tables.describe import describe_lines
+
+LONE = "snapshot"  # the snapshot of a single file whose name is no time
+
+_ROWS_PER_BATCH = 50_000
+_TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)Z?", re.ASCII)
+
+
+def names(kind: TableKind) -> list[str]:
+    """Return the columns that come of a text; all of them are text."""
+    return [LINE, *(column.name for column in TABLES[kind]), MALFORMED]
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Reads texts of `kafka-consumer-groups --describe`, a file each: batches with `path, value` in, rows out.
+
+    A line that does not fit its header is a row with its text in `_corrupt_record`.
+
+    Attributes
+    ----------
+    kind : {"offsets", "members"}
+    lone : bool
+        There is a single file.
+    """
+
+    kind: TableKind
+    lone: bool
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Read the files of a task."""
+        columns = names(self.kind)
+        schema = pa.schema([(name, pa.string()) for name in columns])
+        for batch in batches:
+            for path, text in zip(*(batch.column(name).to_pylist() for name in ("path", "value")), strict=True):
+                rows = list(self._rows(unquote(path), text))
+                for start in range(0, len(rows), _ROWS_PER_BATCH):
+                    part = rows[start : start + _ROWS_PER_BATCH]
+                    arrays = [pa.array([row.get(name) for row in part], pa.string()) for name in columns]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _rows(self, path: str, text: str) -> Iterator[dict[str, str | None]]:
+        stem = PurePosixPath(path).name.removesuffix(".gz").removesuffix(".txt")
+        time = snapshot_time(stem, LONE if self.lone else stem)
+        for line, row in describe_lines(text.splitlines(), self.kind, source=path, group=stem):
+            if line is not None:
+                yield {LINE: line, MALFORMED: line} if row is None else row | {LINE: line, "snapshot_ts": time}
+
+
+def snapshot_time(stem: str, otherwise: str) -> str:
+    """Return the time that a file's name is, in ISO 8601, as Hadoop knows no names with colons.
+
+    Examples
+    --------
+    >>> snapshot_time("20260131T120000Z", "snapshot"), snapshot_time("2026-01-31T12-00-00", "snapshot")
+    ('2026-01-31T12:00:00Z', '2026-01-31T12:00:00Z')
+    >>> snapshot_time("groups", "snapshot")
+    'snapshot'
+    """
+    match = _TIME.fullmatch(stem)
+    return otherwise if match is None else "{}-{}-{}T{}:{}:{}Z".format(*match.groups())

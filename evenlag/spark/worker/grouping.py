@@ -1,0 +1,171 @@
+"""Rows of a task, in any order, to the groups they make: on the executors, whole columns at a time. No Spark here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
+
+Ints = NDArray[np.int64]
+
+
+def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
+    """Put the rows of whole groups together.
+
+    Copies of a row, and rows that contradict one another, go by the rule of `tables.copies`.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        Rows of both tables (`schemas.ROWS`).
+
+    Returns
+    -------
+    list of GroupRows
+        By group and snapshot; a group that has rows of members alone is none.
+    """
+    table = _table(batches)
+    if table is None:
+        return []
+    columns = {name: table.column(name).chunk(0) for name in table.column_names}
+    group_of, keys = _groups(columns)
+    is_member = np.zeros(len(table), dtype=bool)
+    if "member" in columns:
+        is_member = _array(columns["member"].is_valid())
+    partitions = _Partitions(columns, group_of, np.flatnonzero(~is_member), len(keys))
+    members = _members(columns, group_of, np.flatnonzero(is_member)) if "member" in columns else None
+    return list(partitions.groups(keys, members))
+
+
+def _table(batches: Iterable[Any]) -> Any:
+    """One table of all rows, its texts as codes from the start: a task may hold millions of rows."""
+    tables = []
+    for batch in batches:
+        if batch.num_rows:
+            columns = [column.dictionary_encode() if _is_text(column.type) else column for column in batch.columns]
+            tables.append(pa.table(columns, names=batch.schema.names))
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks() if tables else None
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _array(column: Any) -> NDArray[Any]:
+    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _whole(column: Any, unknown: int) -> Ints:
+    return _array(column.fill_null(unknown)).astype(np.int64)
+
+
+def _codes(column: Any) -> tuple[Ints, list[str]]:
+    """Return for each row the place of its text among the sorted texts, −1 for null, and the texts."""
+    texts = column.dictionary.to_pylist()
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = np.full(len(texts) + 1, -1)  # null, −1, is the last
+    rank[order] = np.arange(len(texts))
+    return rank[_whole(column.indices, -1)], [texts[place] for place in order]
+
+
+def _groups(columns: dict[str, Any]) -> tuple[Ints, list[tuple[str, str]]]:
+    """Return for each row the number of its group, and each group's key; numbered by group, then snapshot."""
+    (stamp_of, stamps), (group_of, groups) = _codes(columns["snapshot_ts"]), _codes(columns["group"])
+    pairs, number_of = np.unique(group_of * len(stamps) + stamp_of, return_inverse=True)
+    return number_of, [(stamps[pair % len(stamps)], groups[pair // len(stamps)]) for pair in pairs.tolist()]
+
+
+class _Partitions:
+    """The rows of partitions: usable ones in the order of `Problem`, group by group; how many others there are."""
+
+    def __init__(self, columns: dict[str, Any], group_of: Ints, rows: Ints, groups: int) -> None:
+        self._columns, self._count = columns, groups
+        rejected = _array(columns["rejected"].fill_null(False))[rows]
+        usable = rows[~rejected]
+        topic_of, self._topics = _codes(columns["topic"])
+        owner_of, _ = _codes(columns["consumer_id"])
+        partition_of, lags = _whole(columns["partition"], -1), _whole(columns["lag"], 0)
+        marks = [_whole(columns["mark"], 0)] if "mark" in columns else []
+        order = np.lexsort([column[usable] for column in (*marks, partition_of, topic_of, group_of)])
+        usable = usable[order]
+        keys, contents = (
+            [column[usable] for column in compared]
+            for compared in ((group_of, topic_of, partition_of), (lags, owner_of))
+        )
+        kept = _first_copies(keys, contents)
+        self._rows = usable[kept]
+        self._seen = np.bincount(group_of[rows], minlength=groups)
+        self._ends = np.searchsorted(group_of[self._rows], np.arange(groups + 1))
+        self._group_of = group_of[self._rows]
+        self._topic_of, self._partitions, self._lags = (column[self._rows] for column in (topic_of, partition_of, lags))
+        self._owners = _array(columns["consumer_id"])[self._rows]
+
+    def groups(
+        self, keys: Sequence[tuple[str, str]], members: dict[int, tuple[Member, ...]] | None
+    ) -> Iterator[GroupRows]:
+        """Give every group that has a row here."""
+        beyond, before = (self._counted("clamped", text) for text in ("beyond_end", "before_start"))
+        predicted, unrated = (self._counted("predicted", answer) for answer in (True, False))
+        offsets = None
+        if OFFSET_FIELDS[0] in self._columns:
+            offsets = np.stack([_whole(self._columns[name], UNKNOWN)[self._rows] for name in OFFSET_FIELDS])
+        for number, key in enumerate(keys):
+            if not self._seen[number]:
+                continue
+            here = slice(self._ends[number], self._ends[number + 1])
+            topics, topic_of = np.unique(self._topic_of[here], return_inverse=True)
+            yield GroupRows(
+                *key,
+                tuple(self._topics[t] for t in topics.tolist()),
+                topic_of,
+                self._partitions[here],
+                self._lags[here],
+                self._owners[here].tolist(),
+                members=None if members is None else members.get(number, ()),
+                beyond_end=int(beyond[number]),
+                before_start=int(before[number]),
+                rejected_rows=int(self._seen[number] - len(topic_of)),
+                predicted=int(predicted[number]),
+                unrated=int(unrated[number]),
+                offsets=None if offsets is None else offsets[:, here],
+            )
+
+    def _counted(self, name: str, value: str | bool) -> Ints:
+        """Count for each group the usable rows with this value."""
+        if name not in self._columns:
+            return np.zeros(self._count, dtype=np.int64)
+        has_value = _array(self._columns[name])[self._rows] == value
+        return np.bincount(self._group_of[has_value], minlength=self._count)
+
+
+def _first_copies(keys: Sequence[Ints], contents: Sequence[Ints]) -> NDArray[np.bool_]:
+    """Say of rows sorted by key which is the first of those that have its key, if all of these have one content."""
+    if not len(keys[0]):
+        return np.zeros(0, dtype=bool)
+    first = np.ones(len(keys[0]), dtype=bool)
+    first[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    run = np.cumsum(first) - 1
+    starts = np.flatnonzero(first)[run]
+    differs = np.any([content != content[starts] for content in contents], axis=0)
+    contradicted = np.bincount(run, weights=differs) > 0
+    return np.asarray(first & ~contradicted[run])
+
+
+def _members(columns: dict[str, Any], group_of: Ints, rows: Ints) -> dict[int, tuple[Member, ...]]:
+    """Return each group's members, by name."""
+    members_of: dict[int, dict[str, Member | None]] = {}
+    names = columns["consumer_id"].take(pa.array(rows)).to_pylist()
+    contents = columns["member"].take(pa.array(rows)).to_pylist()
+    for number, name, fields in zip(group_of[rows].tolist(), names, contents, strict=True):
+        member = Member(name, **fields)
+        others = members_of.setdefault(number, {})
+        others[name] = member if others.get(name, member) == member else None
+    return {
+        number: tuple(member for _, member in sorted(by_name.items()) if member is not None)
+        for number, by_name in members_of.items()
+    }

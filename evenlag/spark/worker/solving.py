@@ -1,0 +1,260 @@
+"""What an executor does with one group: plan and audit it, without Spark. A failure is a result, not an exception."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evenlag.compare.audit import OPTIMAL, Audit, AuditRow, audit_with
+from evenlag.model.balance import Balance
+from evenlag.model.names import Name
+from evenlag.model.payoff import Rates
+from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result, Status
+from evenlag.search.cache import SolveCache
+from evenlag.search.leave import weighed
+from evenlag.search.options import NET, SolveOptions
+from evenlag.search.solver import search
+from evenlag.tables.group import GroupRows
+from evenlag.tables.outputs import AUDIT_FIELDS, with_doubles
+from evenlag.tables.past import Past
+
+LATE = "the time limit of the whole call was reached: done with the least effort"
+CLOCK = "the wall clock stopped the search before its work limit: another run may differ"
+
+MEANS = "spreads and makespans of the audit are means over what horizon auto expects"
+
+COARSE = 0.01  # of the mean load: the gap at which a quick turn ends
+
+
+class Want(Name):
+    """What is wanted of every group."""
+
+    PLAN = "plan"
+    AUDIT = "audit"
+    BOTH = "both"
+
+
+@dataclass(frozen=True)
+class PlanColumns:
+    """A group's plan as columns, a value for each of its rows; see `schemas.PLANS`."""
+
+    topic: Sequence[str]
+    partition: Sequence[int]
+    lag: Sequence[int]
+    previous_consumer_id: Sequence[str | None]
+    consumer_id: Sequence[str | None]
+    move: Sequence[str | None]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupResult:
+    """What became of a group; its columns are those of `schemas.GROUPS`.
+
+    Attributes
+    ----------
+    rows : GroupRows
+    want : Want
+    balance : str
+        That of the plan.
+    seconds : float
+        Over all turns that it had.
+    late : bool
+        The time of the whole call was up when its turn came.
+    stuck : bool
+        A later turn failed, and what there was before stands.
+    result : Result or None
+        What the plan is made of.
+    audited : Audit or None
+    error : str or None
+        Why the plan or the audit is not there.
+    notes : tuple of str
+        What else its owner should know.
+    rates : mapping of (topic, partition) to messages per second, or None
+        What comes in, where a record tells it and it is asked for.
+    cache : SolveCache or None
+        What another turn need not work out again; None where there is no problem to solve.
+    """
+
+    rows: GroupRows
+    want: Want
+    balance: str
+    seconds: float = 0.0
+    late: bool = False
+    stuck: bool = False
+    result: Result | None = None
+    audited: Audit | None = None
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+    rates: Rates | None = None
+    cache: SolveCache | None = None
+
+    @property
+    def answers(self) -> list[Result]:
+        """The plan's result and the audit's optima, as far as they are there."""
+        optima = [] if self.audited is None else list(self.audited.optima.values())
+        return optima if self.result is None else [self.result, *optima]
+
+    @property
+    def main(self) -> Result | None:
+        """The plan's result; of an audit alone the optimum under the balance asked for."""
+        if self.want != Want.AUDIT:
+            return self.result
+        return None if self.audited is None else self.audited.optima.get(self.balance)
+
+    @property
+    def status(self) -> Status:
+        """How good the plan is known to be."""
+        return Status.ERROR if self.main is None else self.main.status
+
+    @property
+    def may_gain(self) -> bool:
+        """Whether another turn may make more of it: it was searched for, and nothing failed."""
+        searched = any(answer.status in (Status.OPTIMAL, Status.FEASIBLE) for answer in self.answers)
+        return searched and self.error is None and not self.stuck
+
+    def unproven(self, gap: float) -> float:
+        """Return what more time may save at most, in messages, of what is farther than `gap` from its bound."""
+        open_ = [answer for answer in self.answers if answer.status == Status.FEASIBLE and (answer.gap or 0.0) > gap]
+        return sum(float(answer.objective - answer.bound) for answer in open_)
+
+    def failed(self, error: str) -> GroupResult:
+        """Say what went wrong; where there is all that was wanted from an earlier turn, that stands."""
+        if not self.complete:
+            return replace(self, error=error)
+        return replace(
+            self, stuck=True, notes=(*self.notes, f"a later turn failed, and an earlier plan stands: {error}")
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is all that was wanted."""
+        planned = self.want == Want.AUDIT or self.result is not None
+        return planned and (self.want == Want.PLAN or self.audited is not None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was done to the input, what failed, what was cut short; each once."""
+        said = [*self.rows.notes, *([LATE] if self.late else []), *self.notes]
+        return tuple(dict.fromkeys([*said, *(warning for answer in self.answers for warning in answer.warnings)]))
+
+    @property
+    def plan(self) -> PlanColumns:
+        """The rows of the plan; without one nobody gets anything and `move` is null. An audit has no rows."""
+        if self.want == Want.AUDIT:
+            return PlanColumns((), (), (), (), (), ())
+        rows, size = self.rows, len(self.rows.lags)
+        consumers: Sequence[str | None] = [None] * size
+        moves: Sequence[str | None] = [None] * size
+        if self.result is not None:
+            plan = self.result.plan
+            to, owner = plan.member_of, plan.problem.owner
+            names = np.array([*plan.problem.members, None], dtype=object)  # NOBODY, -1, is the last
+            consumers = names[to].tolist()
+            kinds = [to == NOBODY, owner == NOBODY, owner == to]
+            moves = np.select(kinds, ["unassigned", "forced", "kept"], "moved").tolist()
+        return PlanColumns(
+            topic=[rows.topics[t] for t in rows.topic_of.tolist()],
+            partition=rows.partition_ids.tolist(),
+            lag=rows.lags.tolist(),
+            previous_consumer_id=rows.owners,
+            consumer_id=consumers,
+            move=moves,
+        )
+
+    @property
+    def audit(self) -> list[dict[str, Any]]:
+        """The rows of the audit; one with the error where it failed."""
+        if self.want == Want.PLAN:
+            return []
+        rows = [AuditRow(OPTIMAL, Balance(self.balance), Status.ERROR, error=self.error, seconds=self.seconds)]
+        rows = rows if self.audited is None else self.audited.rows
+        return [
+            {
+                **with_doubles(vars(row), AUDIT_FIELDS),
+                "binding": ";".join(row.binding) or None,
+                "rejected_rows": self.rows.rejected_rows,
+            }
+            for row in rows
+        ]
+
+
+def solve_group(
+    rows: GroupRows,
+    options: SolveOptions,
+    want: Want,
+    *,
+    time_limit: float,
+    late: bool = False,
+    quick: bool = False,
+    earlier: GroupResult | None = None,
+    past: Past | None = None,
+    foresee: bool = False,
+) -> GroupResult:
+    """Plan a group, audit it, or both; what goes wrong becomes a row with status ERROR.
+
+    Parameters
+    ----------
+    rows : GroupRows
+    options : SolveOptions
+    want : Want
+        Without a plan `status` is that of the audit's optimum under the balance asked for.
+    time_limit : float
+        Seconds, for both together: an audit gets what the plan leaves, and at least half. With `deterministic` half
+        the work each, and the clock cuts neither before `NET` times the limit.
+    late : bool
+        The time for the whole call is used up: said in the warnings.
+    quick : bool
+        A plan within `COARSE` of its bound will do, and it need not be evened out by the tie rule.
+    earlier : GroupResult, optional
+        What came of the group's turn before: it is gone on from, and what comes of it is no worse.
+    past : Past, optional
+        What is recorded of the group: rates, where moves are weighed.
+    foresee : bool
+        Plan for what the record lets expect (horizon `auto`), but where it is too late for that.
+    """
+    started = time.monotonic()
+    done = earlier or GroupResult(rows, want, options.balance, late=late)
+    options = replace(options, gap=max(options.gap, COARSE)) if quick else options
+    part = time_limit / 2 if want == Want.BOTH else time_limit
+    wall = NET * time_limit if options.deterministic else part
+    try:
+        cache = done.cache
+        if cache is None:
+            problem, assumed = rows.problem(), list[str]()
+            if past is not None and foresee and not late:
+                problem, assumed = past.foreseen(problem, rows.snapshot_ts)
+                assumed += [MEANS] if want != Want.PLAN and problem.scenario_weights else []
+            cache = SolveCache(problem)
+            weighing = past if options.only_if_better is not None else None
+            rates = None if weighing is None else weighing.rates(rows.snapshot_ts)
+            done = replace(done, notes=(*problem.warnings, *assumed), rates=rates, cache=cache)
+        problem = cache.problem
+        if want != Want.AUDIT:
+            result = search(
+                problem, options.within(wall, part), known=done.result, cache=cache, tie_break=not quick, explain=False
+            )
+            done = replace(done, result=result)
+        if want != Want.PLAN:
+            left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
+            known = None if done.audited is None else done.audited.optima
+            done = replace(done, audited=audit_with(problem, options.within(left, part), known=known, cache=cache))
+    except Exception as failure:  # whatever one group does must not cost the others their plans
+        done = done.failed(f"{type(failure).__name__}: {failure}")
+    cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
+    seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
+    return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
+
+
+def decided(done: GroupResult, options: SolveOptions) -> GroupResult:
+    """Leave the group alone if its plan, after its last turn, does not save what `only_if_better` asks for."""
+    if done.result is None or options.only_if_better is None:
+        return done
+    try:
+        return replace(done, result=weighed(done.result, options, done.rates))
+    except Exception as failure:  # as above
+        return done.failed(f"{type(failure).__name__}: {failure}")

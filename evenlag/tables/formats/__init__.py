@@ -1,0 +1,8 @@
+"""Texts that other tools write about consumer groups, a file for each format."""
+
+from evenlag.tables.formats.base import Format, Reading
+
+FORMATS: dict[str, Format] = {}
+"""Every format that is told apart by its content, by the name that `--format` takes."""
+
+__all__ = ["FORMATS", "Format", "Reading"]

@@ -1,0 +1,52 @@
+"""The shape of a format: how its texts are recognised, and what reading one gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evenlag.tables.copies import Numbered
+
+
+@dataclass
+class Reading:
+    """The rows that a text holds, under the column names of the snapshot tables.
+
+    Attributes
+    ----------
+    offsets, members : list of (int, mapping)
+        Rows of the offsets and members tables, each with the number of its line in the text (of its item, where the
+        text is JSON). A column that the format does not have may be absent; a `group` of None means that the text does
+        not name one.
+    notes : list of str
+        Sentences for the user: lines that were passed over, assumptions, partitions whose lag is unknown.
+    passed_over : list of (int, str)
+        Lines that are not rows, with their numbers.
+    """
+
+    offsets: list[Numbered] = field(default_factory=list)
+    members: list[Numbered] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    passed_over: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of texts about consumer groups.
+
+    Attributes
+    ----------
+    name : str
+        What `--format` takes.
+    about : str
+        What it is, for the docs and for errors that list the formats: "Burrow's JSON of a consumer's lag".
+    recognises : callable (str) -> bool
+        Tells by its content whether a text is of this format. No text is recognised by two formats.
+    read : callable (str, str) -> Reading
+        Reads a whole text; the second argument is what errors call it. Raises SourceError, naming the line or the item.
+    """
+
+    name: str
+    about: str
+    recognises: Callable[[str], bool]
+    read: Callable[[str, str], Reading]

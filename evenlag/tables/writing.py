@@ -1,0 +1,75 @@
+"""Snapshot tables to files: CSV, JSON Lines or Parquet, and none of several before all are written."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from evenlag.errors import SourceError
+from evenlag.model.files import written_aside
+from evenlag.tables.columns import Column
+from evenlag.tables.files import JSON_SUFFIXES, pyarrow_modules, reason
+
+
+def write_table(path: str | Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:
+    """Write one table; see `write_tables`."""
+    write_tables({Path(path): (rows, columns)})
+
+
+def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Sequence[Column]]]) -> None:
+    """Write tables as `.csv`, `.jsonl` (`.ndjson`, `.json`) or `.parquet`, by their suffix.
+
+    Each is written beside its place, and when all are complete they are renamed, one after another. So no place has
+    half a table, and none is touched unless all could be written; a rename that fails undoes none before it. Missing
+    folders are made.
+
+    Parameters
+    ----------
+    tables
+        For each file its rows and columns; values of other columns are left out.
+
+    Raises
+    ------
+    SourceError
+        The suffix is none of these, a value does not fit its column, or the place cannot be written.
+    """
+    path = Path()
+    try:
+        with contextlib.ExitStack() as complete:
+            for path, (rows, columns) in tables.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write(path, complete.enter_context(written_aside(path)), rows, columns)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written ({reason(error)})") from error
+    except (ValueError, TypeError, OverflowError) as error:  # pyarrow's errors are of these types too
+        raise SourceError(f"{path}: a value does not fit its column: {reason(error)}") from error
+
+
+def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:
+    names = [column.name for column in columns]
+    if path.suffix == ".csv":
+        with part.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(names)
+            writer.writerows([_csv_field(row.get(name)) for name in names] for row in rows)
+    elif path.suffix in JSON_SUFFIXES:
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps({n: row.get(n) for n in names}, ensure_ascii=False) + "\n" for row in rows)
+    elif path.suffix == ".parquet":
+        arrow, parquet = pyarrow_modules(path)
+        types = {"string": arrow.string(), "integer": arrow.int64(), "number": arrow.float64()}
+        types |= {"boolean": arrow.bool_(), "strings": arrow.list_(arrow.string())}
+        schema = arrow.schema([(column.name, types[column.kind]) for column in columns])
+        table = arrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=schema)
+        parquet.write_table(table, part)
+    else:
+        raise SourceError(f"{path}: unknown kind of file; name it .csv, .jsonl or .parquet")
+
+
+def _csv_field(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return ";".join(map(str, value)) or ";"  # an empty field would be null: all topics
+    return str(value).lower() if isinstance(value, bool) else value
