@@ -16,7 +16,7 @@ from benchmarks.weeks import KINDS, LIMIT, PUBLISHED, STEPS_OF_A_DAY, Hindsight,
 from evenlag import Problem
 from evenlag.compare.foresight import AUTO, Foresight
 from evenlag.compare.history import Interval, Snapshot, estimate_capacity, intervals
-from evenlag.compare.replay import EVENLAG, ReplayOptions, run
+from evenlag.compare.simulation import EVENLAG, ReplayOptions, run
 from evenlag.model.balance import Balance
 from evenlag.model.problem import Index
 

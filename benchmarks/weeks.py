@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from evenlag import Problem
 from evenlag.compare.foresight import AUTO, Foresight
 from evenlag.compare.history import Snapshot, estimate_capacity, intervals
-from evenlag.compare.replay import EVENLAG, STRATEGIES, ReplayOptions, replay, run
 from evenlag.compare.replay_result import Replay
+from evenlag.compare.simulation import EVENLAG, STRATEGIES, ReplayOptions, replay, run
 from evenlag.model.forecast import AHEAD, BURST, STEP, Forecast, Scenario
 from evenlag.model.rates import SECOND, Offsets
 

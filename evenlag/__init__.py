@@ -13,7 +13,7 @@ from evenlag.model.phases import Phase, Rebalance, rebalance
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
-from evenlag.solve import solve
+from evenlag.search.entry import solve
 
 if TYPE_CHECKING:
     from evenlag import live, pipeline, spark

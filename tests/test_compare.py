@@ -1,7 +1,6 @@
 """The audit holds strategies to what they promise; the frontier is a curve with true bounds."""
 
 import io
-import sys
 from fractions import Fraction
 from random import Random
 
@@ -9,6 +8,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 import evenlag
+from evenlag.compare import budgets
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
@@ -195,8 +195,7 @@ def test_a_frontier_with_work_limits_is_the_same_again() -> None:
 
 
 def test_a_frontier_makes_no_bound_by_moves_where_nobody_holds_anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["evenlag.compare.frontier"]  # the function has its module's name
-    monkeypatch.setattr(module, "MoveBound", None)  # slow to make where members are many
+    monkeypatch.setattr(budgets, "MoveBound", None)  # slow to make where members are many
     curve = evenlag.compare.frontier(evenlag.Problem.from_lags({"t": [5, 3, 9, 1]}, {"a": ["t"], "b": ["t"]}))
     assert [point.spread for point in curve.points] == [2]
 

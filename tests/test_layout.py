@@ -21,7 +21,6 @@ LAYERS = (
     ("evenlag.model",),
     ("evenlag.heuristics",),
     ("evenlag.search",),
-    ("evenlag.solve",),
     ("evenlag.compare",),
     ("evenlag.tables",),
     ("evenlag.report",),
@@ -33,7 +32,7 @@ LAYERS = (
 # The rooms of Spark, likewise.
 ROOMS = ("defaults", "worker", "offsets", "driver", "columns", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
-SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "leave")
+SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "leave", "entry")
 HEAVY = {"pyspark", "kafka", "matplotlib"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 LAZY = {"evenlag.spark"}  # what is imported of it comes only then
@@ -165,6 +164,23 @@ def test_no_function_imports_what_is_there(module: str) -> None:
     functions = [each for each in ast.walk(parsed(modules()[module])) if isinstance(each, FUNCTIONS)]
     late = {own(names) for function in functions for names in imported(function)}
     assert not late & brought(module) - LAZY
+
+
+def test_no_function_has_the_name_of_a_module() -> None:
+    """Else an import of the one gives the other, depending on what was imported before."""
+    known = modules()
+    for module, path in known.items():
+        bound = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        defined = {each.name: "" for each in parsed(path).body if isinstance(each, FUNCTIONS | ast.ClassDef)}
+        if path.name == "__init__.py" and not module.startswith("evenlag.cli"):
+            for name, source in {**bound, **defined}.items():
+                below = f"{module}.{name}"
+                assert below not in known or source == below, f"{module} has {name}, and so has its folder"
 
 
 def test_circles_are_found() -> None:

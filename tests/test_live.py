@@ -1,5 +1,4 @@
 import base64
-import importlib
 import itertools
 import json
 import logging
@@ -22,7 +21,7 @@ from kafka.future import Future
 
 from evenlag.errors import SourceError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
+from evenlag.live import Snapshot, capture, read_client_config, snapshot, write_snapshot
 from evenlag.live.client_config import kafka_python_settings
 from evenlag.live.groups import Commits, Description, Failure, Group, Subscription
 from evenlag.live.groups import Member as MemberState
@@ -693,10 +692,9 @@ class ScriptedCluster:
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *descriptions: Description | Failure, **options: Any) -> Snapshot:
-    module = importlib.import_module("evenlag.live.snapshot")
     cluster = ScriptedCluster(*descriptions, **options)
-    monkeypatch.setattr(module, "_client", lambda: lambda *_: cluster)
-    monkeypatch.setattr(module, "SETTLE_PAUSE", 0.01)
+    monkeypatch.setattr(capture, "_client", lambda: lambda *_: cluster)
+    monkeypatch.setattr(capture, "SETTLE_PAUSE", 0.01)
     taken = snapshot("somewhere", timeout=0.2)
     assert taken.warnings[0] == "groups of a broker may be missing: broker 2 is down"
     return taken

@@ -1,4 +1,3 @@
-import importlib
 import random
 from collections.abc import Callable
 from dataclasses import replace as changed
@@ -12,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.compare import replay
+from evenlag.compare import replay, simulation
 from evenlag.compare.consumption import budget, share_out
 from evenlag.compare.history import estimate_capacity, intervals
-from evenlag.compare.replay import STRATEGIES
 from evenlag.compare.replay_result import RECORDED, Replay
+from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.problem import Problem
@@ -160,7 +159,7 @@ def test_horizon_auto_plans_for_what_plain_python_foresees(seed: int, capacity: 
         return solved[-1][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.import_module("evenlag.compare.replay"), "search", watched)
+        patch.setattr(simulation, "search", watched)
         found = replay(made(history), strategies=["range", "evenlag"], capacity=capacity, time_limit=0.05)
     steps = [step for step in found.steps if step.strategy == "evenlag"]
     plans = iter([(n, *each) for n, each in zip([n for n, s in enumerate(steps) if s.rebalance], solved, strict=True)])

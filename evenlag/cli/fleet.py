@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evenlag.compare.audit import CURRENT, OPTIMAL
+from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.errors import SourceError
 from evenlag.report.picture import Loads, draw
 from evenlag.report.sheet import Sheet

@@ -1,13 +1,13 @@
 """Beside each other: strategies (audit), budgets of moves (frontier), the past (replay), changes (whatif), sizes."""
 
-from evenlag.compare.audit import Audit, AuditRow, audit
+from evenlag.compare.before_after import WhatIf, whatif
+from evenlag.compare.budgets import Frontier, FrontierPoint, frontier
 from evenlag.compare.change import Change, changed
-from evenlag.compare.frontier import Frontier, FrontierPoint, frontier
 from evenlag.compare.history import Snapshot
-from evenlag.compare.replay import replay
+from evenlag.compare.members_needed import Size, SizeRow, size
 from evenlag.compare.replay_result import Replay
-from evenlag.compare.size import Size, SizeRow, size
-from evenlag.compare.whatif import WhatIf, whatif
+from evenlag.compare.simulation import replay
+from evenlag.compare.strategies import Audit, AuditRow, audit
 
 __all__ = [
     "Audit",

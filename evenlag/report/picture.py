@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evenlag.compare.audit import CURRENT, OPTIMAL
-from evenlag.compare.audit import TODAY as IN_USE
+from evenlag.compare.strategies import CURRENT, OPTIMAL
+from evenlag.compare.strategies import TODAY as IN_USE
 from evenlag.errors import SourceError, to_get
 from evenlag.model.files import written_aside
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evenlag.compare.replay import EVENLAG, START
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
+from evenlag.compare.simulation import EVENLAG, START
 from evenlag.model.rates import SECOND, time_micros
 from evenlag.report.picture import BEST, LINE, TODAY, blank_figure, head, save
 from evenlag.report.replay_text import duration

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
-from evenlag.compare.size import Size
+from evenlag.compare.members_needed import Size
 from evenlag.report.picture import BEST, LINE, blank_figure, head, save
 from evenlag.report.replay_text import duration
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
-from evenlag.compare.size import Size, SizeRow
+from evenlag.compare.members_needed import Size, SizeRow
 from evenlag.report.replay_text import duration
 from evenlag.report.sheet import Sheet
 from evenlag.report.text import number, quantity

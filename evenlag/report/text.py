@@ -9,9 +9,9 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evenlag.compare.audit import OPTIMAL, TODAY, Audit, AuditRow
-from evenlag.compare.frontier import Frontier
+from evenlag.compare.budgets import Frontier
 from evenlag.compare.history import Capacity
+from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evenlag.compare.whatif import WhatIf
+from evenlag.compare.before_after import WhatIf
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan
 from evenlag.model.result import Result

@@ -9,7 +9,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from evenlag.compare.audit import AuditRow
+from evenlag.compare.strategies import AuditRow
 
 PLAN_FIELDS = (
     "topic STRING, partition INT, lag BIGINT, previous_consumer_id STRING, consumer_id STRING, move STRING"

@@ -10,7 +10,7 @@ from evenlag.cli import options
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import err, show, show_notes
 from evenlag.compare import frontier as find_frontier
-from evenlag.compare.frontier import Frontier
+from evenlag.compare.budgets import Frontier
 from evenlag.model.plan import plain
 from evenlag.report.progress import progress_bar
 from evenlag.report.text import frontier_report

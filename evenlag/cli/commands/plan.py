@@ -15,7 +15,7 @@ from evenlag.compare.catch_up import pace_of
 from evenlag.model.files import write_json
 from evenlag.report.payoff_text import payoff_document, payoff_report
 from evenlag.report.text import phases_report, plan_report
-from evenlag.solve import solve
+from evenlag.search.entry import solve
 
 LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
 

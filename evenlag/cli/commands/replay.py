@@ -14,7 +14,7 @@ from evenlag.cli import options
 from evenlag.cli.replaying import Form, replay_fleet, summary_document, write_replay
 from evenlag.cli.terminal import err, show, working
 from evenlag.compare.foresight import AUTO
-from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions, run
+from evenlag.compare.simulation import CLOSE, STRATEGIES, ReplayOptions, run
 from evenlag.errors import InvalidProblemError
 from evenlag.report.progress import progress_bar
 from evenlag.report.replay_text import replay_report

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import AUTO
-from evenlag.compare.replay import CLOSE, STRATEGIES, ReplayOptions
+from evenlag.compare.simulation import CLOSE, STRATEGIES, ReplayOptions
 from evenlag.errors import SourceError
 from evenlag.model.objective import DEFAULT_STICKINESS
 from evenlag.spark.defaults import AUTO_OFFSET_RESET
@@ -92,7 +92,7 @@ def replay(
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> Replays:
-    """Run strategies over the recorded history of every group; see `evenlag.compare.replay.replay`.
+    """Run strategies over the recorded history of every group; see `evenlag.compare.replay`.
 
     The work is done within the call, and its result is kept as that of `solve`. Rows that cannot be used are left out
     (`rejects` gives them); a group that cannot be replayed is a row with its error.
@@ -102,7 +102,7 @@ def replay(
     offsets_df, members_df, auto_offset_reset, tasks, progress
         As in `plans`.
     strategies, horizon, lag_limit, rebalance_above, capacity, balance, slack, stickiness, gap, seed, deterministic
-        As in `evenlag.compare.replay.replay`, for every group.
+        As in `evenlag.compare.replay`, for every group.
     group_time_limit : float
         Seconds, the most that "evenlag" gets for one rebalance of one group.
 

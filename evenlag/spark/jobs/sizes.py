@@ -7,7 +7,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from evenlag.compare.size import CLOSE, SizeOptions, solving_of
+from evenlag.compare.members_needed import CLOSE, SizeOptions, solving_of
 from evenlag.spark.defaults import AUTO_OFFSET_RESET
 from evenlag.spark.driver.drivers import driver_of
 from evenlag.spark.driver.protocol import Progress
@@ -33,7 +33,7 @@ def size(
     tasks: int | None = None,
     progress: Progress | None = None,
 ) -> DataFrame:
-    """Find how many members every group needs to read everything within a time; see `evenlag.compare.size.size`.
+    """Find how many members every group needs to read everything within a time; see `evenlag.compare.size`.
 
     The work is done within the call, and its result is kept as that of `solve`. Each group is taken as it is in its
     latest snapshot. Rows that cannot be used are left out (`rejects` gives them).
@@ -43,7 +43,7 @@ def size(
     offsets_df, members_df, auto_offset_reset, tasks, progress
         As in `plans`.
     drain_seconds, balance, slack, most, gap, seed, deterministic
-        As in `evenlag.compare.size.size`, for every group.
+        As in `evenlag.compare.size`, for every group.
     capacity : float, optional
         Messages per second that a member of weight 1 reads; by default estimated for each group from its snapshots.
     group_time_limit : float

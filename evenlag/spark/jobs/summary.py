@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from evenlag.compare.audit import CURRENT, OPTIMAL
+from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.tables.outputs import KEY
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evenlag.compare.replay import ReplayOptions, run
 from evenlag.compare.replay_result import Replay, ReplaySummary
+from evenlag.compare.simulation import ReplayOptions, run
 from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import REPLAY_STEP_FIELDS, REPLAY_SUMMARY_FIELDS, with_doubles
 from evenlag.tables.past import snapshots
@@ -19,7 +19,7 @@ def replayed(rows: Sequence[GroupRows], *, options: ReplayOptions) -> dict[str, 
     Raises
     ------
     InvalidProblemError
-        As `evenlag.compare.replay.replay`, or the rows make no history.
+        As `evenlag.compare.replay`, or the rows make no history.
     """
     return document(run(snapshots(rows), options))
 

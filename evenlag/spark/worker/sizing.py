@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evenlag.compare.size import SizeOptions, run
+from evenlag.compare.members_needed import SizeOptions, run
 from evenlag.compare.speeds import speeds
 from evenlag.tables.group import GroupRows
 from evenlag.tables.past import snapshots
@@ -17,7 +17,7 @@ def sized(rows: Sequence[GroupRows], *, options: SizeOptions) -> dict[str, Any]:
     Raises
     ------
     InvalidProblemError
-        As `evenlag.compare.size.size`; or the rows make no history, or nobody knows how fast members read.
+        As `evenlag.compare.size`; or the rows make no history, or nobody knows how fast members read.
     """
     usable = [snapshot for snapshot in rows if snapshot.topics]
     record = snapshots(usable) if len(usable) > 1 else []

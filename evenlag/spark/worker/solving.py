@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenlag.compare.audit import OPTIMAL, Audit, AuditRow, audit_with
+from evenlag.compare.strategies import OPTIMAL, Audit, AuditRow, audit_with
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
 from evenlag.model.payoff import Rates
