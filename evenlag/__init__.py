@@ -1,22 +1,21 @@
 """evenlag: provably good partition assignments for Kafka consumer groups that lag unevenly.
 
-`evenlag.spark` and `evenlag.live` are imported when they are asked for, and Spark and Kafka's client only by what
-needs them.
+Every name below is imported when it is asked for, so that `import evenlag` takes no time; Spark and Kafka's client only
+by what needs them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evenlag import compare, heuristics
-from evenlag.model.payoff import Payoff
-from evenlag.model.phases import Phase, Rebalance, rebalance
-from evenlag.model.plan import Plan
-from evenlag.model.problem import Problem
-from evenlag.model.result import Result
-from evenlag.search.entry import solve
+from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag import live, pipeline, spark
+    from evenlag import compare, errors, heuristics, live, pipeline, spark
+    from evenlag.model.payoff import Payoff
+    from evenlag.model.phases import Phase, Rebalance, rebalance
+    from evenlag.model.plan import Plan
+    from evenlag.model.problem import Problem
+    from evenlag.model.result import Result
+    from evenlag.search.entry import solve
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,6 +26,7 @@ __all__ = [
     "Rebalance",
     "Result",
     "compare",
+    "errors",
     "heuristics",
     "live",
     "pipeline",
@@ -35,16 +35,22 @@ __all__ = [
     "spark",
 ]
 
-_LAZY = ("live", "pipeline", "spark")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
+_HOMES = {
+    "Payoff": "evenlag.model.payoff",
+    "Phase": "evenlag.model.phases",
+    "Plan": "evenlag.model.plan",
+    "Problem": "evenlag.model.problem",
+    "Rebalance": "evenlag.model.phases",
+    "Result": "evenlag.model.result",
+    "compare": "evenlag.compare",
+    "errors": "evenlag.errors",
+    "heuristics": "evenlag.heuristics",
+    "live": "evenlag.live",
+    "pipeline": "evenlag.pipeline",
+    "rebalance": "evenlag.model.phases",
+    "solve": "evenlag.search.entry",
+    "spark": "evenlag.spark",
+}
 
 if not TYPE_CHECKING:  # to a type checker every name would be there
-
-    def __getattr__(name: str) -> Any:
-        if name not in _LAZY:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return import_module(f"{__name__}.{name}")
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

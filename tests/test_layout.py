@@ -18,6 +18,7 @@ TESTS = ROOT / "tests"
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = (
     ("evenlag.errors",),
+    ("evenlag.lazy",),
     ("evenlag.model",),
     ("evenlag.heuristics",),
     ("evenlag.search",),

@@ -1,13 +1,18 @@
 """Beside each other: strategies (audit), budgets of moves (frontier), the past (replay), changes (whatif), sizes."""
 
-from evenlag.compare.before_after import WhatIf, whatif
-from evenlag.compare.budgets import Frontier, FrontierPoint, frontier
-from evenlag.compare.change import Change, changed
-from evenlag.compare.history import Snapshot
-from evenlag.compare.members_needed import Size, SizeRow, size
-from evenlag.compare.replay_result import Replay
-from evenlag.compare.simulation import replay
-from evenlag.compare.strategies import Audit, AuditRow, audit
+from typing import TYPE_CHECKING
+
+from evenlag.lazy import lazily
+
+if TYPE_CHECKING:
+    from evenlag.compare.before_after import WhatIf, whatif
+    from evenlag.compare.budgets import Frontier, FrontierPoint, frontier
+    from evenlag.compare.change import Change, changed
+    from evenlag.compare.history import Snapshot
+    from evenlag.compare.members_needed import Size, SizeRow, size
+    from evenlag.compare.replay_result import Replay
+    from evenlag.compare.simulation import replay
+    from evenlag.compare.strategies import Audit, AuditRow, audit
 
 __all__ = [
     "Audit",
@@ -27,3 +32,25 @@ __all__ = [
     "size",
     "whatif",
 ]
+
+_HOMES = {
+    "Audit": "evenlag.compare.strategies",
+    "AuditRow": "evenlag.compare.strategies",
+    "Change": "evenlag.compare.change",
+    "Frontier": "evenlag.compare.budgets",
+    "FrontierPoint": "evenlag.compare.budgets",
+    "Replay": "evenlag.compare.replay_result",
+    "Size": "evenlag.compare.members_needed",
+    "SizeRow": "evenlag.compare.members_needed",
+    "Snapshot": "evenlag.compare.history",
+    "WhatIf": "evenlag.compare.before_after",
+    "audit": "evenlag.compare.strategies",
+    "changed": "evenlag.compare.change",
+    "frontier": "evenlag.compare.budgets",
+    "replay": "evenlag.compare.simulation",
+    "size": "evenlag.compare.members_needed",
+    "whatif": "evenlag.compare.before_after",
+}
+
+if not TYPE_CHECKING:  # to a type checker every name would be there
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

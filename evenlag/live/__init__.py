@@ -1,6 +1,21 @@
 """Live clusters: snapshots of consumer groups over Kafka's admin protocol (needs the extra `kafka`)."""
 
-from evenlag.live.capture import Snapshot, snapshot, write_snapshot
-from evenlag.live.client_config import read_client_config
+from typing import TYPE_CHECKING
+
+from evenlag.lazy import lazily
+
+if TYPE_CHECKING:
+    from evenlag.live.capture import Snapshot, snapshot, write_snapshot
+    from evenlag.live.client_config import read_client_config
 
 __all__ = ["Snapshot", "read_client_config", "snapshot", "write_snapshot"]
+
+_HOMES = {
+    "Snapshot": "evenlag.live.capture",
+    "read_client_config": "evenlag.live.client_config",
+    "snapshot": "evenlag.live.capture",
+    "write_snapshot": "evenlag.live.capture",
+}
+
+if not TYPE_CHECKING:  # to a type checker every name would be there
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
 from evenlag.model.arrays import Whole
+from evenlag.model.backends.integer_program import IntegerProgram
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
 from evenlag.search.too_many import TooManyError
@@ -104,20 +104,14 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
     rows, held_by = with_holders(items, patterns)
     if len(rows) < count or not all(held_by):
         return None
-    model = cp_model.CpModel()
-    chosen = [model.new_bool_var("") for _ in rows]
+    program = IntegerProgram()
+    chosen = [program.variable() for _ in rows]
     for holders in held_by:
-        model.add_exactly_one([chosen[i] for i in holders])
+        program.require_one(holders)
     if len(patterns) > 1:
-        model.add(cp_model.LinearExpr.sum(chosen) == count)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = seed
-    solver.parameters.max_deterministic_time = work
-    status = solver.solve(model)
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return None
-    return [row for row, variable in zip(rows, chosen, strict=True) if solver.boolean_value(variable)]
+        program.require(chosen, [1] * len(chosen), count, count)
+    answer = program.solve(seed=seed, work=work)
+    return [row for row, value in zip(rows, answer.values, strict=True) if value] if answer.found else None
 
 
 def exact_cover_is_a_plan(rule: CountRule) -> bool:

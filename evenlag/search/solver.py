@@ -9,6 +9,7 @@ import numpy as np
 
 from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.backends import BACKENDS
 from evenlag.model.check import plan_violation, violation
 from evenlag.model.objective import FEWEST_MOVES, resolve_objective
 from evenlag.model.plan import Plan
@@ -68,6 +69,8 @@ def search(
         )
     if problem.simplified is not problem and options.method not in HEURISTICS:
         return _by_simplified(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
+    if options.method in BACKENDS:
+        BACKENDS[options.method]()  # so that the limit does not pay for its import
     task = task_of(problem, options, cache=cache, tie_break=tie_break)
     if not problem.active.any():
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))

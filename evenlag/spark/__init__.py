@@ -3,10 +3,9 @@
 Importing this package needs no Spark; a module is imported when one of its names below is asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evenlag.errors import lacking
+from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.report.progress import progress_bar
@@ -87,19 +86,5 @@ __all__ = [
     "with_rates",
 ]
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
 if not TYPE_CHECKING:  # to a type checker every name would be there
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        try:
-            return getattr(import_module(_HOMES[name]), name)
-        except ModuleNotFoundError as error:
-            if (text := lacking(error)) is None:
-                raise
-            raise ModuleNotFoundError(f"{__name__}.{name}: {text}", name=error.name) from error
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
+from evenlag.model.backends.integer_program import Answer, IntegerProgram
 from evenlag.model.backends.outcome import Ended, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 
@@ -21,53 +22,48 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
     started = time.monotonic()
     if max(mip.upper, default=0) * sum(abs(cost) for cost in mip.costs.values()) >= LARGEST_SUM:
         return Outcome(stopped="failed", failure="lags are too large for CP-SAT's 64-bit integers")
-    model = cp_model.CpModel()
-    columns: list[Any] = [
-        model.new_int_var(lower, upper, name)
-        for lower, upper, name in zip(mip.lower, mip.upper, mip.names, strict=True)
-    ]
+    program = IntegerProgram()
+    for lower, upper in zip(mip.lower, mip.upper, strict=True):
+        program.variable(lower, upper)
     for indices, coefficients, lo, hi in mip.rows:
-        terms = [columns[i] for i in indices.tolist()]
-        lowest = cp_model.INT_MIN if lo is None else lo
-        highest = cp_model.INT_MAX if hi is None else hi
-        model.add_linear_constraint(cp_model.LinearExpr.weighted_sum(terms, coefficients.tolist()), lowest, highest)
-    objective = cp_model.LinearExpr.weighted_sum([columns[i] for i in mip.costs], list(mip.costs.values()))
-    model.minimize(objective)
+        program.require(indices.tolist(), coefficients.tolist(), lo, hi)
+    program.minimize(list(mip.costs), list(mip.costs.values()))
     if hint is not None:
-        for column, value in zip(columns, hint.tolist(), strict=False):
-            model.add_hint(column, value)
-    solver = solver_within(limits, started)
-    booleans = columns[: mip.booleans]
-    status = solver.solve(model, _Reporter(booleans, report))
-    found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    values = np.array([solver.value(column) for column in booleans], dtype=np.int64) if found else None
-    if status == cp_model.INFEASIBLE:
+        program.hint(hint.tolist()[: len(mip.lower)])
+
+    def improved(value: Callable[[int], int]) -> None:
+        report(np.array([value(i) for i in range(mip.booleans)], dtype=np.int64))
+
+    answer = solved_within(program, limits, started, improved)
+    if answer.status == "infeasible":
         return Outcome(stopped="failed", failure="CP-SAT finds the model infeasible")
-    if status == cp_model.MODEL_INVALID:
+    if answer.status == "invalid":
         return Outcome(stopped="failed", failure="CP-SAT refuses the model as invalid")
-    return Outcome(values, round_up(solver.best_objective_bound), stopped_by(solver, status, limits))
+    values = np.array(answer.values[: mip.booleans], dtype=np.int64) if answer.found else None
+    return Outcome(values, round_up(answer.bound), stopped_by(answer, limits))
 
 
-def solver_within(limits: Limits, started: float) -> cp_model.CpSolver:
-    """Return a solver that keeps these limits; `started` (monotonic) is when the call began that they are of."""
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = limits.threads if limits.work is None else 1
-    solver.parameters.random_seed = limits.seed
-    if limits.work is not None:
-        solver.parameters.max_deterministic_time = limits.work
-    solver.parameters.max_time_in_seconds = limits.solver_seconds(started)
-    return solver
+def solved_within(
+    program: IntegerProgram,
+    limits: Limits,
+    started: float,
+    improved: Callable[[Callable[[int], int]], None] | None = None,
+) -> Answer:
+    """Let CP-SAT solve a program within these limits; `started` (monotonic) is when the call began that they are of."""
+    return program.solve(
+        threads=limits.threads if limits.work is None else 1, seed=limits.seed, seconds=limits.solver_seconds(started),
+        work=limits.work, improved=improved,
+    )  # fmt: skip
 
 
-def stopped_by(solver: cp_model.CpSolver, status: Any, limits: Limits) -> Ended:
+def stopped_by(answer: Answer, limits: Limits) -> Ended:
     """Say what ended CP-SAT: a proof, its deterministic time, or else the wall clock.
 
     The wall time says little: CP-SAT ends before its limit where it expects that its next step would pass it.
     """
-    if status in (cp_model.OPTIMAL, cp_model.INFEASIBLE):
+    if answer.status in ("optimal", "infeasible"):
         return "proof"
-    used_up = limits.work is not None and solver.response_proto.deterministic_time >= limits.work
-    return "work" if used_up else "time"
+    return "work" if limits.work is not None and answer.work >= limits.work else "time"
 
 
 def round_up(bound: float, margin: float = 1e-6) -> int | None:
@@ -76,14 +72,3 @@ def round_up(bound: float, margin: float = 1e-6) -> int | None:
         return None
     bound -= margin
     return math.ceil(bound) if abs(bound) < 2**53 else math.floor(bound * (1 - 2**-50)) - 1
-
-
-class _Reporter(cp_model.CpSolverSolutionCallback):
-    """Hands every improving solution out at once, so that nothing is lost if the process is ended."""
-
-    def __init__(self, booleans: list[Any], report: Report) -> None:
-        super().__init__()
-        self._booleans, self._report = booleans, report
-
-    def on_solution_callback(self) -> None:
-        self._report(np.array([self.value(column) for column in self._booleans], dtype=np.int64))

@@ -1,0 +1,47 @@
+"""Packages that import a module when one of its names is asked for: what a call does not need costs it nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from evenlag.errors import lacking
+
+
+def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package (PEP 562).
+
+    Parameters
+    ----------
+    package : str
+        The package's `__name__`.
+    homes : mapping of name to module
+        Where each name comes from; a module of this name in the package is its own home. Type checkers do not see
+        this: the package imports the same names under `TYPE_CHECKING`.
+
+    Examples
+    --------
+    >>> get, names = lazily("evenlag", {"Plan": "evenlag.model.plan", "live": "evenlag.live"})
+    >>> get("Plan").__name__, get("live").__name__
+    ('Plan', 'evenlag.live')
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        try:
+            home = import_module(homes[name])
+        except ModuleNotFoundError as error:
+            if (text := lacking(error)) is None:
+                raise
+            raise ModuleNotFoundError(f"{package}.{name}: {text}", name=error.name) from error
+        value = home if homes[name] == f"{package}.{name}" else getattr(home, name)
+        setattr(sys.modules[package], name, value)  # from now on it is there
+        return value
+
+    def names() -> list[str]:
+        return sorted({*(name for name in vars(sys.modules[package]) if name.startswith("__")), *homes})
+
+    return get, names

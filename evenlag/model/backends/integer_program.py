@@ -1,0 +1,142 @@
+"""A program in whole numbers, written straight into CP-SAT's own form.
+
+OR-Tools' `cp_model` imports pandas, which takes longer than most plans do. What it puts into a model and asks of the
+solver is little where variables are known by number, and all of it is in the compiled module below `cp_model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ortools.sat.python import cp_model_helper as helper
+
+Status = Literal["optimal", "feasible", "infeasible", "invalid", "unknown"]
+LEAST, GREATEST = -(2**63), 2**63 - 1  # stand for no limit
+
+_STATUSES: dict[int, Status] = {
+    int(helper.CpSolverStatus.OPTIMAL): "optimal",
+    int(helper.CpSolverStatus.FEASIBLE): "feasible",
+    int(helper.CpSolverStatus.INFEASIBLE): "infeasible",
+    int(helper.CpSolverStatus.MODEL_INVALID): "invalid",
+    int(helper.CpSolverStatus.UNKNOWN): "unknown",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What CP-SAT says of a program.
+
+    Attributes
+    ----------
+    status : {"optimal", "feasible", "infeasible", "invalid", "unknown"}
+    values : list of int
+        A value for each variable, by number; empty where no solution was found.
+    bound : float
+        Proven lower bound of the objective.
+    work : float
+        Deterministic time that was used.
+    """
+
+    status: Status
+    values: list[int]
+    bound: float
+    work: float
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a solution."""
+        return self.status in ("optimal", "feasible")
+
+
+class IntegerProgram:
+    """A program that is being put together; variables go by the numbers that `variable` returns, from 0."""
+
+    def __init__(self) -> None:
+        self._model: Any = helper.CpModelProto()
+
+    def variable(self, low: int = 0, high: int = 1) -> int:
+        """Add a variable with values from `low` to `high`, and return its number."""
+        self._model.variables.add().domain.extend([low, high])
+        return len(self._model.variables) - 1
+
+    def require(
+        self, variables: Sequence[int], coefficients: Sequence[int], low: int | None = None, high: int | None = None
+    ) -> None:
+        """Require Σ coefficient · variable to be at least `low` and at most `high`; None is no limit."""
+        linear = self._model.constraints.add().linear
+        _write(linear, variables, coefficients)
+        linear.domain.extend([LEAST if low is None else low, GREATEST if high is None else high])
+
+    def require_one(self, booleans: Sequence[int]) -> None:
+        """Require exactly one of these booleans to be 1."""
+        self._model.constraints.add().exactly_one.literals.extend(booleans)
+
+    def minimize(self, variables: Sequence[int], coefficients: Sequence[int]) -> None:
+        """Make Σ coefficient · variable the objective, as small as possible."""
+        self._model.objective.scaling_factor = 1.0
+        _write(self._model.objective, variables, coefficients)
+
+    def hint(self, values: Sequence[int]) -> None:
+        """Begin with these values of the first variables."""
+        self._model.solution_hint.vars.extend(range(len(values)))
+        self._model.solution_hint.values.extend(values)
+
+    def solve(
+        self,
+        *,
+        threads: int = 1,
+        seed: int = 0,
+        seconds: float | None = None,
+        work: float | None = None,
+        improved: Callable[[Callable[[int], int]], None] | None = None,
+    ) -> Answer:
+        """Let CP-SAT solve the program.
+
+        Parameters
+        ----------
+        threads : int
+            One is reproducible.
+        seed : int
+        seconds : float, optional
+            Wall clock.
+        work : float, optional
+            CP-SAT's deterministic time.
+        improved : function, optional
+            Called at every better solution with a function that gives the value of a variable by its number.
+        """
+        parameters: Any = helper.SatParameters()
+        parameters.num_workers, parameters.random_seed = threads, seed
+        if seconds is not None:
+            parameters.max_time_in_seconds = seconds
+        if work is not None:
+            parameters.max_deterministic_time = work
+        solver: Any = helper.SolveWrapper()
+        solver.set_parameters(parameters)
+        callback = None if improved is None else _Improved(improved)
+        if callback is not None:
+            solver.add_solution_callback(callback)
+        response = solver.solve(self._model)
+        if callback is not None:
+            solver.clear_solution_callback(callback)
+        status = _STATUSES[int(response.status)]
+        return Answer(status, list(response.solution), response.best_objective_bound, response.deterministic_time)
+
+
+def _write(linear: Any, variables: Sequence[int], coefficients: Sequence[int]) -> None:
+    """Write the terms of a sum, in the order and without the zeros of `cp_model`: so its runs repeat."""
+    terms = sorted(pair for pair in zip(variables, coefficients, strict=True) if pair[1])
+    linear.vars.extend([variable for variable, _ in terms])
+    linear.coeffs.extend([coefficient for _, coefficient in terms])
+
+
+class _Improved(helper.SolutionCallback):
+    """Hands every better solution on."""
+
+    def __init__(self, improved: Callable[[Callable[[int], int]], None]) -> None:
+        super().__init__()
+        self._improved = improved
+
+    def OnSolutionCallback(self) -> None:  # noqa: N802 - the name that CP-SAT calls
+        self._improved(self.SolutionIntegerValue)
