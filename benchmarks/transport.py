@@ -10,10 +10,9 @@ from pyspark.sql import functions as sf
 
 from benchmarks.fleet import CORES, GROUPS, MEMBERS, PARTITIONS
 from evenlag.pipeline import local_session
-from evenlag.spark.columns.checks import check_members, check_offsets, typed_members, typed_offsets
-from evenlag.spark.columns.task_rows import task_rows
-from evenlag.spark.driver.drivers import driver_of
-from evenlag.spark.worker.worker import forget_archives
+from evenlag.spark.driver.choice import driver_of
+from evenlag.spark.native.row_checks import check_members, check_offsets, task_rows, typed_members, typed_offsets
+from evenlag.spark.worker.task import forget_archives
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyspark
 
-from evenlag.spark.driver.java import java_home
+from evenlag.spark.driver.session import java_home
 from tests.few_rows import QUICK_JAVA
 
 SPARK = Path(pyspark.__file__).parent

@@ -11,7 +11,7 @@ import pytest
 
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from evenlag.spark.driver.catalog import name_parts
+from evenlag.spark.driver.sources import name_parts
 from evenlag.spark.jobs.commits import Commits
 from tests import lakes
 from tests.command import evenlag, refused

@@ -25,7 +25,7 @@ import json, sys, time
 from pyspark.sql import SparkSession
 from evenlag import pipeline
 from evenlag.errors import SourceError
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import kept
 
 spark = SparkSession.builder.getOrCreate()

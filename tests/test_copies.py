@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenlag.errors import InvalidProblemError
-from evenlag.spark.worker.grouping import group_rows
+from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule, first_copies
 
 if TYPE_CHECKING:
@@ -109,17 +109,17 @@ def by_spark(checked: "DataFrame", rule: CopyRule) -> tuple[set[Any], int, int]:
 
 @pytest.mark.spark
 def test_spark_numpy_and_python_agree(spark: "SparkSession") -> None:
-    from evenlag.spark.columns import checks
-    from evenlag.spark.columns.task_rows import task_rows
+    from evenlag.spark.native import row_checks
+    from evenlag.spark.native.row_checks import task_rows
 
     offsets, members = random_rows(random.Random(4))
     offsets_df = spark.createDataFrame([tuple(row.values()) for row in offsets], OFFSETS_DDL)
     members_df = spark.createDataFrame([tuple(row.values()) for row in members], MEMBERS_DDL)
     plain = by_python(offsets, PARTITION_ROWS), by_python(members, MEMBER_ROWS)
     assert all(len(keys) > 1 and copies and contradicting for keys, copies, contradicting in plain)
-    assert by_spark(checks.check_offsets(offsets_df), PARTITION_ROWS) == plain[0]
-    assert by_spark(checks.check_members(members_df), MEMBER_ROWS) == plain[1]
-    rows = task_rows(checks.typed_offsets(offsets_df), checks.typed_members(members_df))
+    assert by_spark(row_checks.check_offsets(offsets_df), PARTITION_ROWS) == plain[0]
+    assert by_spark(row_checks.check_members(members_df), MEMBER_ROWS) == plain[1]
+    rows = task_rows(row_checks.typed_offsets(offsets_df), row_checks.typed_members(members_df))
     (group,) = group_rows(rows.toArrow().to_batches())
     partitions = zip(group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True)
     assert {("now", "billing", "orders", p, str(lag), str(owner)) for p, lag, owner in partitions} == plain[0][0]

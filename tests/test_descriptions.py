@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenlag import pipeline
-from evenlag.spark.driver.descriptions import PROPERTY, described
+from evenlag.spark.driver.protocol import PROPERTY, described
 from tests.fleet import fleet, write_tables
 from tests.frames import tables
 

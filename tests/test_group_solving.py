@@ -28,13 +28,12 @@ from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
 from evenlag.search.clock import LEAST_SECONDS
 from evenlag.search.options import SolveOptions
-from evenlag.spark.driver.java import java_home
-from evenlag.spark.worker import budget as budgets
-from evenlag.spark.worker import solving
-from evenlag.spark.worker.budget import Budget, recoverable
-from evenlag.spark.worker.solving import COARSE, GroupResult, solve_group
-from evenlag.spark.worker.turns import take_turns
-from evenlag.spark.worker.worker import Solver
+from evenlag.spark.driver.session import java_home
+from evenlag.spark.worker import one_group as solving
+from evenlag.spark.worker import turns
+from evenlag.spark.worker.one_group import COARSE, GroupResult, solve_group
+from evenlag.spark.worker.task import Solver
+from evenlag.spark.worker.turns import Budget, recoverable, take_turns
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.outputs import AUDIT_FIELDS
 
@@ -151,7 +150,7 @@ def test_an_audit_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1000.0]
-    monkeypatch.setattr(budgets.time, "time", lambda: now[0])
+    monkeypatch.setattr(turns.time, "time", lambda: now[0])
     return now
 
 
@@ -382,7 +381,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path) -> None:
 
 
 def test_importing_the_package_needs_no_spark() -> None:
-    code = "import sys, evenlag.pipeline, evenlag.spark.worker.solving; print('pyspark' in sys.modules)"
+    code = "import sys, evenlag.pipeline, evenlag.spark.worker.one_group; print('pyspark' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.spark.worker.grouping import group_rows
+from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 
 if TYPE_CHECKING:
@@ -173,8 +173,8 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     from pyspark.sql import types
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    from evenlag.spark.columns import checks
-    from evenlag.spark.columns.task_rows import task_rows
+    from evenlag.spark.native import row_checks
+    from evenlag.spark.native.row_checks import task_rows
     from evenlag.tables import outputs
 
     chance = random.Random(3)
@@ -201,8 +201,8 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     assert to_arrow_schema(promised).equals(pa.schema(FIELDS))  # what the tests above give
     found = []
     for checked in (
-        (checks.typed_offsets(offsets_df), checks.typed_members(members_df)),
-        (checks.check_offsets(offsets_df), checks.check_members(members_df)),
+        (row_checks.typed_offsets(offsets_df), row_checks.typed_members(members_df)),
+        (row_checks.check_offsets(offsets_df), row_checks.check_members(members_df)),
     ):
         rows = task_rows(*checked, more=OFFSET_FIELDS)
         assert {(each.name, each.dataType) for each in rows.schema} <= contract

@@ -31,7 +31,7 @@ LAYERS = (
     ("evenlag",),
 )
 # The rooms of Spark, likewise.
-ROOMS = ("defaults", "worker", "offsets", "driver", "columns", "jobs")
+ROOMS = ("worker", "offsets", "driver", "native", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
 SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "leave", "entry")
 HEAVY = {"pyspark", "kafka", "matplotlib"}

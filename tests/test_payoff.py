@@ -21,7 +21,7 @@ from evenlag.model.objective import Objective
 from evenlag.model.payoff import parse_share, payoff
 from evenlag.model.plan import Plan, current_plan
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.solving import decided, solve_group
+from evenlag.spark.worker.one_group import decided, solve_group
 from evenlag.tables.group import GroupRows
 from tests.command import evenlag as run
 from tests.command import refused

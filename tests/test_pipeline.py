@@ -24,14 +24,14 @@ from evenlag import pipeline
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.lag import partition_lag
 from evenlag.search.options import SolveOptions
-from evenlag.spark.columns.task_rows import task_rows
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import Kept, kept
 from evenlag.spark.driver.protocol import BATCH_BYTES
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import check_tables
-from evenlag.spark.worker.budget import Budget
-from evenlag.spark.worker.worker import Solver
+from evenlag.spark.native.row_checks import task_rows
+from evenlag.spark.worker.task import Solver
+from evenlag.spark.worker.turns import Budget
 from evenlag.tables.outputs import SOLVED
 from tests.few_rows import few_rows
 from tests.fleet import (
@@ -507,7 +507,7 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
         import os
         import signal
 
-        from evenlag.spark.worker.solving import solve_group
+        from evenlag.spark.worker.one_group import solve_group
 
         if group.group == "g002" and (always or not mark.exists()):
             mark.touch()

@@ -241,7 +241,7 @@ DDL = (
 def test_rates_in_columns_are_those_of_the_model(spark: "SparkSession", seed: int) -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.spark.columns.rates import with_predicted_lags, with_rates
+    from evenlag.spark.native.lag_columns import with_predicted_lags, with_rates
 
     rng = random.Random(seed)
     some = [None, 0, 5, 9, 30, 2**62]

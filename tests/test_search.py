@@ -30,8 +30,8 @@ from evenlag.search.exact.proof import Proof
 from evenlag.search.exact.set_partitioning import best_partitioning
 from evenlag.search.improve import three_way
 from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.pairs import PairSearch
-from evenlag.search.improve.relocate import relocate
 from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
 from evenlag.search.patterns import exact_cover, exact_cover_is_a_plan, patterns_within

@@ -25,9 +25,8 @@ from evenlag.search.options import SolveOptions
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.executors import fault
 from evenlag.spark.driver.task_context import attempt
-from evenlag.spark.worker.budget import Budget
-from evenlag.spark.worker.needs import PACKAGES, look_around
-from evenlag.spark.worker.worker import Solver
+from evenlag.spark.worker.task import PACKAGES, Solver, look_around
+from evenlag.spark.worker.turns import Budget
 from tests.environments import make_environment, with_all_that_they_require
 from tests.few_rows import FEW_ROWS, QUICK_JAVA
 from tests.fleet import fleet, write_tables
@@ -63,7 +62,7 @@ print(json.dumps([solved["method"].to_pylist(), sorted(names - sys.stdlib_module
 
 LOADING = """
 import sys
-import evenlag.spark.worker.worker
+import evenlag.spark.worker.task
 from evenlag.model.backends import BACKENDS
 before = set(sys.modules)
 BACKENDS[sys.argv[1]]()

@@ -132,7 +132,7 @@ class Model:
         self.audited: dict[str, list[int]] = {}
 
     def take(self, rows: list[dict[str, Any]], flush: bool = False) -> tuple[set[str], set[str]]:
-        from evenlag.spark.columns.fates import REMEMBERED
+        from evenlag.spark.native.fates import REMEMBERED
 
         latest = {group: max(times) for group, times in self.audited.items() if times}
         for group, time in self.waiting:
@@ -162,7 +162,7 @@ class Model:
 def test_whole_late_and_waiting_as_the_rule_in_plain_python(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.spark.columns import fates as found
+    from evenlag.spark.native import fates as found
 
     rng = random.Random(1)
     model = Model(settle=40)

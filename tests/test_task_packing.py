@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenlag.spark.jobs.task_packing import COST, COST_PER_ROW, TaskPacking, partition_keys
+from evenlag.spark.jobs.placement import COST, COST_PER_ROW, TaskPacking, partition_keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,8 +59,8 @@ def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
 def test_groups_and_their_members_are_solved_where_they_are_placed(spark: "SparkSession") -> None:
     from pyspark.sql import functions as sf
 
-    from evenlag.spark.columns.task_rows import task_rows
     from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.native.row_checks import task_rows
 
     offsets = [("now", f"g{g}", "t", p, 1) for g in range(12) for p in range(g + 1)]
     members = [("now", f"g{g}", name) for g in range(12) for name in "abc"]

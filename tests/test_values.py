@@ -45,7 +45,7 @@ def typed(text: str, kind: str) -> Any:
 @pytest.mark.spark
 @pytest.mark.parametrize(("kind", "texts"), [("integer", NUMBERS), ("number", NUMBERS), ("strings", LISTS)])
 def test_python_and_spark_take_a_text_for_the_same(spark: "SparkSession", kind: str, texts: list[str]) -> None:
-    from evenlag.spark.columns.typed import Typed
+    from evenlag.spark.native.typed import Typed
 
     table = Typed(df := spark.createDataFrame([(text,) for text in texts], "value STRING"))
     column = {"integer": table.whole, "number": table.number, "strings": table.names}[kind]("value")
@@ -75,7 +75,7 @@ def test_a_nest_of_brackets_is_no_list() -> None:
 
 @pytest.mark.spark
 def test_columns_order_snapshots_as_the_command_does(spark: "SparkSession") -> None:
-    from evenlag.spark.columns import fates
+    from evenlag.spark.native import fates
 
     days = [f"2026-10-25T0{hour}:{minute}:00" for hour in range(4) for minute in ("00", "30.5")]
     times = [f"{day}{zone}" for day in days for zone in ("", "Z", "+02:00", "-01:30")]

@@ -19,13 +19,12 @@ from evenlag.errors import SourceError
 from evenlag.report.picture import Loads, draw
 from evenlag.report.sheet import Sheet
 from evenlag.report.text import number, percent, quantity
-from evenlag.spark.driver.descriptions import described
 from evenlag.spark.driver.kafka import add_connector, with_connector
-from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.driver.protocol import Progress, described
 from evenlag.spark.driver.session import local_session
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.jobs.batch import OUTPUT, SUMMARY, RunReport, run
-from evenlag.spark.jobs.streaming import Batch, stream
+from evenlag.spark.jobs.micro_batches import Batch, stream
 from evenlag.tables.topics import is_topic
 
 MOST_GROUPS = 15  # in the table of groups

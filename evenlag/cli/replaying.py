@@ -15,9 +15,8 @@ from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
 from evenlag.report.replay_text import fleet_table
 from evenlag.spark.driver.protocol import Progress
-from evenlag.spark.worker.replaying import document
 from evenlag.tables.columns import Column
-from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, columns
+from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, columns, replay_row
 from evenlag.tables.writing import write_tables
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def write_replay(replayed: Replay, out: Path, form: Form, overwrite: bool) -> li
     SourceError
         They are there already, or cannot be written.
     """
-    tables, shared = document(replayed), set(columns(REPLAY_SUMMARY))
+    tables, shared = replay_row(replayed), set(columns(REPLAY_SUMMARY))
     common = {name: value for name, value in tables.items() if name in shared}
     files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
     for path in files.values():
@@ -51,7 +50,7 @@ def write_replay(replayed: Replay, out: Path, form: Form, overwrite: bool) -> li
 
 def summary_document(replayed: Replay) -> dict[str, Any]:
     """Return a replay without its steps, for JSON."""
-    whole = document(replayed)
+    whole = replay_row(replayed)
     return {name: value for name, value in whole.items() if name != "steps"} | {"best": replayed.best}
 
 

@@ -16,9 +16,8 @@ from evenlag.cli.fleet import session_for
 from evenlag.cli.terminal import fleet_notes
 from evenlag.pipeline import rejects, size
 from evenlag.report.size_text import sizes_table
-from evenlag.spark.driver.descriptions import described
 from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.driver.protocol import Progress, described
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 

@@ -23,7 +23,7 @@ from evenlag.search.exact import move_patterns
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.move_grids import MoveGrids
 from evenlag.search.improve.equalize import equalize
-from evenlag.search.improve.relocate import relocate
+from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.options import MOST_SEED, SolveOptions
 from evenlag.search.solver import search
 

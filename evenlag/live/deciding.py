@@ -16,7 +16,7 @@ from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
-from evenlag.search.construct.stages import Baselines, Greedy
+from evenlag.search.construct.start_plans import Baselines, Greedy
 from evenlag.search.leave import weighed
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search

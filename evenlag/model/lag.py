@@ -40,7 +40,7 @@ def partition_lag(
 
     KIP-169 takes the end offset less the committed one, and for a group that never committed what
     `auto.offset.reset` will make of it: nothing with `latest`, the whole log with anything else.
-    `evenlag.spark.columns.lags` states the same rule in Spark columns.
+    `evenlag.spark.native.lag_columns` states the same rule in Spark columns.
 
     Parameters
     ----------

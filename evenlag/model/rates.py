@@ -83,7 +83,7 @@ def group_growth(rows: Sequence[tuple[Hashable, Offsets]]) -> list[Growth | None
     """Compare every row of a group's history with the latest earlier row of its partition.
 
     Snapshots may be missing: then the growth is that over the longer time. Of several earlier rows with one time the
-    one with the highest offsets is taken. `evenlag.spark.columns.rates` states the same rule in Spark columns.
+    one with the highest offsets is taken. `evenlag.spark.native.lag_columns` states the same rule in Spark columns.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") 
 def time_micros(text: object) -> int | None:
     """Return the microseconds since the epoch of a `TIME` (UTC where it names no zone), or None.
 
-    `evenlag.spark.columns.rates` states the same rule in Spark columns.
+    `evenlag.spark.native.lag_columns` states the same rule in Spark columns.
 
     Examples
     --------

@@ -9,9 +9,8 @@ from __future__ import annotations
 from evenlag.model.backends import AUTO_BACKEND, BACKENDS, fits
 from evenlag.model.formulation import boolean_count
 from evenlag.model.problem import NOBODY, Problem
-from evenlag.search.construct.stages import Baselines, Construct, Greedy
+from evenlag.search.construct.start_plans import Baselines, Construct, Greedy
 from evenlag.search.exact import move_dp
-from evenlag.search.exact.bounding import MOVES_SHARE, Bounds
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
@@ -20,6 +19,7 @@ from evenlag.search.exact.mip import MipStage
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_dp import MoveDP
 from evenlag.search.exact.set_partitioning import SetPartitioning
+from evenlag.search.exact.window_bounds import MOVES_SHARE, Bounds
 from evenlag.search.improve import lns
 from evenlag.search.improve.equalize import Equalize, Restarts
 from evenlag.search.improve.local_search import LocalSearch

@@ -9,50 +9,48 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag.report.progress import progress_bar
-    from evenlag.spark.columns.checks import check_members, check_offsets
-    from evenlag.spark.columns.lags import with_lags
-    from evenlag.spark.columns.rates import with_rates
     from evenlag.spark.driver.kafka import add_connector
     from evenlag.spark.driver.session import local_session
     from evenlag.spark.driver.sources import read_table
+    from evenlag.spark.jobs.api import SolvedFleet, audit, plans, rejects, solve
     from evenlag.spark.jobs.batch import Note, RunReport, run
-    from evenlag.spark.jobs.plans import SolvedFleet, audit, plans, rejects, solve
-    from evenlag.spark.jobs.replays import Replays, replay
-    from evenlag.spark.jobs.sizes import size
-    from evenlag.spark.jobs.streaming import Batch, stream
+    from evenlag.spark.jobs.by_history import Replays, replay, size
+    from evenlag.spark.jobs.micro_batches import Batch, stream
     from evenlag.spark.jobs.summary import AuditSummary, summary
+    from evenlag.spark.native.lag_columns import with_lags, with_rates
+    from evenlag.spark.native.row_checks import check_members, check_offsets
+    from evenlag.spark.offsets.packed_source import read_packing
     from evenlag.spark.offsets.packing import OffsetRange, Packing, Task, pack_offset_ranges
-    from evenlag.spark.offsets.reading import read_packing
 
 _HOMES = {
     "AuditSummary": "evenlag.spark.jobs.summary",
-    "Batch": "evenlag.spark.jobs.streaming",
+    "Batch": "evenlag.spark.jobs.micro_batches",
     "Note": "evenlag.spark.jobs.batch",
     "OffsetRange": "evenlag.spark.offsets.packing",
     "Packing": "evenlag.spark.offsets.packing",
-    "Replays": "evenlag.spark.jobs.replays",
+    "Replays": "evenlag.spark.jobs.by_history",
     "RunReport": "evenlag.spark.jobs.batch",
-    "SolvedFleet": "evenlag.spark.jobs.plans",
+    "SolvedFleet": "evenlag.spark.jobs.api",
     "Task": "evenlag.spark.offsets.packing",
     "add_connector": "evenlag.spark.driver.kafka",
-    "audit": "evenlag.spark.jobs.plans",
-    "check_members": "evenlag.spark.columns.checks",
-    "check_offsets": "evenlag.spark.columns.checks",
+    "audit": "evenlag.spark.jobs.api",
+    "check_members": "evenlag.spark.native.row_checks",
+    "check_offsets": "evenlag.spark.native.row_checks",
     "local_session": "evenlag.spark.driver.session",
     "pack_offset_ranges": "evenlag.spark.offsets.packing",
-    "plans": "evenlag.spark.jobs.plans",
+    "plans": "evenlag.spark.jobs.api",
     "progress_bar": "evenlag.report.progress",
-    "read_packing": "evenlag.spark.offsets.reading",
+    "read_packing": "evenlag.spark.offsets.packed_source",
     "read_table": "evenlag.spark.driver.sources",
-    "rejects": "evenlag.spark.jobs.plans",
-    "replay": "evenlag.spark.jobs.replays",
+    "rejects": "evenlag.spark.jobs.api",
+    "replay": "evenlag.spark.jobs.by_history",
     "run": "evenlag.spark.jobs.batch",
-    "size": "evenlag.spark.jobs.sizes",
-    "solve": "evenlag.spark.jobs.plans",
-    "stream": "evenlag.spark.jobs.streaming",
+    "size": "evenlag.spark.jobs.by_history",
+    "solve": "evenlag.spark.jobs.api",
+    "stream": "evenlag.spark.jobs.micro_batches",
     "summary": "evenlag.spark.jobs.summary",
-    "with_lags": "evenlag.spark.columns.lags",
-    "with_rates": "evenlag.spark.columns.rates",
+    "with_lags": "evenlag.spark.native.lag_columns",
+    "with_rates": "evenlag.spark.native.lag_columns",
 }
 
 __all__ = [

@@ -2,9 +2,9 @@
 
 Rows with the same key that agree are copies: one counts, the others are left out and counted. Where rows with one key
 contradict each other nobody can know which is right, so none counts. This file states the rule. Three engines follow
-it, and a test holds them to the same rows: `spark.columns.copies` in native Spark columns, for the table of rejects;
-`spark.worker.grouping` in NumPy, for the groups of a task; `first_copies` here, for a reader that stops at the first
-error.
+it, and a test compares them on the same rows: `spark.native.row_checks` in native Spark columns, for the table of
+rejects; `spark.worker.arrow_groups` in NumPy, for the groups of a task; `first_copies` here, for a reader that stops at
+the first error.
 """
 
 from __future__ import annotations

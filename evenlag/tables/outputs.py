@@ -5,10 +5,12 @@ numbers are exact up to 2**53. Lags are BIGINT, always exact. `snapshot_ts` is t
 it back in the type it came with.
 """
 
+from dataclasses import asdict
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from evenlag.compare.replay_result import Replay
 from evenlag.compare.strategies import AuditRow
 
 PLAN_FIELDS = (
@@ -128,3 +130,19 @@ def _doubles(ddl: str) -> tuple[str, ...]:
 def columns(ddl: str) -> list[str]:
     """Return the column names of one of the tables above."""
     return [field.split()[0].strip("`") for field in ddl.split(", ")]
+
+
+def replay_row(replayed: Replay) -> dict[str, Any]:
+    """Return a replay as a row of `REPLAYS`, in plain values."""
+    return {
+        "group": replayed.group,
+        "since": replayed.since,
+        "until": replayed.until,
+        "snapshots": replayed.snapshots,
+        "capacity": float(replayed.capacity.rate),
+        "capacity_source": replayed.capacity.source,
+        "recorded_lag": float(replayed.recorded_lag),
+        "notes": list(replayed.notes),
+        "summary": [with_doubles(asdict(row), REPLAY_SUMMARY_FIELDS) for row in replayed.summary],
+        "steps": [with_doubles(asdict(row), REPLAY_STEP_FIELDS) for row in replayed.steps],
+    }

@@ -23,7 +23,7 @@ _NUMBER, _WHOLE = re.compile(NUMBER), re.compile(WHOLE)
 def plain_value(value: Any, kind: str) -> Any:
     """Return a value in the type of its column (`Column.kind`) where it can be read as such, else as it is.
 
-    `spark.columns.typed` states the same in native Spark columns, which a test holds to this.
+    `spark.native.typed` states the same in native Spark columns, which a test holds to this.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def plain_value(value: Any, kind: str) -> Any:
 def snapshot_order(ts: object) -> tuple[bool, float, str]:
     """Return what snapshots are ordered by: their time, whatever its zone, or the number that it is, else as text.
 
-    Null comes first, then what is neither a time nor a number. `spark.columns.fates` states the same in native Spark
+    Null comes first, then what is neither a time nor a number. `spark.native.fates` states the same in native Spark
     columns, which a test holds to this.
 
     Examples

@@ -22,7 +22,7 @@ from evenlag.model.rates import SECOND, horizon_micros
 from evenlag.report.progress import progress_bar
 from evenlag.report.size_text import answer_to, size_report
 from evenlag.report.text import how_known, number
-from evenlag.spark.defaults import GROUP_TIME_LIMIT
+from evenlag.tables.defaults import GROUP_TIME_LIMIT
 
 TIME_LIMIT = 10.0
 NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), or that of a time ahead, such as 1h"

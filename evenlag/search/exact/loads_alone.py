@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evenlag.model.objective import Objective
 from evenlag.search.construct.relabel import relabel
 from evenlag.search.exact import set_partitioning
-from evenlag.search.exact.bounding import MOVES_SHARE, bound_with_moves
+from evenlag.search.exact.window_bounds import MOVES_SHARE, bound_with_moves
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task

@@ -24,8 +24,8 @@ from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.move_windows import LARGEST
 from evenlag.search.exact.own_columns import Used
 from evenlag.search.exact.windows import Window
+from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.local_search import local_search
-from evenlag.search.improve.relocate import relocate
 from evenlag.search.improve.relocation import Relocation
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task

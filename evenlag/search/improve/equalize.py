@@ -21,9 +21,9 @@ from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import relabel
 from evenlag.search.improve import best_pair, lns, three_way
 from evenlag.search.improve.best_pair import best_pair_search
+from evenlag.search.improve.exchange_moves import exchange_worst
 from evenlag.search.improve.lns import NeighbourhoodSearch
 from evenlag.search.improve.pairs import PairSearch
-from evenlag.search.improve.relocate import exchange_worst
 from evenlag.search.improve.state import BestState, SearchState
 from evenlag.search.improve.three_way import three_way_search
 from evenlag.search.incumbent import Candidate, Finding, Incumbent

@@ -13,10 +13,10 @@ from random import Random
 
 from evenlag.model.backends import fits
 from evenlag.model.plan import Number, Plan
-from evenlag.search.construct.stages import Greedy
+from evenlag.search.construct.start_plans import Greedy
 from evenlag.search.improve.equalize import equalize
+from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.local_search import LocalSearch, local_search
-from evenlag.search.improve.relocate import relocate
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 

@@ -19,12 +19,11 @@ from pyspark import InheritableThread, SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.spark.driver.descriptions import described
 from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.protocol import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress
+from evenlag.spark.driver.protocol import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress, described
 from evenlag.spark.driver.settings import is_local
 from evenlag.spark.driver.storage import Storage, literal
-from evenlag.spark.worker.needs import look_around
+from evenlag.spark.worker.task import look_around
 
 INTERVAL = 0.25  # seconds from one look at the counts to the next
 PATIENCE = 5  # seconds without a task before it is said

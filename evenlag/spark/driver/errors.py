@@ -1,9 +1,10 @@
-"""What goes wrong in Spark, in one line."""
+"""Errors of Spark in one line, and servers that do not answer, found before Spark tries for minutes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,3 +42,34 @@ def blamed(place: str | Path) -> Iterator[None]:
 
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()] or ["unknown error"]
+
+
+WAIT = 5.0  # seconds that a server has to take a connection
+
+
+def reach(url: str, servers: Sequence[str], what: str) -> None:
+    """Connect to one of some servers, `host:port` each.
+
+    Parameters
+    ----------
+    url : str
+        What the message calls them.
+    servers : sequence of str
+    what : str
+        The kind of server.
+
+    Raises
+    ------
+    SourceError
+        None of them takes a connection.
+    """
+    reasons = []
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), WAIT).close()
+        except (OSError, OverflowError, ValueError) as error:
+            reasons.append(f"{server}: {error}")
+        else:
+            return
+    raise SourceError(f"{url}: no {what} takes a connection ({'; '.join(reasons)}); is the address right?")

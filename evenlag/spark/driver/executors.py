@@ -1,4 +1,4 @@
-"""Whether executors have what tasks need, asked before the work begins: Spark would make four attempts to find out."""
+"""Check that the executors have what tasks need, before the work begins: Spark itself would try four times."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from pyspark.sql import functions as sf
 import evenlag
 from evenlag.errors import SourceError
 from evenlag.search.options import AUTO
-from evenlag.spark.driver.descriptions import described
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kept import within
-from evenlag.spark.driver.protocol import Place
+from evenlag.spark.driver.protocol import Place, described
 from evenlag.spark.driver.settings import is_local
-from evenlag.spark.worker.needs import look_around
+from evenlag.spark.worker.task import look_around
 
 MOST = 100  # tasks that look
 SHIP = "docs/operations.md says how to ship what they need"

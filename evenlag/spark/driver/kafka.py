@@ -11,8 +11,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.reach import reach
+from evenlag.spark.driver.errors import blamed, reach
 from evenlag.spark.driver.settings import is_configured
 from evenlag.tables.topics import topic_address
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Place
 
 CANCELLED = 2.0  # seconds that Spark gets to end what it was told to cancel

@@ -1,16 +1,16 @@
-"""What evenlag asks of a Spark session beside DataFrames: its width, the progress of a job, a place for a table.
+"""The parts of a Spark session that evenlag needs next to DataFrames: slots, progress, a place to keep a table.
 
-A session with a driver of its own answers through its Java (`classic.py`), one of Spark Connect by other means
+A session with a driver of its own answers through its Java (`classic.py`), a session of Spark Connect by other means
 (`connect.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-if TYPE_CHECKING:  # the command is there before Spark is
+if TYPE_CHECKING:  # the command imports this where Spark is not installed
     from pyspark.sql import DataFrame, SparkSession
 
 Progress = Callable[[int, int, int], None]
@@ -21,6 +21,7 @@ Counters = tuple[Any, Any]
 
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 UNLIMITED = str(2**31 - 1)
+PROPERTY = "spark.job.description"
 COMMIT_EACH_TASK = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 
 
@@ -97,3 +98,18 @@ def report_end(progress: Progress | None, total: int, counters: Counters) -> Non
 def is_connect(spark: SparkSession) -> bool:
     """Whether a session is one of Spark Connect: its driver is another process, and its Java out of reach."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+@contextmanager
+def described(spark: SparkSession, what: str) -> Iterator[None]:
+    """Name the jobs that this thread starts, and threads that inherit from it: `evenlag: writing plans`."""
+    if is_connect(spark):  # whose server names jobs itself
+        yield
+        return
+    context = spark.sparkContext
+    before = context.getLocalProperty(PROPERTY)
+    context.setLocalProperty(PROPERTY, f"evenlag: {what}")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(PROPERTY, before)  # type: ignore[arg-type]

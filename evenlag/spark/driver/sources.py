@@ -1,8 +1,12 @@
-"""Snapshot tables from files to DataFrames, every line of them: what cannot be read is marked, not dropped."""
+"""Snapshot tables from files, topics and catalogs as DataFrames, line by line.
+
+A line that cannot be read is marked, not dropped.
+"""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -12,16 +16,67 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession, types
 from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver.catalog import is_table, read_catalog_table
-from evenlag.spark.driver.descriptions import described
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kafka import connected, record_text, topic_options
+from evenlag.spark.driver.protocol import described
 from evenlag.spark.driver.storage import Storage, literal
-from evenlag.spark.worker.describing import Describe, names
+from evenlag.spark.worker.describe_files import Describe, names
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind, check_once
 from evenlag.tables.topics import is_topic
+
+PREFIX = "table:"
+
+_NAME = re.compile(rf"{PREFIX}(?P<parts>[\w-]+(\.[\w-]+)*)")
+
+
+def is_table(place: str | Path) -> bool:
+    """Whether a place is a table, or a namespace of tables, rather than a file or folder."""
+    return isinstance(place, str) and place.startswith(PREFIX)
+
+
+def name_parts(place: str | Path) -> list[str]:
+    """Take `table:CATALOG.NAMESPACE.NAME` apart.
+
+    Raises
+    ------
+    SourceError
+        The text is no such name.
+    """
+    match = _NAME.fullmatch(str(place))
+    if match is None:
+        raise SourceError(
+            f"{place}: is no name of a table; write table:CATALOG.NAMESPACE.NAME, of letters, digits, _ and -, "
+            "and pass other tables as a DataFrame"
+        )
+    return match["parts"].split(".")
+
+
+def quoted(parts: list[str]) -> str:
+    """Give a name as SQL has it."""
+    return ".".join(f"`{part}`" for part in parts)
+
+
+def read_catalog_table(spark: SparkSession, place: str, options: Mapping[str, str] | None = None) -> DataFrame:
+    """Read a table or view; without namespace or catalog in its name that of the current ones.
+
+    Raises
+    ------
+    SourceError
+        There is none of this name, or it cannot be read.
+    """
+    name = quoted(name_parts(place))
+    try:
+        with blamed(place):
+            return spark.read.options(**dict(options or {})).table(name)
+    except SourceError as error:
+        cause = error.__cause__
+        if isinstance(cause, AnalysisException) and cause.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+            known = f"the current namespace is {spark.catalog.currentCatalog()}.{spark.catalog.currentDatabase()}"
+            raise SourceError(f"{place}: Spark has no such table or view; {known}") from error
+        raise
+
 
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
 _FOLDER = "_folder_"  # before the name of a column that folders name

@@ -16,23 +16,22 @@ from pyspark.sql import functions as sf
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
 from evenlag.search.options import SolveKeywords, solving_options
-from evenlag.spark.columns import checks
-from evenlag.spark.columns.results import audit_rows, group_rows, plan_rows
-from evenlag.spark.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.classic import Folder
-from evenlag.spark.driver.descriptions import described
-from evenlag.spark.driver.drivers import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kept import within
-from evenlag.spark.driver.protocol import Progress
+from evenlag.spark.driver.protocol import Progress, described
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Storage, read_parquet
 from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import FleetSolver
 from evenlag.spark.jobs.summary import AuditSummary, summary
-from evenlag.spark.worker.solving import Want
+from evenlag.spark.native import row_checks
+from evenlag.spark.native.row_checks import audit_rows, group_rows, plan_rows
+from evenlag.spark.worker.one_group import Want
 from evenlag.tables.columns import TableKind
+from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.tables.outputs import SOLVED
 from evenlag.tables.topics import is_topic
 
@@ -159,7 +158,7 @@ def run(
             results = {
                 "plans": fleet.dated(plan_rows(solved)),
                 "audit": fleet.dated(audit_rows(solved)),
-                "rejects": checks.rejects(fleet.offsets, fleet.members),
+                "rejects": row_checks.rejects(fleet.offsets, fleet.members),
                 GROUPS: fleet.dated(group_rows(solved)),
             }
             for name, table in results.items():

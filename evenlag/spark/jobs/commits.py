@@ -11,8 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver.catalog import is_table
 from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.sources import is_table
 from evenlag.spark.driver.storage import Storage
 
 STATE = "_state"

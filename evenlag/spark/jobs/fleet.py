@@ -14,12 +14,12 @@ from pyspark.sql import functions as sf
 from evenlag.compare.foresight import ahead_micros
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.values import is_whole, shown
-from evenlag.spark.columns import checks
-from evenlag.spark.columns.rates import with_predicted_lags
-from evenlag.spark.driver.descriptions import described
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.kept import within
-from evenlag.spark.jobs.task_packing import MOST_PACKED, Key, TaskPacking
+from evenlag.spark.driver.protocol import described
+from evenlag.spark.jobs.placement import MOST_PACKED, Key, TaskPacking
+from evenlag.spark.native import row_checks
+from evenlag.spark.native.lag_columns import with_predicted_lags
 from evenlag.tables.outputs import KEY
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
@@ -37,7 +37,7 @@ class Fleet:
     Attributes
     ----------
     offsets, members : DataFrame
-        As `checks.check_offsets` and `check_members` give them, or `typed_offsets` and `typed_members`.
+        As `row_checks.check_offsets` and `check_members` give them, or `typed_offsets` and `typed_members`.
     recorded : bool
         Whether a task has its groups with all their snapshots, and what it does needs the earlier ones.
     groups : int
@@ -91,9 +91,9 @@ def check_tables(
     if tasks is not None and not (is_whole(tasks) and tasks >= 1):
         raise InvalidProblemError(f"tasks must be a whole number >= 1, not {shown(tasks)}")
     ahead = ahead_micros(horizon)
-    checks.require_columns(offsets_df, "offsets")
+    row_checks.require_columns(offsets_df, "offsets")
     if members_df is not None:
-        checks.require_columns(members_df, "members")
+        row_checks.require_columns(members_df, "members")
         _same_times(offsets_df, members_df)
     snapshot_type = _snapshot_type(offsets_df)
     if isinstance(snapshot_type, NESTED):
@@ -105,8 +105,8 @@ def check_tables(
         count = partial(within, spark, until, partial(_counted, offsets_df, whole))
         with described(spark, "counting the groups"):
             counting = pool.submit(inheritable_thread_target(spark)(count))
-        check_offsets = checks.check_offsets if copies or ahead else checks.typed_offsets
-        check_members = checks.check_members if copies else checks.typed_members
+        check_offsets = row_checks.check_offsets if copies or ahead else row_checks.typed_offsets
+        check_members = row_checks.check_members if copies else row_checks.typed_members
         offsets = check_offsets(offsets_df, auto_offset_reset)
         offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
         members = None if members_df is None else check_members(members_df)
@@ -156,7 +156,7 @@ class _Counts:
 
 def _counted(offsets_df: DataFrame, whole: bool) -> _Counts:
     """Count what an offsets table holds; with `whole` by group alone where one has several snapshots."""
-    sizes = checks.group_sizes(offsets_df)
+    sizes = row_checks.group_sizes(offsets_df)
     largest = _largest(sizes, KEY)
     if len(largest) <= MOST_PACKED:
         groups, rows, names = len(largest), sum(rows for _, rows in largest), len({group for (_, group), _ in largest})

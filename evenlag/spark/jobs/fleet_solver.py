@@ -13,17 +13,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
 from evenlag.search.options import SolveOptions, check_seconds
-from evenlag.spark.columns.task_rows import task_rows
-from evenlag.spark.driver.descriptions import described
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
-from evenlag.spark.driver.protocol import Place, Progress, report_end
+from evenlag.spark.driver.protocol import Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import Fleet, check_tables
-from evenlag.spark.worker.budget import RESERVE, Budget
-from evenlag.spark.worker.solving import Want
-from evenlag.spark.worker.worker import Solver, Unreached
+from evenlag.spark.native.row_checks import task_rows
+from evenlag.spark.worker.one_group import Want
+from evenlag.spark.worker.task import Solver, Unreached
+from evenlag.spark.worker.turns import RESERVE, Budget
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY, SOLVED
 
@@ -97,7 +96,7 @@ class FleetSolver:
         return self.until is not None and time.time() >= self.until
 
     def run(self, fleet: Fleet, place: Place) -> DataFrame:
-        """Solve all groups once, and keep what becomes of them (`schemas.SOLVED`) in a place for it.
+        """Solve all groups once, and keep what becomes of them (`outputs.SOLVED`) in a place for it.
 
         Groups whose task has not ended when the time is up are in the table too, as errors.
 

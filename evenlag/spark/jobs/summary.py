@@ -37,7 +37,7 @@ class AuditSummary:
 
 
 def summary(audit_df: DataFrame, balance: str = "both") -> AuditSummary:
-    """Sum up an audit (`schemas.AUDIT`) on the executors.
+    """Sum up an audit (`outputs.AUDIT`) on the executors.
 
     Parameters
     ----------

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from evenlag.errors import InvalidProblemError
-from evenlag.spark.defaults import AUTO_OFFSET_RESET
 from evenlag.spark.offsets import keep, split
 from evenlag.spark.offsets.keep import Homes
 from evenlag.spark.offsets.ranges import Bounds, offset_ranges
 from evenlag.spark.offsets.split import Partition, Shares, Sizes
+from evenlag.tables.defaults import AUTO_OFFSET_RESET
 
 CAPS = 4  # between the bound and the limit, to look for few cuts at
 

@@ -8,8 +8,8 @@ from typing import Any
 from evenlag.errors import InvalidProblemError
 from evenlag.model.lag import partition_lag
 from evenlag.model.values import MAX_PARTITION
-from evenlag.spark.defaults import AUTO_OFFSET_RESET
 from evenlag.spark.offsets.split import Partition
+from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.values import plain_value
 
 Bounds = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Which of the drivers a session has."""
+"""Choose the driver that answers for a session."""
 
 from __future__ import annotations
 

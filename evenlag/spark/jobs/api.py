@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame
 
 from evenlag.compare.foresight import AUTO
 from evenlag.search.options import SolveKeywords, solving_options
-from evenlag.spark.columns import checks
-from evenlag.spark.columns.results import audit_rows, group_rows, plan_rows
-from evenlag.spark.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
-from evenlag.spark.driver.drivers import driver_of
+from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Progress
 from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import FleetSolver
-from evenlag.spark.worker.solving import Want
+from evenlag.spark.native import row_checks
+from evenlag.spark.native.row_checks import audit_rows, group_rows, plan_rows
+from evenlag.spark.worker.one_group import Want
+from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT, TIME_LIMIT
 from evenlag.tables.outputs import SOLVED
 
 
@@ -31,7 +31,7 @@ class SolvedFleet:
         As `evenlag.tables.outputs.PLANS`, `AUDIT` and `GROUPS` say, `snapshot_ts` in the type it came with.
         A plan or an audit that was not asked for is empty.
     rejects : DataFrame
-        The rows that were left out (`schemas.REJECTS`), read from the source again when it is asked for.
+        The rows that were left out (`outputs.REJECTS`), read from the source again when it is asked for.
     """
 
     _solved: DataFrame
@@ -205,5 +205,5 @@ def rejects(
     SourceError
         A table lacks a required column.
     """
-    members = None if members_df is None else checks.check_members(members_df)
-    return checks.rejects(checks.check_offsets(offsets_df, auto_offset_reset), members)
+    members = None if members_df is None else row_checks.check_members(members_df)
+    return row_checks.rejects(row_checks.check_offsets(offsets_df, auto_offset_reset), members)

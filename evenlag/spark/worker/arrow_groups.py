@@ -22,7 +22,7 @@ def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
     Parameters
     ----------
     batches : iterable of pyarrow.RecordBatch
-        Rows of both tables (`schemas.ROWS`).
+        Rows of both tables (`outputs.ROWS`).
 
     Returns
     -------

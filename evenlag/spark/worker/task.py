@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, groupby
-from typing import Any, Protocol
+from multiprocessing.connection import Connection
+from typing import Any, Protocol, TypeVar
 from zipimport import zipimporter
 
 import pyarrow as pa
 
+from evenlag.errors import EvenlagError
+from evenlag.model.backends import PACKAGES_OF
 from evenlag.search.options import SolveOptions
-from evenlag.spark.worker.budget import Budget
-from evenlag.spark.worker.grouping import group_rows
-from evenlag.spark.worker.isolation import ProcessDiedError, in_own_process
-from evenlag.spark.worker.solving import GroupResult, Want, decided, solve_group
-from evenlag.spark.worker.turns import take_turns
+from evenlag.spark.worker.arrow_groups import group_rows
+from evenlag.spark.worker.one_group import GroupResult, Want, decided, solve_group
+from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows
 from evenlag.tables.past import Past
 
 UNREACHED = "the time limit of the whole call was reached before a task for it could start"
 NO_PASTS: Mapping[str, Past] = {}
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
+
+
+PACKAGES = ("numpy", "ortools", "pyarrow")
+"""What tasks import beside evenlag, under the names of the packages, which are those of their modules too."""
+
+T = TypeVar("T")
+
+
+class ProcessDiedError(EvenlagError):
+    """The process of a call ended without an answer."""
 
 
 class Counter(Protocol):
@@ -36,7 +48,7 @@ class Counter(Protocol):
 
 @dataclass(frozen=True)
 class Solver:
-    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`schemas.SOLVED`).
+    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`outputs.SOLVED`).
 
     `turns.take_turns` says which group gets how much time. `attempt` gives the number of the task, and how many
     attempts at it failed before: after one each turn is taken in a process of its own, so that a group that kills it
@@ -58,7 +70,7 @@ class Solver:
     solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Solve the groups of one task, from their rows (`schemas.ROWS`)."""
+        """Solve the groups of one task, from their rows (`outputs.ROWS`)."""
         task, failures = self.attempt()
         groups = group_rows(batches)
         histories = groupby(groups, key=lambda rows: rows.group) if self.recorded else ()
@@ -103,14 +115,14 @@ class Solver:
 
 @dataclass(frozen=True)
 class Unreached:
-    """Gives the groups of a task, of which none is solved, as rows of `schema` (`schemas.SOLVED`)."""
+    """Gives the groups of a task, of which none is solved, as rows of `schema` (`outputs.SOLVED`)."""
 
     want: Want
     balance: str
     schema: Any
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Take the rows of a task (`schemas.ROWS`)."""
+        """Take the rows of a task (`outputs.ROWS`)."""
         for group in group_rows(batches):
             yield result_batch([GroupResult(group, self.want, self.balance, late=True, error=UNREACHED)], self.schema)
 
@@ -159,3 +171,79 @@ def forget_archives() -> None:
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
             del sys.path_importer_cache[path]
+
+
+def in_own_process(call: Callable[[], T]) -> T:
+    """Return what a call returns, made in a forked process.
+
+    Raises
+    ------
+    ProcessDiedError
+        The process ended before: killed, out of memory, or a crash in native code.
+    """
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sender, call))
+    process.start()
+    sender.close()
+    try:
+        answer: T = receiver.recv()
+    except EOFError:
+        process.join()
+        code = process.exitcode or 0
+        how = f"signal {-code}" if code < 0 else f"status {code}"
+        raise ProcessDiedError(f"its process ended with {how}: out of memory, or a crash") from None
+    finally:
+        receiver.close()
+    process.join()
+    return answer
+
+
+def _answer(sender: Connection, call: Callable[[], T]) -> None:
+    sender.send(call())
+    sender.close()
+
+
+def look_around(method: str = "auto", folder: str | None = None) -> Callable[[int], str]:
+    """Return what a task does to load all that solving by a method needs, and to say what it has.
+
+    It is a function within a function, and imports for itself, so that it travels whole: there may be no evenlag where
+    it runs.
+
+    Parameters
+    ----------
+    method : str
+        As in `evenlag.solve`.
+    folder : str, optional
+        Path of a local folder; whether it may be written to is said too.
+
+    Returns
+    -------
+    callable
+        Takes a number that means nothing, and gives a JSON object: `python` and `executable`, `missing` (the names of
+        packages), `broken` (why something that is there cannot be loaded, or null), `evenlag` (its version, or null)
+        and `writes`.
+    """
+    wanted = ("evenlag", *PACKAGES, *PACKAGES_OF.get(method, ()))
+
+    def look(_: int) -> str:
+        import json
+        import os
+        import platform
+        import sys
+        from importlib import import_module
+        from importlib.util import find_spec
+
+        said = {"python": platform.python_version(), "executable": sys.executable, "evenlag": None, "broken": None}
+        missing = [name for name in wanted if find_spec(name) is None]
+        if not missing:
+            try:
+                said["evenlag"] = getattr(import_module("evenlag"), "__version__", "of unknown version")
+                import_module("evenlag.spark.worker.task")
+            except ModuleNotFoundError as error:
+                missing = [str(error.name)]
+            except Exception as error:  # a library of the system that is not there, an older interface, …
+                said["broken"] = f"{type(error).__name__}: {error}"
+        return json.dumps(said | {"missing": missing, "writes": folder is None or os.access(folder, os.W_OK)})
+
+    return look

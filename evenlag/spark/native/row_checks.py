@@ -1,23 +1,27 @@
-"""Tables as they come to typed rows, each with the reason it cannot be used (null: it can): none is lost here."""
+"""Rows of both input tables, checked in native Spark columns: each row is kept, with the reason it cannot be used.
+
+A null reason means that the row counts. Copies of a row follow the rule of `tables.copies`.
+"""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from evenlag.model.values import LARGEST_WEIGHT, MAX_PARTITION
-from evenlag.spark.columns.copies import without_copies
-from evenlag.spark.columns.lags import first_reason, with_lags
-from evenlag.spark.columns.typed import Typed
-from evenlag.spark.defaults import AUTO_OFFSET_RESET
+from evenlag.spark.native.lag_columns import first_reason, with_lags
+from evenlag.spark.native.typed import Typed, row_text
 from evenlag.tables.columns import TableKind, check_columns, check_once
-from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS
+from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
+from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group import OFFSET_FIELDS
-from evenlag.tables.outputs import REJECTS, columns
+from evenlag.tables.outputs import AUDIT, GROUPS, KEY, PLANS, REJECTS, columns
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
-    """Refuse a table without a required column (`contract.check_columns`), or with any of its columns twice.
+    """Refuse a table without a required column (`tables.columns.check_columns`), or with any of its columns twice.
 
     Raises
     ------
@@ -134,7 +138,7 @@ def rejects(checked_offsets: DataFrame, checked_members: DataFrame | None = None
     Returns
     -------
     DataFrame
-        As `schemas.REJECTS` says.
+        As `outputs.REJECTS` says.
     """
     rows = _rejects(checked_offsets, "offsets")
     return rows if checked_members is None else rows.unionByName(_rejects(checked_members, "members"))
@@ -145,3 +149,62 @@ def _rejects(checked: DataFrame, source: str) -> DataFrame:
     absent = {"topic": sf.lit(None).cast("string"), "partition": sf.lit(None).cast("int")}
     filled = checked.filter("reason is not null").select(*(c.alias(n) for n, c in (absent | named).items()))
     return filled.select(*columns(REJECTS))
+
+
+def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
+    """Give copies, and rows that contradict one another, their `reason`.
+
+    Parameters
+    ----------
+    typed : DataFrame
+        Typed rows with `mark`, `reason` and `row` (`Typed.select`). Those that have a reason are copies of nothing.
+    rule : CopyRule
+
+    Returns
+    -------
+    DataFrame
+        The same rows without `mark`; `row` is text, and null where there is no reason.
+    """
+    # Which of the copies stays must not depend on their order: the one with the least hash.
+    copies = Window.partitionBy(*rule.key, "reason").orderBy("mark")
+    all_copies = copies.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    content = sf.struct(*rule.content)
+    differ = ~sf.min(content).over(all_copies).eqNullSafe(sf.max(content).over(all_copies))
+    reason = sf.coalesce(
+        "reason",
+        sf.when(differ, sf.lit(rule.differ)),
+        sf.when(sf.row_number().over(copies) > 1, sf.lit(rule.again)),
+    )
+    # By group and snapshot, so that what follows finds them together.
+    judged = typed.repartition("snapshot_ts", "group").withColumn("reason", reason).drop("mark")
+    return judged.withColumn("row", sf.when(sf.col("reason").isNotNull(), row_text(judged)))
+
+
+def task_rows(
+    checked_offsets: DataFrame, checked_members: DataFrame | None = None, *, more: Sequence[str] = ()
+) -> DataFrame:
+    """Select what a task needs of the rows that have a group and a time, with `more` columns of the offsets."""
+    rows = checked_offsets.filter("snapshot_ts is not null and `group` is not null").select(
+        *KEY, "topic", "partition", "lag", "consumer_id", "clamped", sf.col("reason").isNotNull().alias("rejected"),
+        *(name for name in ("mark", "predicted") if name in checked_offsets.columns), *more,
+    )  # fmt: skip
+    if checked_members is None:
+        return rows
+    usable = checked_members.filter("reason is null")
+    members = usable.select(*KEY, "consumer_id", sf.struct(*MEMBER_ROWS.content).alias("member"))
+    return rows.unionByName(members, allowMissingColumns=True)
+
+
+def plan_rows(solved: DataFrame) -> DataFrame:
+    """Give the plans of solved groups (`outputs.PLANS`)."""
+    return solved.select(*KEY, sf.inline("plan")).select(*columns(PLANS))
+
+
+def audit_rows(solved: DataFrame) -> DataFrame:
+    """Give the audits of solved groups (`outputs.AUDIT`)."""
+    return solved.select(*KEY, sf.inline("audit")).select(*columns(AUDIT))
+
+
+def group_rows(solved: DataFrame) -> DataFrame:
+    """Give what became of each group (`outputs.GROUPS`)."""
+    return solved.select(*columns(GROUPS))

@@ -41,7 +41,7 @@ class Want(Name):
 
 @dataclass(frozen=True)
 class PlanColumns:
-    """A group's plan as columns, a value for each of its rows; see `schemas.PLANS`."""
+    """A group's plan as columns, a value for each of its rows; see `outputs.PLANS`."""
 
     topic: Sequence[str]
     partition: Sequence[int]
@@ -53,7 +53,7 @@ class PlanColumns:
 
 @dataclass(frozen=True, eq=False)
 class GroupResult:
-    """What became of a group; its columns are those of `schemas.GROUPS`.
+    """What became of a group; its columns are those of `outputs.GROUPS`.
 
     Attributes
     ----------

@@ -16,16 +16,16 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.search.options import SolveKeywords, check_seconds, solving_options
-from evenlag.spark.columns.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
-from evenlag.spark.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
-from evenlag.spark.driver.descriptions import described
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kafka import connected, record_text, topic_options
+from evenlag.spark.driver.protocol import described
 from evenlag.spark.driver.sources import json_table
 from evenlag.spark.driver.storage import Storage, read_parquet
 from evenlag.spark.jobs.batch import TABLES, run
 from evenlag.spark.jobs.commits import STATE, Commits
+from evenlag.spark.native.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
 from evenlag.tables.columns import LINE
+from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
 from evenlag.tables.outputs import KEY
 
 CHECKPOINT = "_checkpoint"

@@ -1,0 +1,239 @@
+"""Jobs over whole histories: sizing and replaying every group of a fleet from all of its snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Literal, cast
+
+from pyspark.sql import DataFrame, types
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from evenlag.compare.foresight import AUTO
+from evenlag.compare.members_needed import CLOSE as SIZE_GAP
+from evenlag.compare.members_needed import SizeOptions, solving_of
+from evenlag.compare.simulation import CLOSE as REPLAY_GAP
+from evenlag.compare.simulation import STRATEGIES, ReplayOptions
+from evenlag.errors import SourceError
+from evenlag.model.objective import DEFAULT_STICKINESS
+from evenlag.spark.driver.choice import driver_of
+from evenlag.spark.driver.errors import blamed
+from evenlag.spark.driver.executors import check_executors
+from evenlag.spark.driver.kept import kept
+from evenlag.spark.driver.protocol import Progress, described, report_end
+from evenlag.spark.driver.sinks import sink
+from evenlag.spark.driver.sources import is_table
+from evenlag.spark.jobs.fleet import check_tables
+from evenlag.spark.native.row_checks import task_rows
+from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
+from evenlag.tables.defaults import AUTO_OFFSET_RESET
+from evenlag.tables.group import OFFSET_FIELDS, GroupRows
+from evenlag.tables.outputs import KEY, REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES, columns
+
+
+def by_whole_histories(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None,
+    work: Callable[[Sequence[GroupRows]], Row],
+    failure: Callable[[str, int, str], Row],
+    columns: str,
+    *,
+    doing: str,
+    auto_offset_reset: str,
+    tasks: int | None,
+    progress: Progress | None,
+) -> DataFrame:
+    """Do the work within the call, and keep its result as that of `solve`.
+
+    Parameters
+    ----------
+    offsets_df, members_df, auto_offset_reset, tasks, progress
+        As in `plans`.
+    work, failure : callable
+        As `ByHistory` has them.
+    columns : str
+        Of its rows, as Spark's DDL.
+    doing : str
+        What jobs and errors call it.
+    """
+    spark = offsets_df.sparkSession
+    driver = driver_of(spark)
+    fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, whole=True)
+    place = driver.place(columns)
+    check_executors(spark, place)
+    schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
+    groups = fleet.offsets.dropna(subset=list(KEY)).select("group").distinct()
+    with described(spark, "counting the groups"):
+        total = 0 if progress is None else groups.count()
+    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS))
+    named = described(spark, f"{doing} {f'{total:,} ' if total else ''}groups")
+    watched = driver.reporting(progress, total, fleet.packing.tasks)
+    with named, watched as counters, blamed(doing), driver.batches_by_rows():
+        done = kept(rows.mapInArrow(ByHistory(work, failure, schema, *counters), columns), place)
+    report_end(progress, total, counters)
+    return done.table
+
+
+def size(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None = None,
+    *,
+    drain_seconds: float | Fraction,
+    capacity: float | None = None,
+    balance: str = "both",
+    slack: int = 0,
+    most: int | None = None,
+    group_time_limit: float = 2.0,
+    gap: float = SIZE_GAP,
+    seed: int = 0,
+    deterministic: bool = False,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+    tasks: int | None = None,
+    progress: Progress | None = None,
+) -> DataFrame:
+    """Find how many members every group needs to read everything within a time; see `evenlag.compare.size`.
+
+    The work is done within the call, and its result is kept as that of `solve`. Each group is taken as it is in its
+    latest snapshot. Rows that cannot be used are left out (`rejects` gives them).
+
+    Parameters
+    ----------
+    offsets_df, members_df, auto_offset_reset, tasks, progress
+        As in `plans`.
+    drain_seconds, balance, slack, most, gap, seed, deterministic
+        As in `evenlag.compare.size`, for every group.
+    capacity : float, optional
+        Messages per second that a member of weight 1 reads; by default estimated for each group from its snapshots.
+    group_time_limit : float
+        Seconds, the most that one group gets.
+
+    Returns
+    -------
+    DataFrame
+        A row per group (`outputs.SIZES`), `sizes` with an entry per number of members. A group that cannot be sized is
+        a row with its error.
+
+    Raises
+    ------
+    InvalidProblemError
+        An option has a value that it cannot have.
+    SourceError
+        A table lacks a required column.
+    """
+    driver = driver_of(offsets_df.sparkSession)
+    options = SizeOptions(
+        drain_seconds=drain_seconds, capacity=capacity, most=most,
+        solving=solving_of(
+            balance=balance, slack=slack, time_limit=group_time_limit, gap=gap, seed=seed, deterministic=deterministic,
+            threads=driver.task_cpus(),
+        ),
+    )  # fmt: skip
+    return by_whole_histories(
+        offsets_df, members_df, partial(sized, options=options), unsized, SIZES,
+        doing="sizing", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
+    )  # fmt: skip
+
+
+Form = Literal["parquet", "csv"]
+
+
+@dataclass(frozen=True)
+class Replays:
+    """The replays of a fleet.
+
+    Attributes
+    ----------
+    groups : DataFrame
+        A row per group (`outputs.REPLAYS`); it only reads what was worked out once.
+    """
+
+    groups: DataFrame
+
+    @property
+    def summary(self) -> DataFrame:
+        """A row per group and strategy (`outputs.REPLAY_SUMMARY`)."""
+        return self.groups.select(*columns(REPLAY_KEY), sf.inline("summary")).select(*columns(REPLAY_SUMMARY))
+
+    @property
+    def steps(self) -> DataFrame:
+        """A row per group, strategy and interval (`outputs.REPLAY_STEPS`)."""
+        return self.groups.select("group", sf.inline("steps")).select(*columns(REPLAY_STEPS))
+
+    def write(self, out: str | Path, form: Form = "parquet", overwrite: bool = False) -> list[str]:
+        """Write `summary` and `steps`, both or neither, to a place as `run` takes one; return where they are.
+
+        Raises
+        ------
+        SourceError
+            The place is taken or cannot be written.
+        """
+        if is_table(out) and form != "parquet":
+            raise SourceError(f"{out}: its catalog has a format of its own; leave {form} out")
+        suffix = "" if is_table(out) else f".{form}"
+        tables = {f"summary{suffix}": self.summary, f"steps{suffix}": self.steps}
+        place = sink(self.groups.sparkSession, out)
+        with place.whole(list(tables), overwrite) as folder, blamed("the replay"):
+            for name, table in tables.items():
+                order = ("group", "strategy", *(("snapshot_ts",) if "steps" in name else ()))
+                with described(table.sparkSession, f"writing {name}"):
+                    table.orderBy(*order).write.format(form).option("header", True).save(f"{folder}/{name}")
+        return place.names(list(tables))
+
+
+def replay(
+    offsets_df: DataFrame,
+    members_df: DataFrame | None = None,
+    *,
+    strategies: Sequence[str] = STRATEGIES,
+    horizon: float | str = AUTO,
+    lag_limit: float | None = None,
+    rebalance_above: float | None = None,
+    capacity: float | None = None,
+    balance: str = "both",
+    slack: int = 0,
+    stickiness: float | str = DEFAULT_STICKINESS,
+    group_time_limit: float = 1.0,
+    gap: float = REPLAY_GAP,
+    seed: int = 0,
+    deterministic: bool = False,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+    tasks: int | None = None,
+    progress: Progress | None = None,
+) -> Replays:
+    """Run strategies over the recorded history of every group; see `evenlag.compare.replay`.
+
+    The work is done within the call, and its result is kept as that of `solve`. Rows that cannot be used are left out
+    (`rejects` gives them); a group that cannot be replayed is a row with its error.
+
+    Parameters
+    ----------
+    offsets_df, members_df, auto_offset_reset, tasks, progress
+        As in `plans`.
+    strategies, horizon, lag_limit, rebalance_above, capacity, balance, slack, stickiness, gap, seed, deterministic
+        As in `evenlag.compare.replay`, for every group.
+    group_time_limit : float
+        Seconds, the most that "evenlag" gets for one rebalance of one group.
+
+    Raises
+    ------
+    InvalidProblemError
+        An option has a value that it cannot have.
+    SourceError
+        A table lacks a required column.
+    """
+    driver = driver_of(offsets_df.sparkSession)
+    options = ReplayOptions.of(
+        strategies=tuple(strategies), horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above,
+        capacity=capacity, balance=balance, slack=slack, stickiness=stickiness, time_limit=group_time_limit, gap=gap,
+        seed=seed, deterministic=deterministic, threads=driver.task_cpus(),
+    )  # fmt: skip
+    return Replays(
+        by_whole_histories(
+            offsets_df, members_df, partial(replayed, options=options), not_replayed, REPLAYS,
+            doing="replaying", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
+        )
+    )  # fmt: skip

@@ -1,0 +1,112 @@
+"""Size or replay each group of a task from all of its snapshots: the function of `mapInArrow`. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+
+from evenlag.compare.members_needed import SizeOptions
+from evenlag.compare.members_needed import run as run_size
+from evenlag.compare.replay_result import ReplaySummary
+from evenlag.compare.simulation import ReplayOptions
+from evenlag.compare.simulation import run as run_replay
+from evenlag.compare.speeds import speeds
+from evenlag.spark.worker.arrow_groups import group_rows
+from evenlag.spark.worker.task import Counter
+from evenlag.tables.group import GroupRows
+from evenlag.tables.outputs import replay_row
+from evenlag.tables.past import snapshots
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ByHistory:
+    """Makes a row of `schema` of each group of a task.
+
+    Attributes
+    ----------
+    work : callable
+        The row of a group, from its rows at all times, in order of `snapshot_ts`.
+    failure : callable
+        The row of a group for which that went wrong: from its name, how many snapshots it has, and what was wrong.
+    """
+
+    work: Callable[[Sequence[GroupRows]], Row]
+    failure: Callable[[str, int, str], Row]
+    schema: Any
+    done: Counter | None = None
+    failed: Counter | None = None
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Go through the groups of one task, from their rows (`outputs.ROWS`)."""
+        for group, each in groupby(group_rows(batches), key=lambda rows: rows.group):
+            history, failed = list(each), False
+            try:
+                row = self.work(history)
+            except Exception as error:  # whatever one group does must not cost the others their rows
+                row, failed = self.failure(group, len(history), f"{type(error).__name__}: {error}"), True
+            yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+            if self.done is not None:
+                self.done.add(1)
+            if self.failed is not None and failed:
+                self.failed.add(1)
+
+
+def sized(rows: Sequence[GroupRows], *, options: SizeOptions) -> dict[str, Any]:
+    """Size a group by its latest snapshot (`outputs.SIZES`).
+
+    Raises
+    ------
+    InvalidProblemError
+        As `evenlag.compare.size`; or the rows make no history, or nobody knows how fast members read.
+    """
+    usable = [snapshot for snapshot in rows if snapshot.topics]
+    record = snapshots(usable) if len(usable) > 1 else []
+    latest = usable[0] if usable else rows[0]
+    problem = record[-1].problem if record else latest.problem()
+    given = None if options.capacity is None else float(options.capacity)
+    known = speeds(problem, record, given)
+    found = run_size(problem, options, known.capacity.rate, known.rates)
+    figures = found.to_dict()
+    topic, partition = found.hottest or (None, None)
+    return {
+        "group": latest.group,
+        "snapshot_ts": record[-1].ts if record else latest.snapshot_ts,
+        "snapshots": len(rows),
+        "members": len(problem.members),
+        "capacity": float(found.capacity),
+        "capacity_source": known.capacity.source,
+        "incoming": float(found.incoming),
+        "hottest_topic": topic,
+        "hottest_partition": partition,
+        "notes": [*problem.warnings, *found.notes],
+        "error": None,
+        **{name: figures[name] for name in ("fewest", "proven", "binding_from", "hottest_seconds", "sizes")},
+    }
+
+
+def unsized(group: str, count: int, error: str) -> dict[str, Any]:
+    """Return the row of a group of so many snapshots that cannot be sized."""
+    return {"group": group, "snapshots": count, "notes": [], "sizes": [], "error": error}
+
+
+def replayed(rows: Sequence[GroupRows], *, options: ReplayOptions) -> dict[str, Any]:
+    """Replay a group (`outputs.REPLAYS`).
+
+    Raises
+    ------
+    InvalidProblemError
+        As `evenlag.compare.replay`, or the rows make no history.
+    """
+    return replay_row(run_replay(snapshots(rows), options))
+
+
+def not_replayed(group: str, count: int, error: str) -> dict[str, Any]:
+    """Return the row of a group of so many snapshots that cannot be replayed."""
+    summary = [asdict(ReplaySummary("", error=error)) | {"strategy": None}]
+    return {"group": group, "snapshots": count, "notes": [], "summary": summary, "steps": []}
