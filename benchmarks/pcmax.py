@@ -17,6 +17,7 @@ from random import Random
 from statistics import mean
 
 from evenlag import Problem, solve
+from evenlag.model.words import BalanceWord, ObjectiveWord
 
 INDEX = Path(__file__).with_suffix(".txt")
 LAWRINENKO = ("1", "2", "3", "4", "5", "6", "7")
@@ -115,8 +116,8 @@ class Run:
         Of the whole call.
     """
 
-    balance: str
-    objective: str
+    balance: BalanceWord
+    objective: ObjectiveWord
     makespan: int
     spread: int
     counts: int
@@ -129,7 +130,13 @@ class Run:
         return self.optimal and self.seconds <= limit
 
 
-def run(sizes: Sequence[int], machines: int, limit: float, balance: str = "none", objective: str = "makespan") -> Run:
+def run(
+    sizes: Sequence[int],
+    machines: int,
+    limit: float,
+    balance: BalanceWord = "none",
+    objective: ObjectiveWord = "makespan",
+) -> Run:
     """Solve a group of one topic with these lags."""
     problem = Problem.from_lags({"jobs": list(sizes)}, {f"m{n:04}": ["jobs"] for n in range(machines)})
     started = time.perf_counter()

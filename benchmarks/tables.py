@@ -28,6 +28,7 @@ from benchmarks.weeks import weeks
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.words import BalanceWord
 
 GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
 MOST_BOOLEANS = 50_000  # of a model that is written down by hand: beyond this building it takes longer than solving
@@ -107,10 +108,11 @@ def scale(seed: int) -> Iterator[str]:
     )
     for kind in LAGS:
         least = None
-        for partitions, members, topics, balance in (
+        sizes: tuple[tuple[int, int, int, BalanceWord], ...] = (
             (10_000, 100, 1, "group"), (100_000, 1_000, 1, "group"), (1_000_000, 2_000, 1, "group"),
             (1_000_000, 2_000, 500, "both"),
-        ):  # fmt: skip
+        )  # fmt: skip
+        for partitions, members, topics, balance in sizes:
             problem = many_topics(kind, topics, members, seed, partitions // topics)
             result, seconds = timed(problem, balance=balance, stickiness=0, time_limit=10.0)
             least = least or seconds

@@ -10,6 +10,13 @@ from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
     from evenlag import compare, errors, heuristics, live, pipeline, spark
+    from evenlag.compare.before_after import whatif
+    from evenlag.compare.budgets import frontier
+    from evenlag.compare.change import Change
+    from evenlag.compare.members_needed import size
+    from evenlag.compare.simulation import replay
+    from evenlag.compare.strategies import audit
+    from evenlag.heuristics import assign
     from evenlag.model.payoff import Payoff
     from evenlag.model.phases import Phase, Rebalance, rebalance
     from evenlag.model.plan import Plan
@@ -19,37 +26,51 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Change",
     "Payoff",
     "Phase",
     "Plan",
     "Problem",
     "Rebalance",
     "Result",
+    "assign",
+    "audit",
     "compare",
     "errors",
+    "frontier",
     "heuristics",
     "live",
     "pipeline",
     "rebalance",
+    "replay",
+    "size",
     "solve",
     "spark",
+    "whatif",
 ]
 
 _HOMES = {
+    "Change": "evenlag.compare.change",
     "Payoff": "evenlag.model.payoff",
     "Phase": "evenlag.model.phases",
     "Plan": "evenlag.model.plan",
     "Problem": "evenlag.model.problem",
     "Rebalance": "evenlag.model.phases",
     "Result": "evenlag.model.result",
+    "assign": "evenlag.heuristics",
+    "audit": "evenlag.compare.strategies",
     "compare": "evenlag.compare",
     "errors": "evenlag.errors",
+    "frontier": "evenlag.compare.budgets",
     "heuristics": "evenlag.heuristics",
     "live": "evenlag.live",
     "pipeline": "evenlag.pipeline",
     "rebalance": "evenlag.model.phases",
+    "replay": "evenlag.compare.simulation",
+    "size": "evenlag.compare.members_needed",
     "solve": "evenlag.search.entry",
     "spark": "evenlag.spark",
+    "whatif": "evenlag.compare.before_after",
 }
 
 if not TYPE_CHECKING:  # to a type checker every name would be there

@@ -164,7 +164,7 @@ def test_what_is_wrong_is_named(wrong: Any, places: list[str]) -> None:
         ({"members": None}, ["members", "mapping of member", "nothing"]),
         ({"members": 5}, ["members", "mapping of member", "int"]),
         ({"members": "x"}, ["members", "mapping of member", "str"]),
-        ({"members": ["c0"]}, ["members", "mapping of member", "list"]),
+        ({"members": [["c0"]]}, ["member", "name", "['c0']"]),
         ({"owned": 5}, ["owned", "mapping of member", "int"]),
         ({"owned": []}, ["owned", "mapping of member", "list"]),
         ({"owned": {5: [], "c0": []}}, ["owned", "5"]),

@@ -67,7 +67,7 @@ def test_the_reference_names_all_that_is_public() -> None:
     shown = {re.sub(r"(\w+)\.\1$", r"\1", name) for name in names}  # both have a name: module and function
     modules = {"compare": evenlag.compare, "live": live, "pipeline": pipeline}
     public = {f"{home}.{name}" for home, module in modules.items() for name in module.__all__}
-    public |= {name for name in evenlag.__all__ if name not in {"heuristics", *modules}}
+    public |= {name for name in evenlag.__all__ if name not in {"heuristics", "spark", *modules}}
     others = {
         "heuristics.HEURISTICS",
         "heuristics.PROMISED_BALANCE",

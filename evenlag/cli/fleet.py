@@ -16,6 +16,7 @@ from rich.text import Text
 
 from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.errors import SourceError
+from evenlag.model.words import BalanceWord
 from evenlag.report.picture import Loads, draw
 from evenlag.report.sheet import Sheet
 from evenlag.report.text import number, percent, quantity
@@ -126,7 +127,7 @@ def audit_fleet(
     members: str | Path | None,
     out: str | Path,
     *,
-    balance: str = "both",
+    balance: BalanceWord = "both",
     progress: Progress | None = None,
     spark_settings: Mapping[str, str] | None = None,
     **parameters: Any,

@@ -14,6 +14,7 @@ from evenlag.model.balance import Balance
 from evenlag.model.names import Name
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import check_mapping, check_name, is_whole, kind, parse_weight, shown
+from evenlag.model.words import BalanceWord, NewPartitionsWord
 
 MOST_NEW = 1_000_000  # partitions of a topic: so many are planned for
 MOST_MEMBERS = 100_000  # so many may come or go: of more the group alone takes longer to write down than a person waits
@@ -59,8 +60,8 @@ class Change:
     remove: Sequence[str] = ()
     partitions: Mapping[str, int] = field(default_factory=dict)
     weights: Mapping[str, float] = field(default_factory=dict)
-    balance: str | None = None
-    new_partitions: str = NewPartitions.EMPTY
+    balance: Balance | BalanceWord | None = None
+    new_partitions: NewPartitions | NewPartitionsWord = NewPartitions.EMPTY
 
     def __post_init__(self) -> None:
         NewPartitions.of(self.new_partitions, "new_partitions")

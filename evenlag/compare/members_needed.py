@@ -13,10 +13,12 @@ from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
+from evenlag.model.names import spelled
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import exact, is_whole, kind, shown
+from evenlag.model.words import BalanceWord
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import NET, SolveOptions
 
@@ -210,13 +212,14 @@ def solving_of(**parameters: Any) -> SolveOptions:
     return SolveOptions(stickiness=0, objective=ObjectiveKind.MAKESPAN, **parameters)
 
 
+@spelled
 def size(
     problem: Problem,
     drain_seconds: float | Fraction,
     capacity: float | Fraction,
     *,
     rates: Sequence[float | Fraction] | None = None,
-    balance: str = Balance.BOTH,
+    balance: Balance | BalanceWord = Balance.BOTH,
     slack: int = 0,
     most: int | None = None,
     time_limit: float = 10.0,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -23,12 +23,14 @@ from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.names import did_you_mean, spelled
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, move_price
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, predicted_lag
 from evenlag.model.result import Result
 from evenlag.model.values import is_number, shown
+from evenlag.model.words import BalanceWord, HorizonWord, StickinessWord, StrategyWord
 from evenlag.search import portfolio
 from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.improve.scenario_search import Scenarios
@@ -37,7 +39,7 @@ from evenlag.search.solver import search
 from evenlag.search.stage import Step
 
 EVENLAG = "evenlag"
-STRATEGIES = (*HEURISTICS, EVENLAG)
+STRATEGIES = cast("tuple[StrategyWord, ...]", (*HEURISTICS, EVENLAG))
 CLOSE = 1e-4  # of the mean load: closer is not worth the time of every rebalance
 _SEVERAL_FUTURES = (  # bounds and proofs take time that here goes to the plans: there are many, and only they are shown
     Step(Enumeration()), *portfolio.START, Step(Scenarios(), 0.5), Step(Scenarios(again=True), 0.95),
@@ -78,7 +80,8 @@ class ReplayOptions:
         unknown = [name for name in self.strategies if name not in STRATEGIES]
         if unknown or not self.strategies or isinstance(self.strategies, str):
             wrong = unknown[0] if unknown and not isinstance(self.strategies, str) else self.strategies
-            raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {wrong!r}")
+            near = did_you_mean(wrong, STRATEGIES)
+            raise InvalidProblemError(f"strategies must be some of {', '.join(STRATEGIES)}, not {wrong!r}{near}")
         self.ahead  # noqa: B018
         for name in ("lag_limit", "rebalance_above"):
             value = getattr(self, name)
@@ -115,17 +118,18 @@ class ReplayOptions:
         return search(problem, solving, explain=False, steps=steps)
 
 
+@spelled
 def replay(
     history: Sequence[Snapshot],
     *,
-    strategies: Sequence[str] = STRATEGIES,
-    horizon: float | str = AUTO,
+    strategies: Sequence[StrategyWord] = STRATEGIES,
+    horizon: float | HorizonWord | str = AUTO,
     lag_limit: float | None = None,
     rebalance_above: float | None = None,
     capacity: float | None = None,
-    balance: str = Balance.BOTH,
+    balance: Balance | BalanceWord = Balance.BOTH,
     slack: int = 0,
-    stickiness: float | str = DEFAULT_STICKINESS,
+    stickiness: float | StickinessWord | str = DEFAULT_STICKINESS,
     time_limit: float = 1.0,
     gap: float = CLOSE,
     seed: int = 0,

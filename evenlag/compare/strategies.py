@@ -16,6 +16,7 @@ from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.check import plan_violation, violation
+from evenlag.model.names import spelled
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
@@ -107,6 +108,7 @@ class Audit:
     optima: dict[str, Result]
 
 
+@spelled
 def audit(
     problem: Problem,
     *,

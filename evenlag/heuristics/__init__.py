@@ -18,8 +18,10 @@ from evenlag.heuristics import (
     weighted_sticky,
 )
 from evenlag.model.balance import Balance
+from evenlag.model.names import one_of, spelled
 from evenlag.model.plan import Plan
-from evenlag.model.problem import Problem
+from evenlag.model.problem import Problem, check_problem
+from evenlag.model.words import HeuristicWord
 
 _PUBLISHED: dict[str, tuple[Callable[[Problem], Plan], Balance]] = {
     "range": (ranges.assign, Balance.TOPIC),
@@ -37,6 +39,34 @@ _PUBLISHED: dict[str, tuple[Callable[[Problem], Plan], Balance]] = {
 
 HEURISTICS: dict[str, Callable[[Problem], Plan]] = {name: assign for name, (assign, _) in _PUBLISHED.items()}
 PROMISED_BALANCE: dict[str, Balance] = {name: balance for name, (_, balance) in _PUBLISHED.items()}
+
+
+@spelled
+def assign(problem: Problem, heuristic: HeuristicWord) -> Plan:
+    """Return the plan of a published heuristic, as it is: the assignors look at no pins, caps or weights.
+
+    `evenlag.solve(problem, method=heuristic)` gives the same plan as a `Result`, held to the rules of the problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    heuristic : str
+        A name of docs/heuristics.md, such as "range", "cooperative-sticky" or "lag-aware".
+
+    Raises
+    ------
+    InvalidProblemError
+        There is no such heuristic; the message lists them and names the nearest.
+
+    Examples
+    --------
+    >>> problem = Problem.from_lags({"orders": [100_000, 60_000, 50_000]}, ["c0", "c1"])
+    >>> assign(problem, "range").spread, assign(problem, "lag-aware").spread
+    (110000, 10000)
+    """
+    check_problem(problem)
+    return HEURISTICS[one_of(HEURISTICS, heuristic, "heuristic")](problem)
+
 
 _KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
 _OTHER_NAMES = {lag_aware.ASSIGNOR: "lag-aware", weighted_sticky.ASSIGNOR: "weighted-sticky"}

@@ -1,11 +1,17 @@
-"""Enums whose members are plain strings, so that they compare, print and serialise as such."""
+"""Names that users write: of parameters, and of the few values that some of them take."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Self
+from functools import wraps
+from typing import ParamSpec, Self, TypeVar
 
 from evenlag.errors import InvalidProblemError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Name(StrEnum):
@@ -22,6 +28,62 @@ class Name(StrEnum):
         InvalidProblemError
             There is none; the message lists those that there are.
         """
-        if value in tuple(cls):
-            return cls(str(value))
-        raise InvalidProblemError(f"{parameter} must be one of {', '.join(cls)}, not {value!r}")
+        return cls(one_of(tuple(cls), value, parameter))
+
+
+def one_of(known: Iterable[str], value: object, parameter: str) -> str:
+    """Return the value of a parameter that must be one of a few words.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is none of them; the message lists them and names the nearest.
+    """
+    words = tuple(known)
+    if value in words:
+        return str(value)
+    raise InvalidProblemError(
+        f"{parameter} must be one of {', '.join(words)}, not {value!r}{did_you_mean(value, words)}"
+    )
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Name the known word that is nearest to one that is not known; nothing where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("balanse", ["balance", "slack"])
+    "; did you mean 'balance'?"
+    >>> did_you_mean("x", ["balance", "slack"])
+    ''
+    """
+    from difflib import get_close_matches  # only where something is wrong
+
+    words = {_plain(each): each for each in reversed(list(known))}
+    near = get_close_matches(_plain(word), words, n=1) if isinstance(word, str) else []
+    return f"; did you mean {words[near[0]]!r}?" if near else ""
+
+
+def _plain(word: str) -> str:
+    """Return a word as it is compared: `Fewest_Moves` is as good as `fewest-moves`."""
+    return word.lower().replace("_", "-").replace(" ", "-")
+
+
+def unknown_keyword(call: str, word: str, known: Iterable[str]) -> TypeError:
+    """Return the error of a call that is given a keyword it does not have."""
+    return TypeError(f"{call}() got an unexpected keyword argument {word!r}{did_you_mean(word, known)}")
+
+
+def spelled(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function so that an unknown keyword is answered with the nearest that it has."""
+    parameters = inspect.signature(function).parameters
+    known = [name for name, each in parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+
+    @wraps(function)
+    def call(*arguments: P.args, **keywords: P.kwargs) -> R:
+        for word in keywords:
+            if word not in known:
+                raise unknown_keyword(function.__name__, word, known)
+        return function(*arguments, **keywords)
+
+    return call

@@ -130,7 +130,7 @@ def _given(entry: Mapping[str, Any], field: str, default: Any) -> Any:
 def parse(
     group: str,
     lags: LagsByTopic,
-    members: Mapping[str, Iterable[str]],
+    members: Mapping[str, Iterable[str]] | Iterable[str],
     owned: Mapping[str, Iterable[tuple[str, int]]],
     weights: Mapping[str, float],
     max_partitions: Mapping[str, int | None],
@@ -141,7 +141,7 @@ def parse(
 ) -> Fields:
     """Validate plain values and put them in canonical order; see `Problem.from_lags`."""
     check_name(group, "the group")
-    check_mapping(members, "members", "member to its topics")
+    members = _by_name(members, lags)
     check_mapping(owned, "owned", "member to its (topic, partition) pairs")
     names = tuple(sorted(check_name(member, "a member") for member in members))
     for field, mapping in (("weights", weights), ("max_partitions", max_partitions), ("generations", generations)):
@@ -179,6 +179,23 @@ def parse(
         scenario_lags=stacked([lags for _, lags in futures]),
         assignor=None if assignor is None else check_name(assignor, "the assignor"),
     )
+
+
+def _by_name(members: Any, lags: LagsByTopic) -> Mapping[str, Iterable[str]]:
+    """Return the topics of each member; those of a list read everything."""
+    if isinstance(members, Mapping):
+        return members
+    if isinstance(members, str | bytes) or not isinstance(members, Iterable):
+        raise InvalidProblemError(
+            f"members must be a mapping of member to its topics, or a list of names; got {kind(members)}"
+        )
+    check_mapping(lags, "lags", "topic to lags")
+    by_name: dict[str, Iterable[str]] = {}
+    for name in members:
+        if check_name(name, "a member") in by_name:
+            raise InvalidProblemError(f"members: {name!r} is listed twice")
+        by_name[name] = tuple(lags)
+    return by_name
 
 
 def _owner(name: Any) -> str:

@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidPlanError
+from evenlag.model import plan_table
 from evenlag.model.problem import NOBODY, Index, Ints, Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 Number = int | Fraction
 
@@ -131,6 +137,27 @@ class Plan:
     def forced_moves(self) -> int:
         """Assigned partitions that had no owner."""
         return int(((self.problem.owner == NOBODY) & (self.member_of != NOBODY)).sum())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the plan as a pandas DataFrame with a row for each partition.
+
+        Columns: topic, partition, lag (messages), previous_member, member, and move: kept, moved, forced (it had no
+        owner) or unassigned (nobody subscribes). Where there is no member, None.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        return plan_table.to_pandas(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the plan as a pyarrow Table; the columns are those of `to_pandas`."""
+        return plan_table.to_arrow(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the plan as a Polars DataFrame; the columns are those of `to_pandas`."""
+        return plan_table.to_polars(self)
 
     @cached_property
     def unassigned(self) -> list[tuple[str, int]]:

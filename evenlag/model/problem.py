@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, summable
+from evenlag.model.names import spelled
 from evenlag.model.parse import parse, parse_document
 from evenlag.model.partitions import LagsByTopic
 from evenlag.model.values import kind
@@ -101,10 +102,11 @@ class Problem:
     # ---- construction ------------------------------------------------------------------------------------------
 
     @classmethod
+    @spelled
     def from_lags(
         cls,
         lags: LagsByTopic,
-        members: Mapping[str, Iterable[str]],
+        members: Mapping[str, Iterable[str]] | Iterable[str],
         *,
         group: str = "group",
         owned: Mapping[str, Iterable[tuple[str, int]]] | None = None,
@@ -122,7 +124,8 @@ class Problem:
         lags : mapping of topic to lags
             A sequence or an array (partition 0, 1, …) or a mapping of partition to lag, in messages; each may be
             empty, and there may be no topics at all.
-        members : mapping of member to the topics it subscribes to
+        members : mapping of member to the topics it subscribes to, or list of names
+            A list is of members that all subscribe to every topic.
         group : str
             Consumer group id.
         owned : mapping of member to its previous (topic, partition) pairs, optional

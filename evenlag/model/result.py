@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
@@ -12,6 +12,11 @@ from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
 from evenlag.model.phases import Rebalance, rebalance
 from evenlag.model.plan import Number, Plan, plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 class Status(Name):
@@ -168,6 +173,27 @@ class Result:
     def loads(self) -> dict[str, int]:
         """Messages per member."""
         return {name: int(load) for name, load in zip(self.plan.problem.members, self.plan.loads, strict=True)}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the plan as a pandas DataFrame with a row for each partition.
+
+        Columns: topic, partition, lag (messages), previous_member, member, and move: kept, moved, forced (it had no
+        owner) or unassigned (nobody subscribes). Where there is no member, None.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            pandas is not installed.
+        """
+        return self.plan.to_pandas()
+
+    def to_arrow(self) -> pa.Table:
+        """Return the plan as a pyarrow Table; the columns are those of `to_pandas`."""
+        return self.plan.to_arrow()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the plan as a Polars DataFrame; the columns are those of `to_pandas`."""
+        return self.plan.to_polars()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result-file document (docs/formats.md)."""

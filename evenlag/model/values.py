@@ -17,6 +17,7 @@ import numpy as np
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP
 from evenlag.model.lag import MAX_LAG
+from evenlag.model.names import did_you_mean
 
 MAX_PARTITION = 2**31 - 1
 LARGEST_WEIGHT = Fraction(10**9)  # only proportions count; wider ones would make exact arithmetic slow
@@ -94,7 +95,8 @@ def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) ->
     """Refuse fields that have no meaning, so that a misspelt one is not silently ignored."""
     for field in entry:
         if field not in fields:
-            raise InvalidProblemError(f"{place}: unknown field {shown(field)}; known are {', '.join(sorted(fields))}")
+            known = f"known are {', '.join(sorted(fields))}{did_you_mean(field, fields)}"
+            raise InvalidProblemError(f"{place}: unknown field {shown(field)}; {known}")
 
 
 def parse_lag(topic: str, partition: int, lag: Any) -> int:

@@ -7,27 +7,30 @@ from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
+from evenlag.model.names import spelled
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.payoff import PAUSE, parse_rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.result import Result
 from evenlag.model.values import kind
+from evenlag.model.words import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.search.leave import weighed
-from evenlag.search.options import AUTO, SolveOptions
+from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 
+@spelled
 def solve(
     problem: Problem,
     *,
-    balance: str = Balance.BOTH,
-    stickiness: float | str = DEFAULT_STICKINESS,
+    balance: Balance | BalanceWord = Balance.BOTH,
+    stickiness: float | StickinessWord | str = DEFAULT_STICKINESS,
     max_moves: int | None = None,
     slack: int = 0,
-    objective: str = ObjectiveKind.SPREAD,
-    across: str = Across.MEAN,
-    method: str = AUTO,
+    objective: ObjectiveKind | ObjectiveWord = ObjectiveKind.SPREAD,
+    across: Across | AcrossWord = Across.MEAN,
+    method: MethodWord = "auto",
     time_limit: float = 10.0,
     gap: float = 0.0,
     seed: int = 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypedDict
@@ -11,9 +12,11 @@ from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
+from evenlag.model.names import one_of, unknown_keyword
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import is_number, is_whole, shown
+from evenlag.model.words import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
@@ -27,13 +30,13 @@ THREADS_LIMIT = 1024  # of the MIP, where somebody says; no backend gains by mor
 class SolveKeywords(TypedDict, total=False):
     """The parameters that every call which solves groups hands on; `SolveOptions` has their defaults."""
 
-    balance: str
-    stickiness: float | str
+    balance: Balance | BalanceWord
+    stickiness: float | StickinessWord | str
     max_moves: int | None
     slack: int
-    objective: str
-    across: str
-    method: str
+    objective: ObjectiveKind | ObjectiveWord
+    across: Across | AcrossWord
+    method: MethodWord
     gap: float
     seed: int
     deterministic: bool
@@ -75,8 +78,7 @@ class SolveOptions:
         check_budget(self.max_moves)
         if self.stickiness != FEWEST_MOVES:
             move_price(self.stickiness, Fraction(0))
-        if self.method not in METHODS:
-            raise InvalidProblemError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
+        one_of(METHODS, self.method, "method")
         check_seconds("time_limit", self.time_limit)
         if self.work is not None:
             check_seconds("work", self.work)
@@ -104,8 +106,8 @@ class SolveOptions:
         return replace(self, time_limit=time_limit, work=work)
 
 
-def solving_options(call: str, keywords: SolveKeywords) -> SolveOptions:
-    """Return the options of a call that hands `SolveKeywords` on.
+def solving_options(call: str, keywords: SolveKeywords, own: Iterable[str] = ()) -> SolveOptions:
+    """Return the options of a call that hands `SolveKeywords` on, and has some keywords of its own.
 
     Raises
     ------
@@ -116,7 +118,7 @@ def solving_options(call: str, keywords: SolveKeywords) -> SolveOptions:
     """
     unknown = sorted(set(keywords) - set(SolveKeywords.__annotations__))
     if unknown:
-        raise TypeError(f"{call}() got an unexpected keyword argument {unknown[0]!r}")
+        raise unknown_keyword(call, unknown[0], [*SolveKeywords.__annotations__, *own])
     return SolveOptions(**keywords)
 
 

@@ -19,6 +19,7 @@ from evenlag.compare.speeds import Speeds, speeds
 from evenlag.errors import InvalidProblemError
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, horizon_micros
+from evenlag.model.words import BalanceWord
 from evenlag.report.progress import progress_bar
 from evenlag.report.size_text import answer_to, size_report
 from evenlag.report.text import how_known, number
@@ -96,7 +97,7 @@ def _size_fleet(
 
 def _size_group(
     path: Path, deadline: Fraction, *, members: Path | str | None, group: str | None, auto_offset_reset: str,
-    capacity: float | None, horizon: str, balance: str, slack: int, most: int | None, time_limit: float | None,
+    capacity: float | None, horizon: str, balance: BalanceWord, slack: int, most: int | None, time_limit: float | None,
     seed: int, deterministic: bool, threads: int | None, plot: Path | None, as_json: bool, **_of_fleets: Any,
 ) -> None:  # fmt: skip
     if horizon == AUTO:

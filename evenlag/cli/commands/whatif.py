@@ -18,6 +18,7 @@ from evenlag.compare import whatif as compare_change
 from evenlag.compare.change import NewPartitions
 from evenlag.model.balance import Balance
 from evenlag.model.files import write_json
+from evenlag.model.words import BalanceWord, NewPartitionsWord
 from evenlag.report.whatif_text import whatif_report
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
@@ -110,9 +111,9 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @options.as_json
 def whatif(
     path: Path, members: tuple[int, Path | None], add: dict[str, list[str] | None], remove: tuple[str, ...],
-    partitions: dict[str, int], new_partitions: str, weights: dict[str, float], balance: str | None,
-    balance_before: str, group: str | None, auto_offset_reset: str, horizon: str, save: Path | None, as_json: bool,
-    **parameters: Any,
+    partitions: dict[str, int], new_partitions: NewPartitionsWord, weights: dict[str, float],
+    balance: BalanceWord | None, balance_before: BalanceWord, group: str | None, auto_offset_reset: str, horizon: str,
+    save: Path | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare the best plans of one group before and after a change.
 

@@ -1,0 +1,87 @@
+"""A plan as a table with a row for each partition: as plain columns, and for pandas, Arrow and Polars."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenlag.model.arrays import NOBODY
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from evenlag.model.plan import Plan
+
+
+def moves_of(plan: Plan) -> list[str]:
+    """Return what becomes of each partition: kept, moved, forced (it had no owner) or unassigned."""
+    to, owner = plan.member_of, plan.problem.owner
+    moves: list[str] = np.select(
+        [to == NOBODY, owner == NOBODY, owner == to], ["unassigned", "forced", "kept"], "moved"
+    ).tolist()
+    return moves
+
+
+def plan_columns(plan: Plan) -> dict[str, Any]:
+    """Return the columns by name, lists and arrays of shape (P,), in the order of the problem's partitions.
+
+    topic, partition, lag (messages), previous_member (None: it had no owner), member (None: nobody subscribes), move.
+    """
+    problem = plan.problem
+    topics = np.array([*problem.topics, None], dtype=object)
+    members = np.array([*problem.members, None], dtype=object)  # NOBODY, -1, is the last
+    return {
+        "topic": topics[problem.topic_of].tolist(),
+        "partition": problem.partition_ids.astype(np.int32),
+        "lag": problem.lags.astype(np.int64),  # each is at most 2**62; only sums may be more
+        "previous_member": members[problem.owner].tolist(),
+        "member": members[plan.member_of].tolist(),
+        "move": moves_of(plan),
+    }
+
+
+def to_pandas(plan: Plan) -> pd.DataFrame:
+    """Return the table of a plan for pandas; None where there is no member."""
+    columns = plan_columns(plan)
+    pandas = _package("pandas", "to_pandas")
+    frame = {name: value if isinstance(value, np.ndarray) else _objects(value) for name, value in columns.items()}
+    made: pd.DataFrame = pandas.DataFrame(frame)
+    return made
+
+
+def to_arrow(plan: Plan) -> pa.Table:
+    """Return the table of a plan for Arrow; null where there is no member."""
+    arrow = _package("pyarrow", "to_arrow")
+    columns = plan_columns(plan)
+    kinds = {"partition": arrow.int32(), "lag": arrow.int64()}
+    return arrow.table({name: arrow.array(value, kinds.get(name, arrow.string())) for name, value in columns.items()})
+
+
+def to_polars(plan: Plan) -> pl.DataFrame:
+    """Return the table of a plan for Polars; null where there is no member."""
+    polars = _package("polars", "to_polars")
+    kinds = {"partition": polars.Int32, "lag": polars.Int64}
+    columns = plan_columns(plan)
+    made: pl.DataFrame = polars.DataFrame(columns, schema={name: kinds.get(name, polars.String) for name in columns})
+    return made
+
+
+def _objects(values: list[Any]) -> Any:
+    """Return texts as pandas keeps them without guessing a type, also where there are none."""
+    return np.array(values, dtype=object)
+
+
+def _package(name: str, call: str) -> Any:
+    """Import a package that only this call needs."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise ModuleNotFoundError(
+            f"{call}() needs {name}, which is not installed: pip install {name}", name=name
+        ) from None

@@ -1,0 +1,32 @@
+"""The words that parameters take, as types: an editor completes them, and a type checker refuses others.
+
+The enums and tables of which each is one have the same words, which a test holds them to.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+BalanceWord = Literal["both", "topic", "group", "none"]
+ObjectiveWord = Literal["spread", "makespan"]
+AcrossWord = Literal["mean", "worst"]
+StickinessWord = Literal["fewest-moves"]
+NewPartitionsWord = Literal["empty", "rehashed"]
+HorizonWord = Literal["auto"]
+ResetWord = Literal["latest", "earliest"]
+HeuristicWord = Literal[
+    "range",
+    "roundrobin",
+    "lag-aware",
+    "sticky",
+    "cooperative-sticky",
+    "uniform",
+    "constrained-sticky",
+    "weighted-sticky",
+    "fair",
+    "fairest-sticky",
+    "swap-balance",
+]
+BackendWord = Literal["cp-sat", "cbc", "highs"]
+MethodWord = Literal["auto"] | BackendWord | HeuristicWord
+StrategyWord = Literal["evenlag"] | HeuristicWord
