@@ -111,3 +111,8 @@ def test_members_by_name_read_everything() -> None:
 def test_members_that_are_no_names_are_refused(members: Any, said: str) -> None:
     with pytest.raises(InvalidProblemError, match=said):
         evenlag.Problem.from_lags({"t": [1]}, members)
+
+
+def test_what_compares_is_there_at_the_top_too() -> None:
+    for name in ("Change", "audit", "frontier", "replay", "size", "whatif"):
+        assert getattr(evenlag, name) is getattr(evenlag.compare, name)
