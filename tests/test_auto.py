@@ -11,6 +11,8 @@ import pytest
 import evenlag
 from evenlag.compare.foresight import Foresight
 from evenlag.compare.history import Capacity, intervals
+from evenlag.tables.loading import read_file
+from evenlag.tables.one_group import OneGroup
 from evenlag.tables.past import Past
 from evenlag.tables.read import read_group, read_history
 from tests.command import evenlag as command
@@ -63,9 +65,7 @@ def test_each_snapshot_of_a_table_is_planned_as_if_it_were_the_last(tmp_path: Pa
 
 
 def _rows_of(path: Path, ts: str) -> Any:
-    from evenlag.tables.read import _History
-
-    return _History(path, None, None, "latest").rows_at(ts)[0]
+    return OneGroup(str(path), read_file(path, "offsets"), None, None, "latest").rows_at(ts)[0]
 
 
 def test_the_capacity_given_is_that_of_the_forecast(tmp_path: Path) -> None:

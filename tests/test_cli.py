@@ -165,7 +165,7 @@ def test_text_of_kafka_consumer_groups_is_read_as_it_is(tmp_path: Path) -> None:
     assert result["moves"] == 0
     from_earliest = evenlag("plan", tmp_path / "groups.txt", "--json", "--auto-offset-reset", "earliest")
     assert from_earliest.returncode == 1  # the text has no log start offset, so this lag cannot be known
-    assert "row 2" in from_earliest.stderr
+    assert "line 2" in from_earliest.stderr
 
 
 @pytest.mark.parametrize("form", ["lp", "mps"])
@@ -242,13 +242,13 @@ def test_bad_problems_are_one_line_that_names_the_place(tmp_path: Path, what: st
 
 
 BAD_ROWS = {
-    "end before beginning": ("g,t,0,50,10,0,", "row 1"),
+    "end before beginning": ("g,t,0,50,10,0,", "offsets.csv, line 2: "),
     "a negative offset": ("g,t,0,0,10,-5,", "current_offset is negative"),
     "a fractional offset": ("g,t,0,0,10.5,5,", "log_end_offset is not a whole number"),
     "NaN in an offset": ("g,t,0,0,NaN,5,", "log_end_offset is not a whole number"),
     "a partition twice": (
         "g,t,0,0,10,5,\ng,t,0,0,10,4,",
-        "row 2: partition t-0 is also in row 1",
+        "offsets.csv, line 3: partition t-0 is also in line 2",
     ),
     "neither end nor lag": ("g,t,0,0,,5,", "neither log_end_offset nor lag"),
     "no topic": ("g,,0,0,10,5,", "topic is missing"),

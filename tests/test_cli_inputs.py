@@ -193,7 +193,7 @@ def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytes
 def test_a_packed_problem_file_is_to_be_unpacked(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "problem.json.gz"
     path.write_bytes(gzip.compress(json.dumps(PROBLEM, indent=indent).encode()))
-    refused(run("plan", path), ". If it is a problem file, unpack it: those are read from .json")
+    refused(run("plan", path), "is a packed problem file; unpack it: those are read from .json")
     path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS).encode()))
     assert run("plan", path).returncode == 0
 
@@ -218,10 +218,10 @@ def test_rows_that_contradict_one_another_are_both_named(tmp_path: Path) -> None
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\ng,t,1,0,10,5,a\ng,t,0,0,10,5,b\n")
     members.write_text(MEMBERS + "g,a,t,1\ng,a,t,2\n")
-    differ = "offsets.csv: row 3: partition t-0 is also in row 1, and they differ in consumer_id"
+    differ = "offsets.csv, line 4: partition t-0 is also in line 2, and they differ in consumer_id"
     refused(run("plan", offsets), differ)
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\n")
-    differ = "members.csv: row 2: member a is also in row 1, and they differ in weight"
+    differ = "members.csv, line 3: member a is also in line 2, and they differ in weight"
     refused(run("frontier", offsets, "--members", members), differ)
 
 
@@ -241,18 +241,18 @@ def test_copies_in_a_history_are_notes_of_its_replay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "change", "expected"),
     [
-        ("offsets", {"group": 5}, "row 2: group is not a text: 5"),
-        ("offsets", {"topic": ["t"]}, "row 2: topic is not a text: ['t']"),
-        ("offsets", {"consumer_id": {"a": 1}}, "row 2: consumer_id is not a text"),
-        ("offsets", {"auto_offset_reset": 0}, "row 2: auto_offset_reset is not a text"),
-        ("offsets", {"snapshot_ts": ["now"]}, "row 2: snapshot_ts is not a text"),
-        ("offsets", {"topic": "\ud800"}, "row 2: topic is not a text"),
-        ("offsets", {"partition": 2**31}, "row 2: t: partition must be 0, 1, 2, …"),
-        ("members", {"consumer_id": ""}, "row 2: consumer_id is missing"),
-        ("members", {"topics": [["t"]]}, "row 2: member 'b': topics is not a list of names"),
-        ("members", {"weight": 0}, "row 2: member 'b': weight must be a number > 0"),
-        ("members", {"max_partitions": -1}, "row 2: member 'b': max_partitions must be"),
-        ("members", {"generation": 1.5}, "row 2: member 'b': generation must be"),
+        ("offsets", {"group": 5}, "line 2: group is not a text: 5"),
+        ("offsets", {"topic": ["t"]}, "line 2: topic is not a text: ['t']"),
+        ("offsets", {"consumer_id": {"a": 1}}, "line 2: consumer_id is not a text"),
+        ("offsets", {"auto_offset_reset": 0}, "line 2: auto_offset_reset is not a text"),
+        ("offsets", {"snapshot_ts": ["now"]}, "line 2: snapshot_ts is not a text"),
+        ("offsets", {"topic": "\ud800"}, "line 2: topic is not a text"),
+        ("offsets", {"partition": 2**31}, "line 2: t: partition must be 0, 1, 2, …"),
+        ("members", {"consumer_id": ""}, "line 2: consumer_id is missing"),
+        ("members", {"topics": [["t"]]}, "line 2: member 'b': topics is not a list of names"),
+        ("members", {"weight": 0}, "line 2: member 'b': weight must be a number > 0"),
+        ("members", {"max_partitions": -1}, "line 2: member 'b': max_partitions must be"),
+        ("members", {"generation": 1.5}, "line 2: member 'b': generation must be"),
     ],
 )
 def test_values_of_the_wrong_kind_are_named_with_their_row(
@@ -266,7 +266,7 @@ def test_values_of_the_wrong_kind_are_named_with_their_row(
     for name, lines in rows.items():
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     ended = run("plan", tmp_path / "offsets.jsonl", "--members", tmp_path / "members.jsonl")
-    refused(ended, f"{table}.jsonl: {expected}")
+    refused(ended, f"{table}.jsonl, {expected}")
 
 
 def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:

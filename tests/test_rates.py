@@ -198,7 +198,7 @@ def test_a_record_that_cannot_be_used_leaves_todays_lag(tmp_path: Path) -> None:
     assert (found.lags.tolist(), found.scenario_weights) == ([1], ())
     [note] = [note for note in notes if note.startswith("horizon auto")]
     assert "today's lag alone, since the record cannot be used" in note
-    assert "row 1: t: current_offset is not a whole number" in note
+    assert "line 2: t: current_offset is not a whole number" in note
 
 
 def test_files_that_have_no_rates(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_files_that_have_no_rates(tmp_path: Path) -> None:
         read_group(problem, horizon="10m")
     bad = rows(("2026-01-01", {0: (1, "x")}), ("2026-01-02", {0: (2, 1)}))
     path = write_csv(tmp_path / "offsets.csv", bad, OFFSET_NAMES)
-    with pytest.raises(InvalidProblemError, match="row 1: t: current_offset is not a whole number"):
+    with pytest.raises(InvalidProblemError, match="line 2: t: current_offset is not a whole number"):
         read_group(path, horizon=60)
 
 

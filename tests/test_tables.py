@@ -15,7 +15,7 @@ import pytest
 
 from evenlag.errors import SourceError
 from evenlag.tables.columns import MEMBERS, OFFSETS, TABLES, TableKind
-from evenlag.tables.describe import describe_rows
+from evenlag.tables.formats.describe import describe_rows
 from evenlag.tables.loading import read_table
 from evenlag.tables.topics import TopicAddress, is_topic, topic_address
 from evenlag.tables.writing import write_table, write_tables
@@ -221,7 +221,8 @@ def broken(name: str, content: bytes | str, message: str) -> object:
         broken("a.jsonl", '{"group": "g"}\n', r"no column topic, partition"),
         broken("a.jsonl", '{"group": "g", "topic": "t", "partition": 0}\n{"gro', r", line 2: broken JSON"),
         broken("a.jsonl", '{"group":"g","topic":"t","partition":0,"lag":5,"lag":6}', r", line 1: 'lag' is given twice"),
-        broken("a.json", "[1]\n", r", line 1: is no JSON object"),
+        broken("a.json", "[1]\n", r"is JSON of no kind that is read; evenlag reads a problem file, "),
+        broken("a.jsonl", '{"group":"g","topic":"t","partition":0}\n[1]\n', r", line 2: is no JSON object"),
         broken("a.json", "[" * 100_000, r", line 1: broken JSON"),
         broken("a.csv.gz", b"no gzip", r"cannot be read, or is cut short: Not a gzipped file"),
         broken("a.parquet", b"PAR1 and no more", r"broken Parquet"),

@@ -9,7 +9,7 @@ the first error.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,13 @@ MEMBER_ROWS = CopyRule(
 """Rows of the members table."""
 
 
-def first_copies(rows: Iterable[Numbered], rule: CopyRule) -> tuple[list[Numbered], int]:
+def _row(number: int) -> str:
+    return f"row {number}"
+
+
+def first_copies(
+    rows: Iterable[Numbered], rule: CopyRule, place: Callable[[int], str] = _row
+) -> tuple[list[Numbered], int]:
     """Keep of rows with one key the first, and count its copies.
 
     Parameters
@@ -66,6 +72,8 @@ def first_copies(rows: Iterable[Numbered], rule: CopyRule) -> tuple[list[Numbere
         column that is absent is null; `lag` is the one worked out by the lag rule.
     rule : CopyRule
         `PARTITION_ROWS` or `MEMBER_ROWS`.
+    place : callable (int) -> str
+        Says which row a number is of, for errors.
 
     Returns
     -------
@@ -77,7 +85,7 @@ def first_copies(rows: Iterable[Numbered], rule: CopyRule) -> tuple[list[Numbere
     Raises
     ------
     InvalidProblemError
-        Two rows contradict one another; the message names both by their numbers, and what they differ in.
+        Two rows contradict one another; the message names both by their places, and what they differ in.
 
     Examples
     --------
@@ -94,8 +102,10 @@ def first_copies(rows: Iterable[Numbered], rule: CopyRule) -> tuple[list[Numbere
             continue
         differ = [name for name in rule.content if row.get(name) != kept.get(name)]
         if differ:
+            source, _, also = place(earlier).rpartition(", ")
+            also = also if place(number).startswith(f"{source}, ") else place(earlier)
             raise InvalidProblemError(
-                f"row {number}: {rule.what} {_named(key)} is also in row {earlier}, and they differ in "
+                f"{place(number)}: {rule.what} {_named(key)} is also in {also}, and they differ in "
                 f"{', '.join(differ)}; keep one"
             )
         copies += 1

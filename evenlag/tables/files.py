@@ -1,20 +1,24 @@
-"""CSV, JSON Lines and Parquet files as rows, with one clear line for whatever is wrong with a file."""
+"""CSV, JSON Lines and Parquet files as numbered rows, with one clear line for whatever is wrong with a file."""
 
+import codecs
 import csv
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from evenlag.errors import InvalidProblemError, SourceError, to_get
 from evenlag.model.files import unique
+from evenlag.tables.copies import Numbered
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 
 CheckColumns = Callable[[Path, Sequence[str]], None]
+
+_MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))
 
 
 @contextmanager
@@ -25,20 +29,46 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file or folder") from None
     except UnicodeDecodeError as error:
-        raise SourceError(f"{path}: is not UTF-8 text ({error.reason}); convert it") from error
+        raise SourceError(f"{path}: is not {error.encoding.upper()} text ({error.reason}); convert it") from error
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read, or is cut short: {reason(error)}") from error
 
 
 def open_text(path: Path) -> TextIO:
-    """Open a UTF-8 text, with or without a byte order mark, and unpack it where its name ends in `.gz`."""
+    """Open a text of UTF-8, or of UTF-16 with its byte order mark, and unpack it where its name ends in `.gz`."""
     if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+        with gzip.open(path, "rb") as file:
+            encoding = encoding_of(file.read(4))
+        return gzip.open(path, "rt", encoding=encoding, newline="")
+    with path.open("rb") as plain:
+        encoding = encoding_of(plain.read(4))
+    return path.open(encoding=encoding, newline="")
 
 
-def csv_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Mapping[str, Any]]:
-    """Read CSV with a header; an empty field is None.
+def encoding_of(head: bytes) -> str:
+    """Return the encoding that a byte order mark names; without one it is UTF-8.
+
+    Examples
+    --------
+    >>> encoding_of("a".encode("utf-16")), encoding_of(b"GROUP")
+    ('utf-16', 'utf-8')
+    """
+    return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
+
+
+def decoded(content: bytes) -> str:
+    """Return the text of some bytes: UTF-8, or UTF-16 with its byte order mark.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        They are neither.
+    """
+    return content.decode(encoding_of(content[:4]))
+
+
+def csv_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
+    """Read CSV with a header, each row with the number of its first line; an empty field is None.
 
     Raises
     ------
@@ -49,18 +79,20 @@ def csv_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[
     try:
         header = [name.strip() for name in next(reader, [])]
         check(path, header)
+        begins = reader.line_num + 1
         for fields in reader:
             if fields and len(fields) != len(header):
                 where = f"{path}, line {reader.line_num}"
                 raise SourceError(f"{where}: {len(fields)} fields, but the header has {len(header)}; mend the line")
             if fields:
-                yield {name: field or None for name, field in zip(header, fields, strict=True)}
+                yield begins, {name: field or None for name, field in zip(header, fields, strict=True)}
+            begins = reader.line_num + 1
     except csv.Error as error:
         raise SourceError(f"{path}, line {reader.line_num}: broken CSV ({error}); mend or export it again") from error
 
 
-def json_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Mapping[str, Any]]:
-    """Read one JSON object a line; blank lines mean nothing.
+def json_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
+    """Read one JSON object a line, with its number; blank lines mean nothing.
 
     Raises
     ------
@@ -82,11 +114,11 @@ def json_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator
         if first:
             check(path, list(row))
         first = False
-        yield row
+        yield number, row
 
 
-def parquet_rows(path: Path, wanted: Sequence[str], check: CheckColumns) -> Iterator[Mapping[str, Any]]:
-    """Read the wanted columns of a Parquet file, batch by batch.
+def parquet_rows(path: Path, wanted: Sequence[str], check: CheckColumns) -> Iterator[Numbered]:
+    """Read the wanted columns of a Parquet file, batch by batch; rows are numbered from 1.
 
     Raises
     ------
@@ -98,9 +130,12 @@ def parquet_rows(path: Path, wanted: Sequence[str], check: CheckColumns) -> Iter
         with parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
             check(path, names)
+            number = 0
             for batch in file.iter_batches(columns=[name for name in wanted if name in names]):
                 schema = arrow.schema([(field.name, _microseconds(arrow, field.type)) for field in batch.schema])
-                yield from arrow.Table.from_batches([batch]).cast(schema, safe=False).to_pylist()
+                rows = arrow.Table.from_batches([batch]).cast(schema, safe=False).to_pylist()
+                yield from enumerate(rows, number + 1)
+                number += len(rows)
     except arrow.ArrowException as error:
         raise SourceError(f"{path}: broken Parquet ({reason(error)}); export it again") from error
 

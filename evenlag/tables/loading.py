@@ -1,20 +1,116 @@
-"""Snapshot tables from files: CSV, JSON Lines, Parquet or Kafka's own text, as rows of the contract's columns."""
+"""Inputs from files: which format one has, and its rows."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from evenlag.errors import SourceError
 from evenlag.tables.columns import TABLES, Row, TableKind, check_columns
-from evenlag.tables.describe import describe_rows, is_header
+from evenlag.tables.copies import Numbered
 from evenlag.tables.files import JSON_SUFFIXES, csv_rows, json_rows, open_text, parquet_rows, reading
+from evenlag.tables.formats import FORMATS, Reading
 from evenlag.tables.values import plain_value
 
+PROBLEM = "problem"
+TABLE_FORMS = ("csv", "jsonl", "parquet")
+FORMS = (PROBLEM, *TABLE_FORMS, *FORMATS)
+"""What `--format` takes."""
+
 _READ_SUFFIXES = (".csv", ".txt", *JSON_SUFFIXES, ".parquet")
-_HEADER_WITHIN = 50  # lines; before the header of Kafka's text stand only a few notes
+_KNOWN = {column.name for table in TABLES.values() for column in table}
+_METRICS = re.compile(r"# (HELP|TYPE) |[A-Za-z_:][\w:.]*(\{[^}]*\})? [-+.\w]+( \d+)?$", re.ASCII)
+_HEAD = 10  # lines that tell whether a text is of metrics
+
+
+def what_is_read() -> str:
+    """List all formats, for errors."""
+    formats = (f"{each.about} ({name})" for name, each in FORMATS.items())
+    return f"a problem file, a snapshot table as CSV, JSON Lines or Parquet, {', '.join(formats)}"
+
+
+def form_of(path: Path, form: str | None = None) -> str:
+    """Return which of `FORMS` a file is in, by its content, or where that tells nothing by its suffix.
+
+    Parameters
+    ----------
+    path : Path
+    form : str, optional
+        What the user says it is.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read, looks like JSON or metrics of a kind that is not read, or is nothing known.
+    """
+    if form is not None:
+        if form not in FORMS:
+            raise SourceError(f"{path}: format {form!r} is not known; it is one of {', '.join(FORMS)}")
+        return form
+    suffix = _suffix(path)
+    if suffix == ".parquet":
+        return "parquet"
+    with reading(path), open_text(path) as file:
+        first = next((line for line in file if line.strip()), "").strip()
+        if _is_csv_header(first):
+            return "csv"
+        if _is_table_row(first):
+            return "jsonl"
+        text = first + "\n" + file.read()
+    found = _json_form(path, text) if first[:1] in ("{", "[") else _text_form(path, text)
+    if found is None:
+        raise SourceError(f"{path}: unknown kind of file; name it {', '.join(_READ_SUFFIXES)}")
+    return found
+
+
+def _is_csv_header(line: str) -> bool:
+    names = {name.strip() for name in next(csv.reader([line]), [])}
+    return len(names & _KNOWN) > 2
+
+
+def _is_table_row(line: str) -> bool:
+    """Whether a line is a row of a snapshot table in JSON Lines."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and "group" in row and bool({"partition", "consumer_id", "lag"} & set(row))
+
+
+def _json_form(path: Path, text: str) -> str | None:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return PROBLEM if _suffix(path) == ".json" else "jsonl"  # whose readers name the line
+    if isinstance(document, dict) and {"topics", "members"} <= set(document):
+        return PROBLEM
+    found = _recognised(text)
+    if found is None and isinstance(document, list):
+        raise SourceError(f"{path}: is JSON of no kind that is read; evenlag reads {what_is_read()}")
+    return found or (PROBLEM if _suffix(path) == ".json" else "jsonl")
+
+
+def _text_form(path: Path, text: str) -> str | None:
+    found, suffix = _recognised(text), _suffix(path)
+    if found is not None:
+        return found
+    lines = [line.strip() for line in text.splitlines()[:_HEAD] if line.strip()]
+    if len(lines) > 1 and all(_METRICS.match(line) for line in lines):
+        raise SourceError(f"{path}: is a text of metrics of no kind that is read; evenlag reads {what_is_read()}")
+    if suffix in JSON_SUFFIXES:
+        return PROBLEM if suffix == ".json" else "jsonl"
+    return {".csv": "csv", ".txt": "describe"}.get(suffix)
+
+
+def _recognised(text: str) -> str | None:
+    return next((name for name, each in FORMATS.items() if each.recognises(text)), None)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
 
 
 def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
@@ -22,13 +118,13 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
 
     Every row has exactly the columns of `TABLES[kind]`: what is absent is None, other columns are left out. Values
     become the type of their column where they can and stay as they were read where they cannot, so that the caller
-    can reject the row and show it. The rows come while the file is read, and so do the errors.
+    can reject the row and show it. The rows of tables come while the file is read, and so do the errors.
 
     Parameters
     ----------
     path
-        CSV (an empty field is null; topics are joined by `;`), JSON Lines (`.jsonl`, `.ndjson`, `.json`), or the text
-        of `kafka-consumer-groups --describe`, known by its header; each also with `.gz`. Or Parquet.
+        CSV (an empty field is null; topics are joined by `;`), JSON Lines (`.jsonl`, `.ndjson`, `.json`), or a text
+        known by its content, as that of `kafka-consumer-groups --describe`; each also with `.gz`. Or Parquet.
     kind
         `"offsets"` or `"members"`.
 
@@ -38,9 +134,86 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
         The file is missing, unreadable or broken, or lacks a required column; the message names file and line.
     """
     for part in _parts(Path(path)):
-        with reading(part):
-            for raw in _raw_rows(part, kind):
-                yield _typed(raw, kind)
+        form = form_of(part)
+        if form in FORMATS:
+            read = read_text_file(part, form)
+            rows = read.offsets if kind == "offsets" else read.members
+            yield from ({**row, "group": row["group"] or read.group} for _, row in typed(rows, kind))
+        else:
+            yield from ({**row} for _, row in typed(table_rows(part, kind, form), kind))
+
+
+def read_file(path: Path, kind: TableKind, form: str | None = None) -> list[Reading]:
+    """Read a whole file, or the files of a folder: a reading for each.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"offsets", "members"}
+        The table to read, where the file is a table. Other texts may hold both.
+    form : str, optional
+        One of `FORMS`, where the content is not to be looked at.
+
+    Raises
+    ------
+    SourceError
+        As `read_table` and `form_of`.
+    """
+    found = []
+    for part in _parts(path):
+        known = form_of(part, form)
+        if known in FORMATS:
+            read = read_text_file(part, known)
+            read.offsets, read.members = list(typed(read.offsets, "offsets")), list(typed(read.members, "members"))
+        else:
+            read = Reading(source=str(part), unit="row" if known == "parquet" else "line")
+            rows = list(typed(table_rows(part, kind, known), kind))
+            if kind == "offsets":
+                read.offsets = rows
+            else:
+                read.members = rows
+        found.append(read)
+    return found
+
+
+def read_text_file(path: Path, form: str) -> Reading:
+    """Read a file in one of `FORMATS`.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read, or what the format's reader raises.
+    """
+    with reading(path), open_text(path) as file:
+        read = FORMATS[form].read(file.read(), str(path))
+    read.source = read.source or str(path)
+    read.group = read.group or bare(path).stem
+    return read
+
+
+def table_rows(path: Path, kind: TableKind, form: str) -> Iterator[Numbered]:
+    """Give the rows of a snapshot table as they were read, with their numbers in the file."""
+    check = partial(_check, kind=kind)
+    with reading(path):
+        if form == "parquet":
+            yield from parquet_rows(path, [column.name for column in TABLES[kind]], check)
+            return
+        with open_text(path) as file:
+            if form == "csv":
+                yield from csv_rows(path, file, check)
+            else:  # writers may leave out what is null, so the first row need not have a lag
+                yield from json_rows(path, file, lambda path, names: check(path, [*{*names, "lag"}]))
+
+
+def typed(rows: Iterable[Numbered], kind: TableKind) -> Iterator[Numbered]:
+    """Give rows the columns of a table, and their values the types of these where they can be read as such."""
+    columns = TABLES[kind]
+    for number, raw in rows:
+        yield number, {column.name: plain_value(raw.get(column.name), column.kind) for column in columns}
+
+
+def _check(path: Path, names: Sequence[str], kind: TableKind) -> None:
+    check_columns(names, kind, str(path))
 
 
 def _parts(path: Path) -> list[Path]:
@@ -53,35 +226,10 @@ def _parts(path: Path) -> list[Path]:
     return parts
 
 
-def _bare(path: Path) -> Path:
+def bare(path: Path) -> Path:
+    """Return a path without the suffix `.gz`."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
 def _suffix(path: Path) -> str:
-    return _bare(path).suffix.lower()
-
-
-def _raw_rows(path: Path, kind: TableKind) -> Iterator[Mapping[str, Any]]:
-    def check(path: Path, names: Sequence[str]) -> None:
-        check_columns(names, kind, str(path))
-
-    suffix = _suffix(path)
-    if suffix == ".parquet":
-        yield from parquet_rows(path, [column.name for column in TABLES[kind]], check)
-        return
-    with open_text(path) as file:
-        if suffix in JSON_SUFFIXES:  # writers may leave out what is null, so the first row need not have a lag
-            yield from json_rows(path, file, lambda path, names: check(path, [*{*names, "lag"}]))
-            return
-        head = list(itertools.islice(file, _HEADER_WITHIN))
-        lines = itertools.chain(head, file)
-        if suffix == ".txt" or any(is_header(line, kind) for line in head):
-            yield from describe_rows(lines, kind, source=str(path), group=_bare(path).stem)
-        elif suffix == ".csv":
-            yield from csv_rows(path, lines, check)
-        else:
-            raise SourceError(f"{path}: unknown kind of file; name it {', '.join(_READ_SUFFIXES)}")
-
-
-def _typed(raw: Mapping[str, Any], kind: TableKind) -> Row:
-    return {column.name: plain_value(raw.get(column.name), column.kind) for column in TABLES[kind]}
+    return bare(path).suffix.lower()

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind
-from evenlag.tables.describe import describe_lines
+from evenlag.tables.formats.describe import describe_lines
 
 LONE = "snapshot"  # the snapshot of a single file whose name is no time
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from evenlag.tables.copies import Numbered
 
@@ -22,12 +23,25 @@ class Reading:
         Sentences for the user: lines that were passed over, assumptions, partitions whose lag is unknown.
     passed_over : list of (int, str)
         Lines that are not rows, with their numbers.
+    source : str
+        What errors and notes call the input: its path, or "the DataFrame".
+    unit : str
+        What the numbers count: "line", "row" or "item".
+    group : str
+        The group of rows that name none.
+    subscriptions : {"told", "assignment", "unknown"}
+        Where the `topics` of members come from: a column of subscriptions; the partitions they hold; nowhere, so that
+        each is taken to read all topics.
     """
 
     offsets: list[Numbered] = field(default_factory=list)
     members: list[Numbered] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     passed_over: list[tuple[int, str]] = field(default_factory=list)
+    source: str = ""
+    unit: str = "line"
+    group: str = ""
+    subscriptions: Literal["told", "assignment", "unknown"] = "told"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from evenlag.errors import SourceError
 from evenlag.tables.columns import TableKind
+from evenlag.tables.copies import Numbered
+from evenlag.tables.formats.base import Format, Reading
 
 _NAMES = {
     "GROUP": "group",
@@ -117,3 +119,28 @@ def _fields(line: str, header: list[re.Match[str]]) -> dict[str, str | None] | N
         values = [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
     pairs = zip(header, values, strict=True)
     return {_NAMES[name[0]]: None if value in {"", "-"} else value for name, value in pairs if name[0] in _NAMES}
+
+
+def recognises(text: str) -> bool:
+    """Whether a text has a header of `kafka-consumer-groups --describe`."""
+    return any(is_header(line, kind) for line in text.splitlines() for kind in _REQUIRED)
+
+
+def read(text: str, source: str) -> Reading:
+    """Read the offsets and the members of a text.
+
+    Raises
+    ------
+    SourceError
+        It has no header, or a line does not fit its header.
+    """
+    lines = text.splitlines()
+    kinds = [kind for kind in _REQUIRED if any(is_header(line, kind) for line in lines)] or ["offsets"]
+    rows: dict[TableKind, list[Numbered]] = {
+        kind: [(number, row) for number, row in enumerate(describe_rows(lines, kind, source=source), 1)]
+        for kind in kinds
+    }
+    return Reading(rows.get("offsets", []), rows.get("members", []), source=source, subscriptions="unknown")
+
+
+DESCRIBE = Format("describe", "the text of `kafka-consumer-groups --describe`", recognises, read)
