@@ -196,7 +196,7 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
     members_df = spark.createDataFrame(
         members, "snapshot_ts STRING, `group` STRING, consumer_id STRING, topics STRING, weight STRING"
     )
-    promised = types.StructType.fromDDL(outputs.ROWS)
+    promised = types.StructType.fromDDL(outputs.ROWS.ddl)
     contract = {(each.name, each.dataType) for each in promised}
     assert to_arrow_schema(promised).equals(pa.schema(FIELDS))  # what the tests above give
     found = []

@@ -516,11 +516,11 @@ def test_a_worker_that_is_killed_loses_and_doubles_nothing(spark: "SparkSession"
 
     offsets, members = tables(spark, 5)
     fleet_ = check_tables(offsets, members, "latest", 2)
-    schema = to_arrow_schema(types.StructType.fromDDL(SOLVED))
+    schema = to_arrow_schema(types.StructType.fromDDL(SOLVED.ddl))
     budget = Budget(group_limit=0.2, costs=(1, 1))
     solver = Solver(SolveOptions(method="lag-aware"), budget, "both", schema, attempt, solve=deadly)
     rows = fleet_.packing.repartition(task_rows(fleet_.offsets, fleet_.members))
-    solved = {row["group"]: row for row in rows.mapInArrow(solver, SOLVED).collect()}
+    solved = {row["group"]: row for row in rows.mapInArrow(solver, SOLVED.ddl).collect()}
     assert mark.exists()
     assert sorted(solved) == [f"g{g:03}" for g in range(5)]
     assert {len(row["plan"]) for row in solved.values()} == {12}

@@ -15,15 +15,13 @@ from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
 from evenlag.report.replay_text import fleet_table
 from evenlag.spark.driver.protocol import Progress
-from evenlag.tables.columns import Column
-from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, columns, replay_row
+from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, replay_row
 from evenlag.tables.writing import write_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Form = Literal["parquet", "csv"]
-_KINDS: dict[str, Any] = {"STRING": "string", "BIGINT": "integer", "DOUBLE": "number", "BOOLEAN": "boolean"}
 MOST_FAILED = 20  # groups named
 
 
@@ -35,16 +33,14 @@ def write_replay(replayed: Replay, out: Path, form: Form, overwrite: bool) -> li
     SourceError
         They are there already, or cannot be written.
     """
-    tables, shared = replay_row(replayed), set(columns(REPLAY_SUMMARY))
+    tables, shared = replay_row(replayed), set(REPLAY_SUMMARY.names)
     common = {name: value for name, value in tables.items() if name in shared}
     files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
     for path in files.values():
         if path.exists() and not overwrite:
             raise SourceError(f"{path}: exists already; name another folder, or ask to overwrite it")
-    ddl = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
-    write_tables(
-        {path: ([common | row for row in tables[name]], _columns(ddl[name])) for name, path in files.items()}
-    )  # fmt: skip
+    columns = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
+    write_tables({path: ([common | row for row in tables[name]], columns[name]) for name, path in files.items()})
     return list(files.values())
 
 
@@ -142,8 +138,3 @@ def _compared(summary: DataFrame) -> DataFrame:
         )
         .orderBy(sf.desc("best"), "median", "strategy")
     )
-
-
-def _columns(ddl: str) -> list[Column]:
-    kinds = [field.split()[1] for field in ddl.split(", ")]
-    return [Column(name, _KINDS[kind]) for name, kind in zip(columns(ddl), kinds, strict=True)]

@@ -12,29 +12,45 @@ RECORDED = "recorded"  # the strategy that follows the recorded assignment
 
 @dataclass(frozen=True, slots=True)
 class ReplayStep:
-    """What one strategy did in one interval; figures in messages.
+    """One strategy in one interval; figures in messages.
 
     Attributes
     ----------
-    strategy, since, snapshot_ts : str
-        The interval from one snapshot to the next.
+    strategy : str
+        Strategy.
+    since : str
+        Snapshot at which the interval begins.
+    snapshot_ts : str
+        Snapshot at which it ends.
     seconds : float
+        Length of the interval.
     rebalance : str or None
         Why the group was assigned anew when the interval began: `start`, `membership` (members or partitions changed),
-        `threshold`; in the recorded history `recorded`.
-    moves, forced_moves : int
-        Partitions that left their owner then, and those that had none.
+        `threshold`; in the recorded history `recorded`; null: it was not.
+    moves : int
+        Partitions that left their owner then.
+    forced_moves : int
+        Partitions that had no owner then.
     members : int
         Active members.
-    spread, makespan, mean_load : number
-        At the end of the interval, under the assignment that was in force; spread and makespan by weight.
-    lag_before, lag : int
-        Of all partitions, when it began and at its end: lag = lag_before + produced − consumed − expired + restated.
-    produced, consumed : int
-    expired : int
-        Deleted by retention before they were read.
-    restated : int
-        By how much lags were set to what the record says; see `Interval.restated`.
+    spread : number
+        Spread at the end of the interval, under the assignment in force; by weight.
+    makespan : number
+        Largest load at the end of the interval; by weight.
+    mean_load : number
+        Mean load at the end of the interval.
+    lag_before : number
+        Lag of all partitions when the interval began.
+    produced : number
+        Messages that came in.
+    consumed : number
+        Messages that were read.
+    expired : number
+        Messages that retention deleted before they were read.
+    restated : number
+        By how much lags were set to the record; see `Interval.restated`.
+    lag : number
+        Lag at the end: lag_before + produced − consumed − expired + restated.
     """
 
     strategy: str
@@ -48,37 +64,47 @@ class ReplayStep:
     spread: Number
     makespan: Number
     mean_load: Number
-    lag_before: int
-    produced: int
-    consumed: int
-    expired: int
-    restated: int
-    lag: int
+    lag_before: Number
+    produced: Number
+    consumed: Number
+    expired: Number
+    restated: Number
+    lag: Number
 
 
 @dataclass(frozen=True)
 class ReplaySummary:
     """One strategy over the whole history; None where it failed, or there is no such figure.
 
-    Means and `p99_spread` are over the time in which there were active members: a value counts for as long as the
-    interval at whose end it was taken.
+    Means and `p99_spread` are over the time with active members: a value counts for as long as the interval at whose
+    end it was taken.
 
     Attributes
     ----------
     strategy : str
+        Strategy.
     best : bool
-        The strategy that would have served the group best: the shortest time above the lag limit, then the lowest
-        cost, then the fewest moves. The recorded history does not compete.
-    rebalances, moves, forced_moves : int
-    mean_spread, p99_spread, mean_makespan : number
-        Messages. `p99_spread`: the spread was no larger in 99 % of the time.
-    cost : number
-        Mean of spread + stickiness · moves, what `solve` minimises; with "fewest-moves" the mean spread, and moves
+        Whether it would have served the group best: the shortest time above the lag limit, then the lowest cost, then
+        the fewest moves. The recorded history does not compete.
+    rebalances : int or None
+        How often it assigned anew, the first time included.
+    moves : int or None
+        Partitions that left their owner.
+    forced_moves : int or None
+        Partitions that had no owner.
+    mean_spread : number or None
+        Mean spread; messages.
+    p99_spread : number or None
+        The spread was no larger in 99 % of the time; messages.
+    mean_makespan : number or None
+        Mean of the largest load; messages.
+    cost : number or None
+        Mean of spread + stickiness · moves, the objective of `solve`; with "fewest-moves" the mean spread, and moves
         come first.
-    mean_lag : number
+    mean_lag : number or None
         Messages still to be read in the whole group.
     seconds_above : float or None
-        Time in which a member had more than `lag_limit` to read (by weight); None without a limit.
+        Time in which a member had more than `lag_limit` to read, by weight; None without a limit.
     error : str or None
         Why the strategy could not be run to the end.
     """

@@ -46,28 +46,51 @@ def _counts(plan: Plan) -> list[int]:
 class AuditRow:
     """One strategy under one balance; figures in messages and seconds, None where there is none.
 
-    The pipeline's table has these columns, in this order and of these types (`evenlag.tables.outputs`).
+    The table `audit` has these columns, in this order and with these sentences (`evenlag.tables.outputs`).
 
     Attributes
     ----------
     strategy : str
-        A published heuristic, "current" (today's assignment), "today: " and the assignor that the group uses (the
-        same assignment, held to what that assignor promises) or "optimal".
+        A published heuristic, `current` (today's assignment), `today: ` and the assignor in use (the same assignment,
+        held to the promise of that assignor) or `optimal`.
     balance : Balance
-        What the strategy promises; its optimum is the one under the same balance.
+        Balance that the strategy promises; its optimum is the one under the same balance.
     status : Status
-    spread, makespan : number or None
-        With the lags of now; of a group with scenarios their mean over these.
+        `OPTIMAL`, `FEASIBLE`, `HEURISTIC`, `ERROR` or `EMPTY`.
+    method : str or None
+        Stage or strategy that found the plan.
+    objective : number or None
+        Spread, which an audit minimises without a price for moves.
+    bound : number or None
+        No plan under this balance has a lower spread.
+    gap : float or None
+        Objective − bound of the optimum, as a share of the mean load.
+    spread : number or None
+        Largest − smallest load per weight, with the lags of now; with scenarios their mean.
     excess : number or None
-        Spread above the optimum's; None where the promise is broken.
+        Spread above the optimum's; null where the promise is broken.
     bound_excess : number or None
         Spread above the proven bound.
+    makespan : number or None
+        Largest load per weight; with scenarios their mean.
+    moves : int or None
+        Partitions that leave their owner.
+    forced_moves : int or None
+        Partitions without an owner that get one.
+    count_min : int or None
+        Fewest partitions of an active member.
+    count_max : int or None
+        Most partitions of an active member.
     valid : bool
-        Whether every partition goes to one subscriber, pins and caps respected.
+        Whether every partition goes to one subscriber, and pins and caps are respected.
     violation : str or None
         How the plan breaks the problem's rules or the balance promised.
     binding : tuple of Binding
-        See `Result.binding`; for the optimum only.
+        Rules that hold the bound up, for the optimum only; in tables joined by `;`.
+    seconds : float
+        Time that it took.
+    error : str or None
+        Why there is no plan.
     """
 
     strategy: str

@@ -1,63 +1,176 @@
-"""The contract of the snapshot tables: which columns they have, of which type, and which of them are needed."""
+"""The columns of all tables: each is declared once, and types, checks, headers and the docs' tables follow from it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 from evenlag.errors import SourceError
+from evenlag.model.values import LARGEST_WEIGHT, MAX_PARTITION
 
 Row = dict[str, object]
 TableKind = Literal["offsets", "members"]
+Kind = Literal["string", "int", "integer", "number", "boolean", "strings"]
+
+DDL_TYPES: dict[str, str] = {
+    "string": "STRING",
+    "int": "INT",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "strings": "ARRAY<STRING>",
+}
+WORDS: dict[str, str] = {
+    "string": "text",
+    "int": "integer",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "strings": "list of texts",
+    "struct": "a row",
+    "structs": "list of rows",
+}
+"""The name of each type in the docs."""
 
 
 class Column(NamedTuple):
-    """A column of a table; a row without a value in a `required` one says nothing."""
+    """A column of a table.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        The type of its values. Messages are "number" (DOUBLE) where sums can pass 64 bits, else "integer" (BIGINT).
+    about : str
+        A sentence for the docs, with the unit of its values.
+    required : bool
+        A row without a value in it says nothing.
+    least, most : float or None
+        The range of its values, both ends included.
+    planned : bool
+        Of the members table: it is a fact about the member that its group's problem is made of, so copies of a row
+        must agree in it, and it travels to the tasks of Spark. `tables.group.Member` has a field for it.
+    of : Table or None
+        The columns of its rows, where it holds a row ("struct") or several ("structs").
+    """
 
     name: str
-    kind: Literal["string", "integer", "number", "boolean", "strings"]
+    kind: Kind | Literal["struct", "structs"]
+    about: str = ""
     required: bool = False
+    least: float | None = None
+    most: float | None = None
+    planned: bool = False
+    of: Table | None = None
+
+    @property
+    def ddl(self) -> str:
+        """The type in Spark's DDL."""
+        if self.of is None:
+            return DDL_TYPES[self.kind]
+        return f"STRUCT<{self.of.ddl}>" if self.kind == "struct" else f"ARRAY<STRUCT<{self.of.ddl}>>"
 
 
-OFFSETS = (
-    Column("snapshot_ts", "string"),
-    Column("group", "string", required=True),
-    Column("topic", "string", required=True),
-    Column("partition", "integer", required=True),
-    Column("log_start_offset", "integer"),
-    Column("log_end_offset", "integer"),
-    Column("current_offset", "integer"),
-    Column("lag", "integer"),
-    Column("consumer_id", "string"),
-    Column("client_id", "string"),
-    Column("host", "string"),
-    Column("auto_offset_reset", "string"),
-    Column("replica_racks", "strings"),
-)
-MEMBERS = (
-    Column("snapshot_ts", "string"),
-    Column("group", "string", required=True),
-    Column("consumer_id", "string", required=True),
-    Column("client_id", "string"),
-    Column("host", "string"),
-    Column("group_instance_id", "string"),
-    Column("topics", "strings"),
-    Column("weight", "number"),
-    Column("max_partitions", "integer"),
-    Column("generation", "integer"),
-    Column("protocol", "string"),
-    Column("assignor", "string"),
-    Column("rack", "string"),
-    Column("topics_regex", "string"),
-    Column("group_epoch", "integer"),
-    Column("assignment_epoch", "integer"),
-    Column("claimed", "strings"),
-    Column("claimed_generation", "integer"),
-)
-TABLES: dict[TableKind, tuple[Column, ...]] = {"offsets": OFFSETS, "members": MEMBERS}
+class Table(tuple[Column, ...]):
+    """The columns of a table, in order."""
 
-# Columns beside them, for Spark, which reads lines that are no rows too.
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Their names: the header of a CSV file."""
+        return tuple(column.name for column in self)
+
+    @cached_property
+    def doubles(self) -> tuple[str, ...]:
+        """The names of the columns with fractions."""
+        return tuple(column.name for column in self if column.kind == "number")
+
+    @cached_property
+    def ddl(self) -> str:
+        """The columns and their types, as Spark's DDL has them."""
+        return ", ".join(f"`{column.name}` {column.ddl}" for column in self)
+
+    def arrow(self) -> Any:
+        """Return the Arrow schema. Needs pyarrow."""
+        import pyarrow as pa
+
+        types = {
+            "string": pa.string(), "int": pa.int32(), "integer": pa.int64(), "number": pa.float64(),
+            "boolean": pa.bool_(), "strings": pa.list_(pa.string()),
+        }  # fmt: skip
+        return pa.schema([(column.name, types[column.kind]) for column in self])
+
+    def markdown(self) -> str:
+        """Return the columns as a table of the docs; names of required columns are bold."""
+        rows = [
+            (f"**`{column.name}`**" if column.required else f"`{column.name}`", WORDS[column.kind], column.about)
+            for column in self
+        ]
+        return "\n".join(f"| {' | '.join(row)} |" for row in [("column", "type", "meaning"), ("---",) * 3, *rows])
+
+
+OFFSETS = Table(
+    (
+        Column(
+            "snapshot_ts", "string",
+            "Time of the snapshot, ISO 8601; a table may hold several. **Needed** on Spark and by `evenlag replay`.",
+        ),
+        Column("group", "string", "Group id.", required=True),
+        Column("topic", "string", "Topic.", required=True),
+        Column("partition", "integer", "Partition id.", required=True, least=0, most=MAX_PARTITION),
+        Column("log_start_offset", "integer", "First offset that is still there."),
+        Column("log_end_offset", "integer", "Offset that the next message will get."),
+        Column("current_offset", "integer", "Committed offset; null: never committed."),
+        Column("lag", "integer", "Messages still to read; used where offsets are missing."),
+        Column("consumer_id", "string", "Owner; null: none."),
+        Column("client_id", "string", "Client id of the owner."),
+        Column("host", "string", "Host of the owner."),
+        Column(
+            "auto_offset_reset", "string", "`latest`, `earliest` or `none`, of the group; brokers do not tell it."
+        ),
+        Column("replica_racks", "strings", "Racks of the replicas, the preferred leader's first."),
+    )
+)  # fmt: skip
+MEMBERS = Table(
+    (
+        Column(
+            "snapshot_ts", "string",
+            "As above. A member belongs to the snapshot of exactly this time, so both tables must write it alike.",
+        ),
+        Column("group", "string", "Group id.", required=True),
+        Column("consumer_id", "string", "Member id.", required=True),
+        Column("client_id", "string", "Client id."),
+        Column("host", "string", "Host."),
+        Column("group_instance_id", "string", "Instance id of a static member."),
+        Column("topics", "strings", "Subscription; null: all topics of the group.", planned=True),
+        Column(
+            "weight", "number", "How much the member can take, relative to the others.",
+            least=1 / float(LARGEST_WEIGHT), most=float(LARGEST_WEIGHT), planned=True,
+        ),
+        Column("max_partitions", "integer", "The most partitions that the member may hold.", least=0, planned=True),
+        Column("generation", "integer", "Generation of the member's claim to its partitions.", planned=True),
+        Column(
+            "protocol", "string",
+            "Protocol of the group: `classic`, `consumer` (KIP-848) or `follow` ([followers of a plan](follow.md)).",
+        ),
+        Column("assignor", "string", "Assignor that the group uses, by Kafka's name.", planned=True),
+        Column("rack", "string", "Rack of the member."),
+        Column("topics_regex", "string", "The regular expression in its subscription, in RE2's syntax."),
+        Column(
+            "group_epoch", "integer",
+            "Epoch of a KIP-848 group; of a group that follows a plan, the version of that plan.",
+        ),
+        Column("assignment_epoch", "integer", "Epoch of the target assignment of a KIP-848 group."),
+        Column("claimed", "strings", "Partitions that it held when it last joined: `orders-0`."),
+        Column("claimed_generation", "integer", "Generation in which it had got them."),
+    )
+)  # fmt: skip
+TABLES: dict[TableKind, Table] = {"offsets": OFFSETS, "members": MEMBERS}
+PLANNED = Table(column for column in MEMBERS if column.planned)
+"""The facts about a member that a problem is made of."""
+
+# Columns next to them, for Spark, which also reads lines that are not rows.
 MALFORMED = "_corrupt_record"  # Spark's own name for the text of a line that it could not read
 LINE = "_line"  # the text of every line, where the reader has it
 
@@ -80,7 +193,7 @@ def check_columns(names: Sequence[str], kind: TableKind, place: str, *, many_sna
     SourceError
         The message names the columns.
     """
-    known = [column.name for column in TABLES[kind]]
+    known = TABLES[kind].names
     needed = {column.name for column in TABLES[kind] if column.required}
     if many_snapshots:
         needed.add("snapshot_ts")
@@ -94,7 +207,7 @@ def check_columns(names: Sequence[str], kind: TableKind, place: str, *, many_sna
     check_once([name for name in names if name in known], place)
 
 
-def check_once(names: Sequence[str], place: str) -> None:
+def check_once(names: Iterable[str], place: str) -> None:
     """Refuse a table that has a column twice.
 
     Raises

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
+from evenlag.tables.columns import PLANNED
 
 Numbered = tuple[int, Mapping[str, Any]]
 
@@ -50,9 +51,7 @@ class CopyRule:
 PARTITION_ROWS = CopyRule("partition", ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id"))
 """Rows of the offsets table, `lag` as the lag rule gives it."""
 
-MEMBER_ROWS = CopyRule(
-    "member", ("snapshot_ts", "group", "consumer_id"), ("topics", "weight", "max_partitions", "generation", "assignor")
-)
+MEMBER_ROWS = CopyRule("member", ("snapshot_ts", "group", "consumer_id"), PLANNED.names)
 """Rows of the members table."""
 
 

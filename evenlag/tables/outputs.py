@@ -1,135 +1,208 @@
-"""The tables the pipeline gives, as Spark DDL: the contract of every last `select`.
+"""The tables that Spark jobs and commands give, column by column.
 
-Figures in messages are DOUBLE: with unequal weights they are fractions, and their sums can pass 64 bits. Whole
-numbers are exact up to 2**53. Lags are BIGINT, always exact. `snapshot_ts` is text while it travels; the tables give
-it back in the type it came with.
+Figures in messages are "number" (DOUBLE): with unequal weights they are fractions, and their sums can pass 64 bits.
+Whole numbers are exact up to 2**53. Lags are "integer" (BIGINT), always exact. `snapshot_ts` is text on the way; the
+tables give it back in the type it came with.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache
+from fractions import Fraction
+from inspect import getdoc
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from evenlag.compare.replay_result import Replay
+from evenlag.compare.replay_result import Replay, ReplayStep, ReplaySummary
 from evenlag.compare.strategies import AuditRow
+from evenlag.tables.columns import PLANNED, Column, Kind, Table
 
-PLAN_FIELDS = (
-    "topic STRING, partition INT, lag BIGINT, previous_consumer_id STRING, consumer_id STRING, move STRING"
-)  # fmt: skip
+_ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:    .*\n?|\n(?=    ))*)", re.MULTILINE)
 
 
-def _audit_fields() -> str:
-    """Columns of `AuditRow`, and the group's `rejected_rows`."""
-    kinds = {str: "STRING", tuple: "STRING", bool: "BOOLEAN", float: "DOUBLE", int: "BIGINT"}
-    names: list[str] = []
-    for name, hint in get_type_hints(AuditRow).items():
+def figures_of(row: type) -> Table:
+    """Return the columns of a dataclass: types from its annotations, sentences from its docstring's attributes."""
+    kinds: dict[type, Kind] = {
+        str: "string", tuple: "string", bool: "boolean", float: "number", Fraction: "number", int: "integer"
+    }  # fmt: skip
+    about = {
+        name: " ".join(text.split())
+        for names, text in _ATTRIBUTE.findall((getdoc(row) or "").partition("Attributes\n----------\n")[2])
+        for name in names.split(", ")
+    }
+    columns = []
+    for name, hint in get_type_hints(row).items():
         parts = get_args(hint) if get_origin(hint) is UnionType else (get_origin(hint) or hint,)
-        names += ["rejected_rows BIGINT"] if name == "seconds" else []
-        names.append(f"{name} {next(kinds[kind] for kind in kinds if any(issubclass(part, kind) for part in parts))}")
-    return ", ".join(names)
+        kind = next(kinds[each] for each in kinds if any(issubclass(part, each) for part in parts))
+        columns.append(Column(name, kind, about.get(name, "")))
+    return Table(columns)
 
 
-AUDIT_FIELDS = _audit_fields()
+SNAPSHOT_TS, GROUP = Column("snapshot_ts", "string", "Time of the snapshot."), Column("group", "string", "Group id.")
 
-KEY_FIELDS = "snapshot_ts STRING, `group` STRING"
+KEY_FIELDS = Table((SNAPSHOT_TS, GROUP))
 """A row per group and snapshot."""
 
-KEY = ("snapshot_ts", "group")
+KEY = KEY_FIELDS.names
 
-PLANS = f"{KEY_FIELDS}, {PLAN_FIELDS}"
-"""A row per accepted offsets row. `consumer_id` is null where nobody subscribes or the group failed; `move` is kept,
-moved, forced or unassigned, and null where the group failed."""
+PLAN_FIELDS = Table(
+    (
+        Column("topic", "string", "Topic."),
+        Column("partition", "int", "Partition id."),
+        Column("lag", "integer", "Messages still to read."),
+        Column("previous_consumer_id", "string", "Owner in the snapshot; null: none."),
+        Column("consumer_id", "string", "Member in the plan; null: nobody subscribes, or the group failed."),
+        Column("move", "string", "`kept`, `moved`, `forced` (no owner), `unassigned`; null: the group failed."),
+    )
+)  # fmt: skip
 
-AUDIT = f"{KEY_FIELDS}, {AUDIT_FIELDS}"
-"""A row per group, strategy and balance; `binding` joins its items with `;`."""
+PLANS = Table((*KEY_FIELDS, *PLAN_FIELDS))
+"""A row per accepted offsets row."""
 
-REJECTS = (
-    "source STRING, snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, consumer_id STRING, "
-    "reason STRING, row STRING"
+_FIGURES = figures_of(AuditRow)
+_BEFORE_SECONDS = _FIGURES.names.index("seconds")
+AUDIT_FIELDS = Table(
+    (
+        *_FIGURES[:_BEFORE_SECONDS],
+        Column("rejected_rows", "integer", "Rows of the group that were rejected."),
+        *_FIGURES[_BEFORE_SECONDS:],
+    )
 )
-"""A row per row that was not accepted: `source` is the table (offsets or members), `row` the row as it came, as JSON
-text, or the line itself where it could not be read; the columns between are for filtering."""
 
-ROWS = (
-    f"{KEY_FIELDS}, topic STRING, partition INT, lag BIGINT, consumer_id STRING, clamped STRING, rejected BOOLEAN, "
-    f"mark BIGINT, log_start_offset BIGINT, log_end_offset BIGINT, current_offset BIGINT, predicted BOOLEAN, "
-    f"member STRUCT<topics ARRAY<STRING>, weight DOUBLE, max_partitions BIGINT, generation BIGINT, assignor STRING>"
+AUDIT = Table((*KEY_FIELDS, *AUDIT_FIELDS))
+"""A row per group, strategy and balance."""
+
+REJECTS = Table(
+    (
+        Column("source", "string", "Table it came in: `offsets` or `members`."),
+        *KEY_FIELDS,
+        Column("topic", "string", "Topic, to filter by."),
+        Column("partition", "int", "Partition id, to filter by."),
+        Column("consumer_id", "string", "Owner or member, to filter by."),
+        Column("reason", "string", "Why the row was left out."),
+        Column("row", "string", "The row as it came, as JSON text; the line itself where it could not be read."),
+    )
 )
-"""Rows on their way to the executors, of partitions and of members (`member` is null in those of partitions). `mark`
-says which of several copies counts. Columns from `mark` on are there only where they say something; without `member`
-there is no members table."""
+"""A row per row that was not accepted."""
 
-GROUPS = (
-    f"{KEY_FIELDS}, status STRING, method STRING, objective DOUBLE, bound DOUBLE, gap DOUBLE, pays BOOLEAN, "
-    "late BOOLEAN, seconds DOUBLE, attempt INT, error STRING, warnings ARRAY<STRING>, beyond_end BIGINT, "
-    "before_start BIGINT, rejected_rows BIGINT"
+ROWS = Table(
+    (
+        *KEY_FIELDS,
+        Column("topic", "string"),
+        Column("partition", "int"),
+        Column("lag", "integer"),
+        Column("consumer_id", "string"),
+        Column("clamped", "string"),
+        Column("rejected", "boolean"),
+        Column("mark", "integer", "Tells which of several copies counts."),
+        Column("log_start_offset", "integer"),
+        Column("log_end_offset", "integer"),
+        Column("current_offset", "integer"),
+        Column("predicted", "boolean"),
+        Column("member", "struct", "Null in rows of partitions.", of=PLANNED),
+    )
 )
-"""A row per group: what became of it. `pays`: whether the plan saves what `only_if_better` asks for, null where nothing
-was asked. `late`: its turn came after the time of the call was up. `attempt`: how many attempts at its task failed
-before."""
+"""Rows on their way to the executors, of partitions and of members. A column from `mark` on may be absent; without
+`member` there is no members table."""
 
-SOLVED = f"{GROUPS}, plan ARRAY<STRUCT<{PLAN_FIELDS}>>, audit ARRAY<STRUCT<{AUDIT_FIELDS}>>"
+GROUPS = Table(
+    (
+        *KEY_FIELDS,
+        Column("status", "string", "Status of the plan, or of the audit where no plan was asked for."),
+        Column("method", "string", "Stage or strategy that found the plan."),
+        Column("objective", "number", "Spread and the price of the moves, in messages."),
+        Column("bound", "number", "No plan has a lower objective; messages."),
+        Column("gap", "number", "Objective − bound, as a share of the mean load."),
+        Column("pays", "boolean", "Whether the plan saves what `only_if_better` asks for; null: not asked."),
+        Column("late", "boolean", "Whether its turn came after the time of the call was up."),
+        Column("seconds", "number", "Time spent on the group."),
+        Column("attempt", "int", "How many attempts at its task failed before."),
+        Column("error", "string", "Why the group has no plan; else null."),
+        Column("warnings", "strings", "Notes on its input, and stages that failed."),
+        Column("beyond_end", "integer", "Commits beyond the log end: their lag is taken as 0."),
+        Column("before_start", "integer", "Commits before the log start: lag is counted from there."),
+        Column("rejected_rows", "integer", "Rows of the group that were rejected."),
+    )
+)  # fmt: skip
+"""A row per group: the outcome."""
+
+SOLVED = Table((*GROUPS, Column("plan", "structs", of=PLAN_FIELDS), Column("audit", "structs", of=AUDIT_FIELDS)))
 """The same with its plan and its audit, as the executors give it."""
 
-REPLAY_SUMMARY_FIELDS = (
-    "strategy STRING, best BOOLEAN, rebalances BIGINT, moves BIGINT, forced_moves BIGINT, mean_spread DOUBLE, "
-    "p99_spread DOUBLE, mean_makespan DOUBLE, cost DOUBLE, mean_lag DOUBLE, seconds_above DOUBLE, error STRING"
+REPLAY_SUMMARY_FIGURES = figures_of(ReplaySummary)
+REPLAY_STEP_FIGURES = figures_of(ReplayStep)
+
+REPLAY_KEY = Table(
+    (
+        GROUP,
+        Column("since", "string", "First snapshot."),
+        Column("until", "string", "Last snapshot."),
+        Column("snapshots", "integer", "Number of snapshots."),
+        Column("capacity", "number", "Messages per second that a member of weight 1 reads."),
+        Column("capacity_source", "string", "`given`, or how it was estimated: `backlog`, `highest`."),
+        Column("recorded_lag", "number", "Mean lag of the group as recorded; messages."),
+    )
 )
 
-REPLAY_STEP_FIELDS = (
-    "strategy STRING, since STRING, snapshot_ts STRING, seconds DOUBLE, rebalance STRING, moves BIGINT, "
-    "forced_moves BIGINT, members BIGINT, spread DOUBLE, makespan DOUBLE, mean_load DOUBLE, lag_before DOUBLE, "
-    "produced DOUBLE, consumed DOUBLE, expired DOUBLE, restated DOUBLE, lag DOUBLE"
-)
-
-REPLAY_KEY = (
-    "`group` STRING, since STRING, until STRING, snapshots BIGINT, capacity DOUBLE, capacity_source STRING, "
-    "recorded_lag DOUBLE"
-)
-
-REPLAY_SUMMARY = f"{REPLAY_KEY}, {REPLAY_SUMMARY_FIELDS}"
+REPLAY_SUMMARY = Table((*REPLAY_KEY, *REPLAY_SUMMARY_FIGURES))
 """A row per group and strategy; a group that could not be replayed is one row without strategy, with its error."""
 
-REPLAY_STEPS = f"`group` STRING, {REPLAY_STEP_FIELDS}"
+REPLAY_STEPS = Table((GROUP, *REPLAY_STEP_FIGURES))
 """A row per group, strategy and interval; see `evenlag.compare.replay_result.ReplayStep`."""
 
-REPLAYS = (
-    f"{REPLAY_KEY}, notes ARRAY<STRING>, summary ARRAY<STRUCT<{REPLAY_SUMMARY_FIELDS}>>, "
-    f"steps ARRAY<STRUCT<{REPLAY_STEP_FIELDS}>>"
+_NOTES = Column("notes", "strings", "Assumptions, and what to know about the record.")
+
+REPLAYS = Table(
+    (
+        *REPLAY_KEY,
+        _NOTES,
+        Column("summary", "structs", of=REPLAY_SUMMARY_FIGURES),
+        Column("steps", "structs", of=REPLAY_STEP_FIGURES),
+    )
 )
 """A row per group as the executors give it."""
 
-
-SIZE_FIELDS = (
-    "members BIGINT, drain_seconds DOUBLE, bound_seconds DOUBLE, range_seconds DOUBLE, "
-    "cooperative_sticky_seconds DOUBLE, uniform_seconds DOUBLE, without_balance_seconds DOUBLE, "
-    "balance_costs_seconds DOUBLE"
+SIZE_FIELDS = Table(
+    (
+        Column("members", "integer", "Number of members."),
+        Column("drain_seconds", "number", "Until the best plan found has read everything."),
+        Column("bound_seconds", "number", "No plan that keeps the balance is faster."),
+        Column("range_seconds", "number", "Until `range` has read everything."),
+        Column("cooperative_sticky_seconds", "number", "Until `cooperative-sticky` has."),
+        Column("uniform_seconds", "number", "Until `uniform` has."),
+        Column("without_balance_seconds", "number", "Until the best plan without any count rule has."),
+        Column("balance_costs_seconds", "number", "What the count rule costs."),
+    )
 )
+"""An entry per number of members; null: never."""
 
-SIZES = (
-    f"`group` STRING, snapshot_ts STRING, snapshots BIGINT, members BIGINT, capacity DOUBLE, capacity_source STRING, "
-    f"incoming DOUBLE, fewest BIGINT, proven BOOLEAN, binding_from BIGINT, hottest_topic STRING, "
-    f"hottest_partition BIGINT, hottest_seconds DOUBLE, notes ARRAY<STRING>, error STRING, "
-    f"sizes ARRAY<STRUCT<{SIZE_FIELDS}>>"
+SIZES = Table(
+    (
+        GROUP,
+        SNAPSHOT_TS,
+        Column("snapshots", "integer", "Number of snapshots."),
+        Column("members", "integer", "Members today."),
+        Column("capacity", "number", "Messages per second that a member of weight 1 reads."),
+        Column("capacity_source", "string", "`given`, or how it was estimated: `backlog`, `highest`."),
+        Column("incoming", "number", "Messages per second that come in."),
+        Column("fewest", "integer", "The fewest members that meet the deadline; null: none do."),
+        Column("proven", "boolean", "Whether fewer are proven not to do."),
+        Column("binding_from", "integer", "From how many members on more do not help."),
+        Column("hottest_topic", "string", "Topic of the partition that takes longest."),
+        Column("hottest_partition", "integer", "Partition id of it."),
+        Column("hottest_seconds", "number", "How long it takes alone."),
+        _NOTES,
+        Column("error", "string", "Why the group cannot be sized; else null."),
+        Column("sizes", "structs", of=SIZE_FIELDS),
+    )
 )
 """A row per group: how many members it needs, from its latest snapshot; seconds that are null: never. A group that
 cannot be sized has its error, and no sizes."""
 
 
-def with_doubles(row: dict[str, Any], ddl: str) -> dict[str, Any]:
+def with_doubles(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """Return a row with its DOUBLE figures as such: Arrow refuses whole numbers that a double cannot tell apart."""
-    return row | {name: float(row[name]) for name in _doubles(ddl) if row[name] is not None}
-
-
-@cache
-def _doubles(ddl: str) -> tuple[str, ...]:
-    kinds = zip(columns(ddl), (field.split()[1] for field in ddl.split(", ")), strict=True)
-    return tuple(name for name, kind in kinds if kind == "DOUBLE")
-
-
-def columns(ddl: str) -> list[str]:
-    """Return the column names of one of the tables above."""
-    return [field.split()[0].strip("`") for field in ddl.split(", ")]
+    return {**row, **{name: float(row[name]) for name in table.doubles if row[name] is not None}}
 
 
 def replay_row(replayed: Replay) -> dict[str, Any]:
@@ -143,6 +216,6 @@ def replay_row(replayed: Replay) -> dict[str, Any]:
         "capacity_source": replayed.capacity.source,
         "recorded_lag": float(replayed.recorded_lag),
         "notes": list(replayed.notes),
-        "summary": [with_doubles(asdict(row), REPLAY_SUMMARY_FIELDS) for row in replayed.summary],
-        "steps": [with_doubles(asdict(row), REPLAY_STEP_FIELDS) for row in replayed.steps],
+        "summary": [with_doubles(asdict(row), REPLAY_SUMMARY_FIGURES) for row in replayed.summary],
+        "steps": [with_doubles(asdict(row), REPLAY_STEP_FIGURES) for row in replayed.steps],
     }

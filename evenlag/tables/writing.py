@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evenlag.errors import SourceError
 from evenlag.model.files import written_aside
-from evenlag.tables.columns import Column
+from evenlag.tables.columns import Column, Table
 from evenlag.tables.files import JSON_SUFFIXES, pyarrow_modules, reason
 
 
@@ -60,10 +60,9 @@ def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns
             file.writelines(json.dumps({n: row.get(n) for n in names}, ensure_ascii=False) + "\n" for row in rows)
     elif path.suffix == ".parquet":
         arrow, parquet = pyarrow_modules(path)
-        types = {"string": arrow.string(), "integer": arrow.int64(), "number": arrow.float64()}
-        types |= {"boolean": arrow.bool_(), "strings": arrow.list_(arrow.string())}
-        schema = arrow.schema([(column.name, types[column.kind]) for column in columns])
-        table = arrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=schema)
+        table = arrow.Table.from_pylist(
+            [{name: row.get(name) for name in names} for row in rows], schema=Table(columns).arrow()
+        )
         parquet.write_table(table, part)
     else:
         raise SourceError(f"{path}: unknown kind of file; name it .csv, .jsonl or .parquet")

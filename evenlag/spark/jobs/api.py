@@ -123,7 +123,7 @@ def solve(
     """
     solver = FleetSolver(solving_options("solve", solving), want, time_limit, group_time_limit, horizon, progress)
     fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
-    solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED))
+    solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
     return SolvedFleet(solved, fleet, lambda: rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset))
 
 

@@ -152,7 +152,7 @@ def run(
         # Kept, so that every row is counted where it went even if the source changes meanwhile.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:
-            solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED))
+            solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED.ddl))
             if solver.over and not Storage(spark, f"{folder}/solved").files():
                 raise SourceError(TOO_BUSY.format(out=out))
             results = {

@@ -32,7 +32,7 @@ from evenlag.spark.native.row_checks import task_rows
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group import OFFSET_FIELDS, GroupRows
-from evenlag.tables.outputs import KEY, REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES, columns
+from evenlag.tables.outputs import KEY, REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES
 
 
 def by_whole_histories(
@@ -133,7 +133,7 @@ def size(
         ),
     )  # fmt: skip
     return by_whole_histories(
-        offsets_df, members_df, partial(sized, options=options), unsized, SIZES,
+        offsets_df, members_df, partial(sized, options=options), unsized, SIZES.ddl,
         doing="sizing", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
     )  # fmt: skip
 
@@ -156,12 +156,12 @@ class Replays:
     @property
     def summary(self) -> DataFrame:
         """A row per group and strategy (`outputs.REPLAY_SUMMARY`)."""
-        return self.groups.select(*columns(REPLAY_KEY), sf.inline("summary")).select(*columns(REPLAY_SUMMARY))
+        return self.groups.select(*REPLAY_KEY.names, sf.inline("summary")).select(*REPLAY_SUMMARY.names)
 
     @property
     def steps(self) -> DataFrame:
         """A row per group, strategy and interval (`outputs.REPLAY_STEPS`)."""
-        return self.groups.select("group", sf.inline("steps")).select(*columns(REPLAY_STEPS))
+        return self.groups.select("group", sf.inline("steps")).select(*REPLAY_STEPS.names)
 
     def write(self, out: str | Path, form: Form = "parquet", overwrite: bool = False) -> list[str]:
         """Write `summary` and `steps`, both or neither, to a place as `run` takes one; return where they are.
@@ -233,7 +233,7 @@ def replay(
     )  # fmt: skip
     return Replays(
         by_whole_histories(
-            offsets_df, members_df, partial(replayed, options=options), not_replayed, REPLAYS,
+            offsets_df, members_df, partial(replayed, options=options), not_replayed, REPLAYS.ddl,
             doing="replaying", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
         )
     )  # fmt: skip

@@ -117,7 +117,7 @@ class FleetSolver:
             reserve=WRITING if self._want == Want.BOTH else RESERVE,
         )
         options = replace(self._options, threads=driver.task_cpus())
-        schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED)))
+        schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED.ddl)))
         rows = task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS if fleet.recorded else ())
         dealt = fleet.packing.repartition(rows)
         named = described(rows.sparkSession, f"solving {fleet.groups:,} groups")
@@ -125,13 +125,13 @@ class FleetSolver:
         with named, watched as counters, driver.batches_by_rows():
             foresee = self._horizon == AUTO
             solver = Solver(options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee)
-            solving = kept(dealt.mapInArrow(solver, SOLVED), place, self.until)
+            solving = kept(dealt.mapInArrow(solver, SOLVED.ddl), place, self.until)
         solved = solving.table
         if not solving.whole:
             self._report_cut(solved, fleet.groups)
             missed = rows.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti").select(rows.columns)
             late = Unreached(self._want, self._options.balance, schema)
-            return solved.unionByName(fleet.packing.repartition(missed).mapInArrow(late, SOLVED))
+            return solved.unionByName(fleet.packing.repartition(missed).mapInArrow(late, SOLVED.ddl))
         if solving.hint and solved.count() != fleet.groups:
             raise SourceError(solving.hint)
         report_end(self._progress, fleet.groups, counters)

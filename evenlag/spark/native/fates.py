@@ -10,12 +10,12 @@ from evenlag.spark.native.lag_columns import text_micros
 from evenlag.spark.native.typed import Typed, text_number
 from evenlag.tables import outputs
 from evenlag.tables.columns import LINE
-from evenlag.tables.outputs import KEY, REJECTS, columns
+from evenlag.tables.outputs import KEY, REJECTS
 
 ROWS = f"{LINE} STRING, at BIGINT"
 """A row per record: its text and its time in Kafka, microseconds since 1970."""
 
-AUDITED = outputs.KEY_FIELDS
+AUDITED = outputs.KEY_FIELDS.ddl
 """A row per group and snapshot that was audited."""
 
 REMEMBERED = 20  # audited snapshots of a group: what is older than all of them comes too late, whatever it is
@@ -109,7 +109,7 @@ def late_rejects(rows: DataFrame) -> DataFrame:
         "reason": sf.lit(TOO_LATE),
         "row": sf.col(LINE),
     }
-    return table.select(*(named[name].alias(name) for name in columns(REJECTS)))
+    return table.select(*(named[name].alias(name) for name in REJECTS.names))
 
 
 def _keyed(rows: DataFrame) -> DataFrame:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from evenlag.model.values import LARGEST_WEIGHT, MAX_PARTITION
 from evenlag.spark.native.lag_columns import first_reason, with_lags
 from evenlag.spark.native.typed import Typed, row_text
-from evenlag.tables.columns import TableKind, check_columns, check_once
+from evenlag.tables.columns import MEMBERS, OFFSETS, TableKind, check_columns, check_once
+from evenlag.tables.columns import Column as TableColumn
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group import OFFSET_FIELDS
-from evenlag.tables.outputs import AUDIT, GROUPS, KEY, PLANS, REJECTS, columns
+from evenlag.tables.outputs import AUDIT, GROUPS, KEY, PLANS, REJECTS
+
+_NEEDED_OFFSETS = {*PARTITION_ROWS.key, *OFFSET_FIELDS, "lag", "consumer_id", "auto_offset_reset"}
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
@@ -68,20 +70,8 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
 def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
     """As `check_offsets`, but copies are left in, each with `mark`, a hash of it; and `row` is no text yet."""
     require_columns(df, "offsets")
-    table = Typed(df)
-    numbers = {name: table.whole(name) for name in ("partition", *OFFSET_FIELDS, "lag")}
-    names = {name: table.text(name) for name in ("snapshot_ts", "group", "topic", "consumer_id", "auto_offset_reset")}
-    unread = first_reason(
-        [
-            ("the line could not be read", table.malformed),
-            *((f"{name} is missing", names[name].isNull()) for name in ("snapshot_ts", "group", "topic")),
-            ("partition is missing", ~table.present("partition")),
-            *((f"{name} is not a whole number", table.present(name) & numbers[name].isNull()) for name in numbers),
-            ("partition is negative", numbers["partition"] < 0),
-            (f"partition is above {MAX_PARTITION}", numbers["partition"] > MAX_PARTITION),
-        ]
-    )
-    typed = table.select(names | numbers | {"unread": unread})
+    table, columns = Typed(df), [column for column in OFFSETS if column.name in _NEEDED_OFFSETS]
+    typed = table.select(_typed(table, columns) | {"unread": _first_fault(table, columns)})
     return with_lags(typed, auto_offset_reset).select(
         *("snapshot_ts", "group", "topic", "consumer_id", *OFFSET_FIELDS, "row", "mark"),
         sf.col("partition").try_cast("int").alias("partition"),
@@ -110,26 +100,45 @@ def check_members(df: DataFrame) -> DataFrame:
 def typed_members(df: DataFrame) -> DataFrame:
     """As `check_members`, but copies are left in; as `typed_offsets`."""
     require_columns(df, "members")
-    table = Typed(df)
-    numbers = {name: table.whole(name) for name in ("max_partitions", "generation")}
-    names = {name: table.text(name) for name in ("snapshot_ts", "group", "consumer_id")}
-    topics, weight, most = table.names("topics"), table.number("weight"), float(LARGEST_WEIGHT)
-    no_name = sf.exists(topics, lambda topic: topic.isNull() | (topic == ""))
-    reason = first_reason(
-        [
-            ("the line could not be read", table.malformed),
-            *((f"{name} is missing", column.isNull()) for name, column in names.items()),
-            ("topics is not a list of names", table.present("topics") & (topics.isNull() | no_name)),
-            (
-                "weight is not a number from 1e-9 to 1e9",  # NaN is none, as Spark takes it for the largest number
-                table.present("weight") & ~sf.coalesce(weight.between(1 / most, most), sf.lit(False)),
-            ),
-            *((f"{name} is not a whole number", table.present(name) & numbers[name].isNull()) for name in numbers),
-            ("max_partitions is negative", numbers["max_partitions"] < 0),
-        ]
-    )
-    told = {"topics": topics, "weight": weight} | numbers | {"assignor": table.text("assignor")}
-    return table.select(names | told | {"reason": reason})
+    table, columns = Typed(df), [column for column in MEMBERS if column.planned or column.name in MEMBER_ROWS.key]
+    return table.select(_typed(table, columns) | {"reason": _first_fault(table, columns)})
+
+
+def _typed(table: Typed, columns: Sequence[TableColumn]) -> dict[str, Column]:
+    """Return the columns in their types, by name; null where a value is not of its type."""
+    read = {"string": table.text, "integer": table.whole, "number": table.number, "strings": table.names}
+    return {column.name: read[column.kind](column.name) for column in columns}
+
+
+def _first_fault(table: Typed, columns: Sequence[TableColumn]) -> Column:
+    """Return the first reason that a row cannot be used, by the rules of its columns; null where there is none."""
+    typed = _typed(table, columns)
+    missing = [
+        (f"{column.name} is missing", typed[column.name].isNull() if column.kind == "string" else ~present)
+        for column in columns
+        for present in [table.present(column.name)]
+        if column.required or column.name == "snapshot_ts"
+    ]
+    wrong = [rule for column in columns for rule in _value_rules(table, column, typed[column.name])]
+    return first_reason([("the line could not be read", table.malformed), *missing, *wrong])
+
+
+def _value_rules(table: Typed, column: TableColumn, value: Column) -> list[tuple[str, Column]]:
+    """Return what a value of this column may not be: the reason, and where it holds."""
+    name, present = column.name, table.present(column.name)
+    if column.kind == "strings":
+        no_name = sf.exists(value, lambda each: each.isNull() | (each == ""))
+        return [(f"{name} is not a list of names", present & (value.isNull() | no_name))]
+    if column.kind == "number" and column.least is not None and column.most is not None:
+        # NaN is outside any range: Spark takes it for the largest number.
+        fits = sf.coalesce(value.between(column.least, column.most), sf.lit(False))
+        return [(f"{name} is not a number from {column.least:g} to {column.most:g}", present & ~fits)]
+    rules = [(f"{name} is not a whole number", present & value.isNull())] if column.kind == "integer" else []
+    if column.least is not None:
+        rules.append((f"{name} is negative", value < column.least))
+    if column.most is not None:
+        rules.append((f"{name} is above {column.most}", value > column.most))
+    return rules
 
 
 def rejects(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:
@@ -148,7 +157,7 @@ def _rejects(checked: DataFrame, source: str) -> DataFrame:
     named = {"source": sf.lit(source)} | {name: sf.col(f"`{name}`") for name in checked.columns}
     absent = {"topic": sf.lit(None).cast("string"), "partition": sf.lit(None).cast("int")}
     filled = checked.filter("reason is not null").select(*(c.alias(n) for n, c in (absent | named).items()))
-    return filled.select(*columns(REJECTS))
+    return filled.select(*REJECTS.names)
 
 
 def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
@@ -197,14 +206,14 @@ def task_rows(
 
 def plan_rows(solved: DataFrame) -> DataFrame:
     """Give the plans of solved groups (`outputs.PLANS`)."""
-    return solved.select(*KEY, sf.inline("plan")).select(*columns(PLANS))
+    return solved.select(*KEY, sf.inline("plan")).select(*PLANS.names)
 
 
 def audit_rows(solved: DataFrame) -> DataFrame:
     """Give the audits of solved groups (`outputs.AUDIT`)."""
-    return solved.select(*KEY, sf.inline("audit")).select(*columns(AUDIT))
+    return solved.select(*KEY, sf.inline("audit")).select(*AUDIT.names)
 
 
 def group_rows(solved: DataFrame) -> DataFrame:
     """Give what became of each group (`outputs.GROUPS`)."""
-    return solved.select(*columns(GROUPS))
+    return solved.select(*GROUPS.names)
