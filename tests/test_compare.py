@@ -9,10 +9,11 @@ from rich.console import Console, RenderableType
 
 import evenlag
 from evenlag.compare import budgets
+from evenlag.figures import number, percent
 from evenlag.heuristics import HEURISTICS, PROMISED_BALANCE
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
-from evenlag.report.text import audit_report, number, percent
+from evenlag.report.text import audit_report
 from tests.exact import Goal, by_moves, exhaustive, within
 from tests.problems import alike, random_owners
 

@@ -18,7 +18,8 @@ TESTS = ROOT / "tests"
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = (
     ("evenlag.errors",),
-    ("evenlag.lazy",),
+    ("evenlag.lazy", "evenlag.figures"),
+    ("evenlag.html",),
     ("evenlag.model",),
     ("evenlag.heuristics",),
     ("evenlag.search",),

@@ -16,10 +16,10 @@ from rich.text import Text
 
 from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.errors import SourceError
+from evenlag.figures import number, percent, quantity
 from evenlag.model.words import BalanceWord
 from evenlag.report.picture import Loads, draw
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import number, percent, quantity
 from evenlag.spark.driver.kafka import add_connector, with_connector
 from evenlag.spark.driver.protocol import Progress, described
 from evenlag.spark.driver.session import local_session

@@ -38,6 +38,10 @@ class WhatIf:
     after: Result
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        spreads = f"spread before={self.before.spread}, after={self.after.spread}"
+        return f"<WhatIf {self.before.plan.problem.group!r}: {spreads}, moves={self.after.moves}>"
+
     @property
     def today(self) -> Plan | None:
         """Today's assignment; None where no partition has an owner."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache as once
 from itertools import count
 
+from evenlag.compare.comparison_cards import frontier_card
 from evenlag.model.backends import fits
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.bounds import LoadBounds
@@ -87,6 +88,15 @@ class Frontier:
     balance: str
     points: list[FrontierPoint]
     knee: int
+
+    def __repr__(self) -> str:
+        first, last = self.points[0], self.points[-1]
+        ends = f"moves {first.moves} to {last.moves}, spread {first.spread} to {last.spread}"
+        return f"<Frontier {self.problem.group!r}: points={len(self.points)}, {ends}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return frontier_card(self)
 
 
 @spelled

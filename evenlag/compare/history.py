@@ -45,6 +45,9 @@ class Snapshot:
     offsets: Sequence[Offsets]
     log_starts: Messages
 
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self.ts}: {self.problem!r}>"
+
 
 class Interval:
     """What happened to the partitions of a snapshot until the next one, whoever read them.

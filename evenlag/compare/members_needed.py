@@ -134,6 +134,10 @@ class Size:
     not_reached: list[int]
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        fewest = f"fewest={self.fewest}, proven={self.proven}, binding_from={self.binding_from}"
+        return f"<Size {self.problem.group!r}: {fewest}, sizes={len(self.sizes)}>"
+
     @property
     def proven(self) -> bool:
         """Whether no fewer than `fewest` can, or, where there is none, no number up to `most`."""

@@ -158,6 +158,10 @@ class Replay:
     recorded_lag: float | int
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        record = f"snapshots={self.snapshots}, {self.since} to {self.until}"
+        return f"<Replay {self.group!r}: {record}, best={self.best}>"
+
     @property
     def best(self) -> str | None:
         """The strategy that would have served the group best, None if all failed."""

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from evenlag.compare.comparison_cards import audit_card
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE, published_name
 from evenlag.model.balance import Balance, CountRule
@@ -129,6 +130,14 @@ class Audit:
     problem: Problem
     rows: list[AuditRow]
     optima: dict[str, Result]
+
+    def __repr__(self) -> str:
+        spreads = ", ".join(f"{balance}={result.spread}" for balance, result in self.optima.items())
+        return f"<Audit {self.problem.group!r}: rows={len(self.rows)}, best spread {spreads or 'unknown'}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return audit_card(self)
 
 
 @spelled

@@ -29,6 +29,14 @@ def stacked(rows: Sequence[Ints]) -> Ints:
     return np.array([row.astype(object) if wide else row for row in rows]) if rows else np.empty((0, 0), np.int64)
 
 
+def held_loads(lags: Ints, member_of: Index, members: int) -> Ints:
+    """Return the lag of each member's partitions in messages, exact, shape (M,)."""
+    loads = np.zeros(members, dtype=lags.dtype)
+    held = member_of != NOBODY
+    np.add.at(loads, member_of[held], lags[held])
+    return loads
+
+
 def stable_order(keys: NDArray[Any]) -> Whole:
     """Return `argsort(keys, kind="stable")`; NumPy sorts whole numbers of 16 bits by radix, some ten times faster."""
     if len(keys) and keys.min() >= -(2**15) and keys.max() < 2**15:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidPlanError
 from evenlag.model import plan_table
+from evenlag.model.arrays import held_loads
+from evenlag.model.cards import plan_card
 from evenlag.model.problem import NOBODY, Index, Ints, Problem
 
 if TYPE_CHECKING:
@@ -40,6 +42,14 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.member_of.flags.writeable = False
+
+    def __repr__(self) -> str:
+        shape = f"partitions={len(self.member_of)}, members={len(self.problem.members)}"
+        return f"<Plan {self.problem.group!r}: {shape}, spread={self.spread}, moves={self.moves}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return plan_card(self)
 
     @classmethod
     def from_assignment(cls, problem: Problem, assignment: Mapping[str, Iterable[tuple[str, int]]]) -> Plan:
@@ -76,6 +86,11 @@ class Plan:
         return dict(zip(self.problem.members, lists, strict=True))
 
     @cached_property
+    def today(self) -> Plan:
+        """Today's assignment of the same group: every owned partition with its owner, the others nobody's."""
+        return current_plan(self.problem)
+
+    @cached_property
     def counts(self) -> NDArray[np.int64]:
         """Partitions per member, shape (M,)."""
         held = self.member_of[self.member_of != NOBODY]
@@ -92,10 +107,7 @@ class Plan:
     @cached_property
     def loads(self) -> Ints:
         """Lag per member in messages, exact, shape (M,)."""
-        loads = np.zeros(len(self.problem.members), dtype=self.problem.lags.dtype)
-        held = self.member_of != NOBODY
-        np.add.at(loads, self.member_of[held], self.problem.lags[held])
-        return loads
+        return held_loads(self.problem.lags, self.member_of, len(self.problem.members))
 
     @cached_property
     def _scaled(self) -> list[int]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, summable
+from evenlag.model.cards import problem_card
 from evenlag.model.names import spelled
 from evenlag.model.parse import parse, parse_document
 from evenlag.model.partitions import LagsByTopic
@@ -98,6 +99,10 @@ class Problem:
     def __repr__(self) -> str:
         shape = f"partitions={len(self.lags)}, topics={len(self.topics)}, members={len(self.members)}"
         return f"<Problem {self.group!r}: {shape}, total_lag={self.total_lag}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return problem_card(self)
 
     # ---- construction ------------------------------------------------------------------------------------------
 

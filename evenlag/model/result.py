@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evenlag.model.balance import Balance
+from evenlag.model.cards import result_card
 from evenlag.model.names import Name
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
@@ -113,6 +114,10 @@ class Result:
         measured = self.spread if self.kind == ObjectiveKind.SPREAD else self.makespan
         figures = f"{self.kind}={measured}, moves={self.moves}, objective={self.objective}, bound={self.bound}"
         return f"<Result {self.plan.problem.group!r}: {self.status}, {figures}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return result_card(self)
 
     @property
     def pays(self) -> bool | None:

@@ -9,10 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from evenlag.compare.catch_up import Pace
+from evenlag.figures import number, percent
 from evenlag.model.payoff import Payoff
 from evenlag.model.plan import current_plan
 from evenlag.report.replay_text import capacity_told, duration
-from evenlag.report.text import number, percent
 
 
 def payoff_report(worth: Payoff, pace: Pace) -> list[Text]:

@@ -10,8 +10,9 @@ from rich.text import Text
 
 from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
+from evenlag.figures import number, percent
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import how_known, number, percent
+from evenlag.report.text import how_known
 
 
 def replay_report(replayed: Replay) -> RenderableType:

@@ -12,9 +12,9 @@ from rich.text import Text
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.members_needed import Size, SizeRow
+from evenlag.figures import number, quantity
 from evenlag.report.replay_text import duration
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import number, quantity
 
 MOST_NAMED = 6  # counts in a sentence before the rest is summed up
 

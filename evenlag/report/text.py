@@ -12,8 +12,9 @@ from rich.text import Text
 from evenlag.compare.budgets import Frontier
 from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
+from evenlag.figures import number, percent, quantity
 from evenlag.model.phases import Phase, Rebalance
-from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.plan import Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
@@ -25,21 +26,6 @@ _SOURCES = {
     "backlog": "the median of {cases:,} times that a member had a backlog",
     "highest": "the highest rate seen; no member ever had a backlog, so they may be faster",
 }
-
-
-def number(value: Number | float | str | None) -> str:
-    """Return messages with thousands separators, whole ones without decimals."""
-    if value is None:
-        return "–"
-    value = value if isinstance(value, int) else float(value)
-    return f"{value:,.0f}" if isinstance(value, int) or value.is_integer() or abs(value) >= 1000 else f"{value:,.2f}"
-
-
-def percent(share: float | None) -> str:
-    """Return a fraction as a percentage that does not round a small one to nothing."""
-    if share is None:
-        return "–"
-    return "0 %" if share == 0 else f"{share:.2%}".replace("%", " %") if share >= 5e-5 else f"{share * 100:.1g} %"
 
 
 def how_known(capacity: Capacity) -> str:
@@ -98,11 +84,6 @@ def _objective(result: Result) -> str:
     if base == result.objective:
         return kind
     return f"{kind} + {quantity(result.moves, 'move')} × {number(result.stickiness)} = {number(result.objective)}"
-
-
-def quantity(count: int, what: str) -> str:
-    """Return a number of things, named in the singular."""
-    return f"{count:,} {what}" + ("s" if count != 1 else "")
 
 
 def _members(plan: Plan) -> Sheet:

@@ -8,11 +8,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evenlag.compare.before_after import WhatIf
+from evenlag.figures import number, percent
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan
 from evenlag.model.result import Result
 from evenlag.report.sheet import Bar, Sheet
-from evenlag.report.text import MOST_ROWS, number, percent
+from evenlag.report.text import MOST_ROWS
 
 
 def whatif_report(found: WhatIf) -> RenderableType:

@@ -17,12 +17,13 @@ from evenlag.compare import size as find_size
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.speeds import Speeds, speeds
 from evenlag.errors import InvalidProblemError
+from evenlag.figures import number
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, horizon_micros
 from evenlag.model.words import BalanceWord
 from evenlag.report.progress import progress_bar
 from evenlag.report.size_text import answer_to, size_report
-from evenlag.report.text import how_known, number
+from evenlag.report.text import how_known
 from evenlag.tables.defaults import GROUP_TIME_LIMIT
 
 TIME_LIMIT = 10.0

@@ -1,0 +1,169 @@
+"""A problem, a plan and a result as a notebook shows them: a small page of HTML each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evenlag.figures import number, percent, quantity
+from evenlag.html import Bars, Cell, Figure, card, figures, line, notes, table
+from evenlag.model.arrays import NOBODY, Ints, held_loads
+
+if TYPE_CHECKING:
+    from evenlag.model.plan import Plan
+    from evenlag.model.problem import Problem
+    from evenlag.model.result import Result
+
+MOST_MEMBERS, MOST_TOPICS, MOST_MOVES = 12, 8, 6  # rows before the rest is summed up
+MOST_NOTES = 8
+
+
+def problem_card(problem: Problem) -> str:
+    """Return a group as it is: who holds what today, its topics, and what was assumed."""
+    owned = int((problem.owner != NOBODY).sum())
+    shown = [("lag", number(problem.total_lag)), ("partitions with an owner", f"{owned:,} of {len(problem.lags):,}")]
+    if owned:
+        loads = held_loads(problem.lags, problem.owner, len(problem.members))
+        shown.insert(1, ("largest lag of a member", number(int(max(loads)))))
+    if problem.assignor is not None:
+        shown.append(("assignor today", problem.assignor))
+    if problem.scenario_weights:
+        shown.append(("scenarios", f"{len(problem.scenario_weights):,}"))
+    parts = [figures(shown), _topics(problem)]
+    if owned:
+        parts.append(_members(problem, loads, None, np.bincount(problem.owner[problem.owner != NOBODY])))
+    elif problem.members:
+        parts.append(line(f"members: {_some(problem.members)}"))
+    return card(problem.group, _size(problem), *parts, listed_notes(problem.warnings))
+
+
+def plan_card(plan: Plan) -> str:
+    """Return a plan: its figures, its members before and after, and its largest moves."""
+    shown = [*_spreads(plan), ("makespan", number(plan.makespan)), *_moves_made(plan)]
+    return card(plan.problem.group, _size(plan.problem), figures(shown), *_details(plan))
+
+
+def result_card(result: Result) -> str:
+    """Return a result: how good its plan is and is proven to be, its members before and after, its largest moves."""
+    plan, below = result.plan, f"{_size(result.plan.problem)}, balance {result.balance}"
+    if result.status == "EMPTY":
+        why = "no member can take anything" if len(plan.problem.lags) else "the group has no partitions"
+        return card(plan.problem.group, below, line(f"{why}, so there is nothing to assign"), badge="EMPTY", good=False)
+    proven = [
+        ("objective", number(result.objective)),
+        ("proven bound", number(result.bound)),
+        ("gap", percent(result.gap)),
+    ]
+    shown = [*_spreads(plan), *_moves_made(plan), *proven]
+    found = f"found by {result.method} in {result.seconds:.2f} s"
+    if result.left_alone:
+        found = "today's assignment: the best plan found does not pay"
+    if result.stopped_by is not None:
+        found += f", stopped by {result.stopped_by}"
+    if result.binding:
+        found += f"; limited by {', '.join(result.binding)}"
+    remarks = list(result.warnings)
+    if result.violation is not None:
+        remarks.insert(0, f"breaks {result.balance} balance: {result.violation}")
+    parts = (figures(shown), line(found), *_details(plan), listed_notes(remarks))
+    return card(plan.problem.group, below, *parts, badge=str(result.status), good=result.status == "OPTIMAL")
+
+
+def listed_notes(texts: Sequence[str]) -> str:
+    """Return notes as a list, of many the first."""
+    more = len(texts) - MOST_NOTES
+    return notes([*texts[:MOST_NOTES], *([f"… {more:,} more notes"] if more > 0 else [])])
+
+
+def _size(problem: Problem) -> str:
+    topics = quantity(len(problem.topics) + len(problem.empty_topics), "topic")
+    return f"{quantity(len(problem.lags), 'partition')} of {topics}, {quantity(len(problem.members), 'member')}"
+
+
+def _spreads(plan: Plan) -> list[tuple[str, str]]:
+    """Return the spread, next to today's where anything has an owner."""
+    if (plan.problem.owner == NOBODY).all():
+        return [("spread", number(plan.spread))]
+    return [("spread today", number(plan.today.spread)), ("spread planned", number(plan.spread))]
+
+
+def _moves_made(plan: Plan) -> list[tuple[str, str]]:
+    forced = [("newly assigned", f"{plan.forced_moves:,}")] if plan.forced_moves else []
+    return [("moves", f"{plan.moves:,}"), *forced]
+
+
+def _details(plan: Plan) -> list[str]:
+    problem = plan.problem
+    today = plan.today.loads if (problem.owner != NOBODY).any() else None
+    nobody = [f"{topic}-{partition}" for topic, partition in plan.unassigned]
+    unassigned = line(f"nobody subscribes to {_some(nobody)}" if nobody else "")
+    return [_members(problem, plan.loads, today, plan.counts), _moves(plan), unassigned]
+
+
+def _members(problem: Problem, loads: Ints, before: Ints | None, counts: Ints) -> str:
+    """Return the members by falling load, with a thin bar for the load before where that is known."""
+    highest = max(int(max(loads, default=0)), int(max(before, default=0)) if before is not None else 0, 1)
+    order = np.argsort(-loads.astype(np.float64), kind="stable").tolist()
+    weighted = not problem.equal_weights
+    rows: list[list[Cell]] = []
+    for m in order[:MOST_MEMBERS]:
+        load, was = int(loads[m]), None if before is None else int(before[m])
+        row: list[Cell] = [problem.members[m]]
+        row += [Figure(f"{float(problem.weights[m]):g}")] if weighted else []
+        row += [] if was is None else [Figure(number(was))]
+        count = int(counts[m]) if m < len(counts) else 0
+        rows.append([*row, Figure(number(load)), Figure(f"{count:,}"), _bars(load, was, highest)])
+    known = ["lag"] if before is None else ["lag today", "lag planned"]
+    bars = "" if before is None else "today (thin) and planned"
+    headers = ["member", *(["weight"] if weighted else []), *known, "partitions", bars]
+    more = ""
+    if rest := order[MOST_MEMBERS:]:
+        low, high = number(int(min(loads[rest]))), number(int(max(loads[rest])))
+        more = f"… {len(rest):,} more, with a lag of {low} to {high} each"
+    return table(headers, rows, right=range(1, len(headers) - 1)) + line(more)
+
+
+def _bars(load: int, was: int | None, highest: int) -> Bars:
+    return Bars(load / highest, None if was is None else was / highest)
+
+
+def _topics(problem: Problem) -> str:
+    """Return the topics by falling lag, with the partition that lags most."""
+    sums = [int(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
+    order = sorted(range(len(sums)), key=lambda t: -sums[t])
+    highest = max([*sums, 1])
+    rows: list[list[Cell]] = []
+    for t in order[:MOST_TOPICS]:
+        here = problem.topic_slice(t)
+        hottest = here.start + int(np.argmax(problem.lags[here]))
+        share = f"{problem.partition_ids[hottest]}: {number(int(problem.lags[hottest]))}" if sums[t] else "–"
+        size, bar = Figure(f"{problem.topic_sizes[t]:,}"), Bars(sums[t] / highest)
+        rows.append([problem.topics[t], size, Figure(number(sums[t])), bar, Figure(share)])
+    more = f"… {quantity(len(order) - MOST_TOPICS, 'topic')} more" if len(order) > MOST_TOPICS else ""
+    headers = ["topic", "partitions", "lag", "", "largest partition"]
+    return (table(headers, rows, right=(1, 2, 4)) + line(more)) if rows else ""
+
+
+def _moves(plan: Plan) -> str:
+    """Return the moves by falling lag."""
+    problem = plan.problem
+    moved = np.flatnonzero((problem.owner != NOBODY) & (problem.owner != plan.member_of))
+    if not len(moved):
+        return ""
+    rows: list[list[Cell]] = []
+    for p in moved[np.argsort(-problem.lags[moved].astype(np.float64), kind="stable")][:MOST_MOVES].tolist():
+        topic, partition = problem.partitions[p]
+        target = plan.member_of[p]
+        to = "nobody" if target == NOBODY else problem.members[target]
+        rows.append(
+            [f"{topic}-{partition}", Figure(number(int(problem.lags[p]))), problem.members[problem.owner[p]], to]
+        )
+    more = f"… {quantity(len(moved) - MOST_MOVES, 'more move')}" if len(moved) > MOST_MOVES else ""
+    return table(["moves", "lag", "from", "to"], rows, right=(1,)) + line(more)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5:,} more"
