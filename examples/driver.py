@@ -7,12 +7,12 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from evenlag import pipeline
+import evenlag
 
 offsets, members, out = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 tables = [spark.read.csv(path, header=True) for path in (offsets, members)]
-solved = pipeline.solve(*tables, want="plan", time_limit=60)
+solved = evenlag.spark.solve(*tables, want="plan", time_limit=60)
 solved.plans.write.mode("overwrite").parquet(f"{out}/plans")
 solved.groups.write.mode("overwrite").parquet(f"{out}/groups")
 groups, late = solved.groups.count(), solved.groups.filter("late or error is not null").count()

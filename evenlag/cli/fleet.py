@@ -132,7 +132,7 @@ def audit_fleet(
     spark_settings: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> FleetReport:
-    """Plan and audit a fleet on Spark; parameters are those of `evenlag.pipeline.run`."""
+    """Plan and audit a fleet on Spark; parameters are those of `evenlag.spark.run`."""
     spark = session_for((offsets, members), spark_settings, parameters.get("options"))
     summary = run(spark, offsets, members, out=out, balance=balance, progress=progress, **parameters)
     written = sink(spark, out)
@@ -165,7 +165,7 @@ def session_for(
 def stream_fleet(
     topic: str, out: str | Path, *, spark_settings: Mapping[str, str] | None = None, **parameters: Any
 ) -> None:
-    """Plan and audit a stream of snapshots on Spark; parameters are those of `evenlag.pipeline.stream`."""
+    """Plan and audit a stream of snapshots on Spark; parameters are those of `evenlag.spark.stream`."""
     spark = session_for([topic], spark_settings, None)
     stream(spark, topic, out=out, **parameters)
 

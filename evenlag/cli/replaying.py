@@ -26,7 +26,7 @@ MOST_FAILED = 20  # groups named
 
 
 def write_replay(replayed: Replay, out: Path, form: Form, overwrite: bool) -> list[Path]:
-    """Write one group's `summary` and `steps` to a folder, as `evenlag.pipeline.Replays.write` does for a fleet.
+    """Write one group's `summary` and `steps` to a folder, as `evenlag.spark.Replays.write` does for a fleet.
 
     Raises
     ------
@@ -92,10 +92,10 @@ def replay_fleet(
     spark_settings: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> FleetReplay:
-    """Replay all groups of a table on Spark; parameters are those of `evenlag.pipeline.replay`."""
+    """Replay all groups of a table on Spark; parameters are those of `evenlag.spark.replay`."""
     # PySpark takes a second to import, and a single group is replayed without.
     from evenlag.cli.fleet import session_for
-    from evenlag.pipeline import rejects, replay
+    from evenlag.spark import rejects, replay
     from evenlag.spark.driver.sources import table_at
 
     spark = session_for((offsets, members), spark_settings, options)

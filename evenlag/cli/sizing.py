@@ -14,8 +14,8 @@ from rich.text import Text
 
 from evenlag.cli.fleet import session_for
 from evenlag.cli.terminal import fleet_notes
-from evenlag.pipeline import rejects, size
 from evenlag.report.size_text import sizes_table
+from evenlag.spark import rejects, size
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.protocol import Progress, described
 from evenlag.spark.driver.sinks import sink
@@ -79,9 +79,9 @@ def size_fleet(
     spark_settings: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> FleetSize:
-    """Size all groups of a table on Spark; parameters are those of `evenlag.pipeline.size`.
+    """Size all groups of a table on Spark; parameters are those of `evenlag.spark.size`.
 
-    `out` is a place as `evenlag.pipeline.run` takes one, for the tables `groups`, a row per group, and `sizes`, a row
+    `out` is a place as `evenlag.spark.run` takes one, for the tables `groups`, a row per group, and `sizes`, a row
     per group and number of members; both are written, or neither.
     """
     spark = session_for((offsets, members), spark_settings, options)

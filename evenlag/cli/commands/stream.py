@@ -11,7 +11,7 @@ from evenlag.cli import options
 from evenlag.cli.terminal import print_json
 
 if TYPE_CHECKING:
-    from evenlag.pipeline import Batch
+    from evenlag.spark import Batch
 
 
 @click.command()
