@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from evenlag.errors import EvenlagError
-from evenlag.live.plans import FollowedPlan
+from evenlag.live.followed_plan import FollowedPlan
 from tests.members import Member, Members, say
 
 Partition = tuple[str, int]

@@ -236,25 +236,24 @@ def run(config: dict[str, Any]) -> None:
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from kafka.errors import KafkaError
 
-    from evenlag.live import assignor as live_assignor
-    from evenlag.live import lags as live_lags
     from evenlag.live import solver_process
-    from evenlag.live.assignor import EvenlagAssignor
+    from evenlag.live.assignor import EvenlagAssignor, evenlag_assignor
+    from evenlag.live.cluster import group_offsets
     from evenlag.live.user_data import encode_own
 
     words: list[str] = []
-    read_offsets = live_lags.read_offsets
+    read_offsets = group_offsets.read_offsets
 
     def read_slowly(*arguments: Any) -> Any:
         if [word for word in words if word in ("slow\n", "fast\n")][-1:] == ["slow\n"]:
             time.sleep(SLOW)
         return read_offsets(*arguments)
 
-    live_lags.read_offsets = read_slowly
+    group_offsets.read_offsets = read_slowly
     if config.get("hangs"):
         solver_process.SERVE = HANGS
     if config.get("corrupt"):
-        live_assignor.encode_own = lambda weight: encode_own(weight)[:-1] + b"?"
+        evenlag_assignor.encode_own = lambda weight: encode_own(weight)[:-1] + b"?"
 
     class Heard(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import evenlag
 from evenlag.live.aio_assignor import AioEvenlagAssignor
-from evenlag.live.deciding import Decision
+from evenlag.live.assignor import Decision
 from tests.broker import Broker
 from tests.traffic import create_topics, produce
 

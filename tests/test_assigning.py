@@ -16,13 +16,14 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError, UserDataError
-from evenlag.live import assignor as live_assignor
-from evenlag.live import lags as live_lags
 from evenlag.live import solver_process
-from evenlag.live.assignor import EvenlagAssignor, in_phases
-from evenlag.live.deciding import Decision, dealt
-from evenlag.live.groups import Subscription
-from evenlag.live.lags import Reader, Reading
+from evenlag.live.assignor import Decision, EvenlagAssignor, evenlag_assignor, heading
+from evenlag.live.assignor.deciding import dealt
+from evenlag.live.assignor.heading import in_phases
+from evenlag.live.cluster import group_offsets
+from evenlag.live.cluster.group_offsets import Reader, Reading
+from evenlag.live.group_state import Subscription
+from evenlag.live.kafka_python import Consumer
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.live.subscriptions import OWN, decode_subscription
 from evenlag.live.user_data import decode_own, encode_own
@@ -243,7 +244,7 @@ def test_nothing_that_fails_reaches_the_consumer(monkeypatch: pytest.MonkeyPatch
     def fails(*_args: object, **_keywords: object) -> None:
         raise ZeroDivisionError("whatever")
 
-    monkeypatch.setattr(live_assignor, "decide", fails)
+    monkeypatch.setattr(evenlag_assignor, "decide", fails)
     assignor = EvenlagAssignor("localhost:9", "g", on_decision=lambda _: None)
     try:
         members = [Joined("a", assignor.metadata({"t"})), Joined("b", assignor.metadata({"t", "u"}))]
@@ -342,7 +343,7 @@ def test_the_leader_asks_for_a_rebalance_that_pays_and_answers_it_with_the_plan_
         assignor._solver.stop()
         assert len(assigned() & mine) == 1
         assert last(assignor).why == (
-            live_assignor.AGAIN,
+            evenlag_assignor.AGAIN,
             "asked for: the plan saves 1,998 of 2,000 messages of spread once its moves are paid, 99.9 %",
         )
 
@@ -367,7 +368,7 @@ def test_a_plan_that_was_asked_for_is_not_for_another_group_nor_for_ever(monkeyp
         reader.ends = {f"p{p}": 1000 * (p in mine) for p in range(4)}
         assignor._look()
         assert calling.rejoins == 1
-        monkeypatch.setattr(live_assignor, "STANDS", 0.0)
+        monkeypatch.setattr(heading, "STANDS", 0.0)
         assigned()
         assert last(assignor).why == ()
 
@@ -380,14 +381,14 @@ def test_a_rebalance_while_another_is_weighed_takes_the_solver_that_is_there(mon
         assert free.wait(30)
         return Decision("g", {}, None, False, {}, (), 30.0)
 
-    monkeypatch.setattr(live_assignor, "better", weighs_long)
+    monkeypatch.setattr(evenlag_assignor, "better", weighs_long)
     with leading(rejoin_if_better="20%", rejoin_interval=0.01) as (assignor, _, calling, assigned):
         time.sleep(0.01)
         busy, process = assignor._solver, assignor._solver._running
         look = threading.Thread(target=assignor._look)
         look.start()
         assert entered.wait(30)
-        monkeypatch.setattr(live_assignor, "STANDS", 0.0)
+        monkeypatch.setattr(heading, "STANDS", 0.0)
         assigned()
         assert last(assignor).solved
         assert assignor._solver is busy
@@ -426,7 +427,7 @@ def test_a_leader_that_has_not_heard_of_a_topic_yet_assigns_what_the_brokers_tel
         assert sorted(there) == [0, 1, 2, 3, 4]
         assert last(assignor).solved
         given = assignor.assign(Topics(t=5), members)  # once it has heard of it
-        assert last(assignor).why == (live_assignor.AGAIN,)
+        assert last(assignor).why == (evenlag_assignor.AGAIN,)
         assigned()
         assert sorted(p for mine in last(assignor).assignment.values() for _, p in mine) == [0, 1, 2, 3]
         reader.ends = {}
@@ -436,7 +437,7 @@ def test_a_leader_that_has_not_heard_of_a_topic_yet_assigns_what_the_brokers_tel
 
 def test_no_rebalance_is_asked_for_while_the_coordinator_is_away() -> None:
     calling = SimpleNamespace(stable=lambda: True, coordinator_id=None)
-    coordinator = live_assignor._Coordinator(cast("Any", calling))
+    coordinator = Consumer(cast("Any", calling))
     assert not coordinator.stable()
     calling.coordinator_id = "coordinator-1"
     assert coordinator.stable()
@@ -488,7 +489,7 @@ def test_how_long_brokers_may_take_is_a_round_number(monkeypatch: pytest.MonkeyP
         asked.append(arguments[-1])
         return Reading({}, {})
 
-    monkeypatch.setattr(live_lags, "read_offsets", answers)
+    monkeypatch.setattr(group_offsets, "read_offsets", answers)
     for _ in range(2):  # what is said of it must not be another text each time
         Reader("localhost:9", "g", {}).read(["t"], time.monotonic() + 30)
     assert asked == [24.0, 24.0]
@@ -564,7 +565,7 @@ def test_the_thread_ends_with_its_assignor() -> None:
 
     once = Once()
     thread = threading.Thread(
-        target=live_assignor._again_and_again, args=(weakref.WeakMethod(once.look), 0.01, threading.Event())
+        target=evenlag_assignor._again_and_again, args=(weakref.WeakMethod(once.look), 0.01, threading.Event())
     )
     thread.start()
     assert done.wait(30)

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import pytest
 
-from evenlag.live.lags import read_offsets
+from evenlag.live.cluster.group_offsets import read_offsets
 from tests.broker import Broker, running_broker
 from tests.members import Members, members, wait_until
 from tests.traffic import create_topics, numbered_messages

@@ -14,12 +14,20 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from evenlag.errors import EvenlagError, FollowError, InvalidPlanError, InvalidProblemError, SourceError, UserDataError
-from evenlag.live import follow as live_follow
-from evenlag.live import group_commits, holdings, plan_topics
-from evenlag.live import plans as live_plans
-from evenlag.live.follow import Follow, FollowedPlan, PlanFile, PlanTopic, publish
+from evenlag.live import followed_plan
+from evenlag.live.follow import (
+    Follow,
+    FollowedPlan,
+    PlanFile,
+    PlanTopic,
+    follower,
+    group_commits,
+    holdings,
+    plan_topics,
+    publish,
+)
+from evenlag.live.followed_plan import place_of
 from evenlag.live.ownership import Ownership
-from evenlag.live.plans import place_of
 from tests.command import evenlag, refused
 from tests.followers import Consumer, Kafka, Partition, Told
 
@@ -87,7 +95,7 @@ class Group:
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     kafka = Kafka(PARTITIONS, 5)
-    for module in (live_follow, holdings, group_commits, plan_topics):
+    for module in (follower, holdings, group_commits, plan_topics):
         monkeypatch.setattr(module, "monotonic", kafka.clock)
     return kafka
 
@@ -778,7 +786,7 @@ def test_why_a_topic_of_plans_is_not_there_is_said(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_topic_that_could_not_be_written_is_read_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_plans, "ANSWER_LIMIT", 0.1)
+    monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
     place = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
     with pytest.raises(SourceError, match="topic plans: the plan was not taken"):
         place.write(plan(1, c1="0"))
@@ -795,7 +803,7 @@ def test_nothing_is_published_where_the_plan_before_cannot_be_read(
     folder.mkdir()
     with pytest.raises(SourceError, match=r"plans\.json: cannot be read \(is a directory\)"):
         publish(GOOD, PlanFile(folder, "billing"))
-    monkeypatch.setattr(live_plans, "ANSWER_LIMIT", 0.1)
+    monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 0.1)
     topic = PlanTopic("plans", {"bootstrap.servers": "127.0.0.1:9", "log_level": 0}, "billing")
     with pytest.raises(SourceError, match=r"topic plans: cannot be read \([^{}]+\)$"):
         publish(GOOD, topic)

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from evenlag import Problem
 from evenlag.errors import FollowError, SourceError
-from evenlag.live import plans
+from evenlag.live import followed_plan
 from evenlag.live.follow import Follow, PlanFile, PlanTopic, publish
 from evenlag.live.ownership import Ownership
 from evenlag.tables.loading import read_table
@@ -253,7 +253,7 @@ def test_commits_of_the_client_itself_are_found_out(broker: Broker, tmp_path: Pa
 @pytest.mark.broker
 @pytest.mark.slow
 def test_a_topic_of_plans_is_not_made_by_publishing(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "ANSWER_LIMIT", 2.0)
+    monkeypatch.setattr(followed_plan, "ANSWER_LIMIT", 2.0)
     with pytest.raises(SourceError, match=r"topic no-plans: .*; create it with cleanup\.policy=compact"):
         publish(dealt("billing", "t", "1"), PlanTopic("no-plans", told(broker), "billing"))
     with pytest.raises(SourceError, match="topic no-plans: "):

@@ -35,6 +35,10 @@ LAYERS = (
 ROOMS = ("worker", "offsets", "driver", "native", "jobs")
 # Those of the search, likewise; what is not named is below them all, and may construct.
 SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "solver", "leave", "entry")
+# Those of live clusters, likewise; what is not named is below them all.
+LIVE = ("cluster", "assignor", "follow")
+KAFKA_PYTHON = "evenlag.live.kafka_python"  # the only module that imports more of it than its users may
+FORMER = "The former name of "  # a module that begins so stays for those who import it by that name
 HEAVY = {"pyspark", "kafka", "matplotlib"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 LAZY = {"evenlag.spark"}  # what is imported of it comes only then
@@ -145,6 +149,47 @@ def test_rooms_of_the_search_point_one_way(module: str) -> None:
     for name in imports(modules()[module]) & set(modules()):
         if name.startswith("evenlag.search."):
             assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
+
+
+def room_of_live(module: str) -> int:
+    if (ast.get_docstring(parsed(modules()[module])) or "").startswith(FORMER):
+        return len(LIVE)
+    named = module.split(".")[2]
+    return LIVE.index(named) if named in LIVE else -1
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.live.")))
+def test_rooms_of_live_clusters_point_one_way(module: str) -> None:
+    for name in imports(modules()[module]) & set(modules()):
+        if name.startswith("evenlag.live."):
+            assert room_of_live(name) <= room_of_live(module), f"{module} imports {name}, which lies above it"
+
+
+def private_to_kafka_python(path: Path) -> set[str]:
+    """The names of kafka-python that a file imports and that its users are not promised."""
+    import kafka
+
+    public = {"kafka", "kafka.errors", *(f"kafka.{name}" for name in kafka.__all__)}
+    named = {each[0] for each in imported(parsed(path)) if each[-1].split(".")[0] == "kafka"}
+    return {name for name in named - public if not name.startswith("kafka.errors.")}
+
+
+@pytest.mark.parametrize("folder", ["evenlag", "examples", "benchmarks"])
+def test_what_kafka_python_does_not_promise_is_imported_by_one_module(folder: str) -> None:
+    found = {path: private_to_kafka_python(path) for path in (ROOT / folder).rglob("*.py")}
+    allowed = modules()[KAFKA_PYTHON]
+    assert len(private_to_kafka_python(allowed)) > 5
+    assert {path: names for path, names in found.items() if names and path != allowed} == {}
+
+
+@pytest.mark.parametrize("name", ["AioEvenlagAssignor", "Decision", "EvenlagAssignor", "FollowedPlan", "PlanFile"])
+def test_names_of_live_clusters_are_where_they_were(name: str) -> None:
+    now = {"live.assignor", "live.follow"}
+    former = {"live.aio_assignor", "live.deciding", "live.plans"}
+    places = [importlib.import_module(f"evenlag.{place}") for place in sorted(now | former)]
+    found = {id(getattr(place, name)) for place in places if name in place.__all__}
+    assert len(found) == 1
+    assert any(name in importlib.import_module(f"evenlag.{place}").__all__ for place in now)
 
 
 def test_every_module_has_a_layer_and_there_are_many() -> None:

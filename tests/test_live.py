@@ -21,12 +21,13 @@ from kafka.future import Future
 
 from evenlag.errors import SourceError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live import Snapshot, capture, read_client_config, snapshot, write_snapshot
-from evenlag.live.client_config import kafka_python_settings
-from evenlag.live.groups import Commits, Description, Failure, Group, Subscription
-from evenlag.live.groups import Member as MemberState
+from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
+from evenlag.live.cluster import capture
+from evenlag.live.cluster.client_config import kafka_python_settings
+from evenlag.live.cluster.rows import Layout, LogOffsets, offset_rows, partitions_of
+from evenlag.live.group_state import Commits, Description, Failure, Group, Subscription
+from evenlag.live.group_state import Member as MemberState
 from evenlag.live.ownership import Ownership
-from evenlag.live.rows import Layout, LogOffsets, offset_rows, partitions_of
 from evenlag.tables.columns import MEMBERS, OFFSETS
 from evenlag.tables.loading import read_table
 from tests.assignors import told_by_members
@@ -256,7 +257,10 @@ def test_a_wrong_password_or_protocol_is_told(broker: Broker) -> None:
 
 def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The API key of every request that leaves this process by kafka-python, read off the bytes on their way out."""
-    from kafka.net.transport import KafkaTCPTransport
+    try:
+        from kafka.net.backend.transport import KafkaTCPTransport  # since 3.1
+    except ImportError:
+        from kafka.net.transport import KafkaTCPTransport
 
     keys: list[int] = []
     write = KafkaTCPTransport.write
@@ -277,7 +281,7 @@ def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from evenlag.live.client import READING, Cluster
+    from evenlag.live.cluster.brokers import READING, Brokers
 
     create_topics(broker.bootstrap, {"watched": 2})
     commit(broker.bootstrap, "watched-too", {("watched", 1): 0})
@@ -299,8 +303,8 @@ def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
 
     from kafka.protocol.consumer import OffsetCommitRequest
 
-    with closing(Cluster(broker.bootstrap, {}, 10.0)) as cluster, pytest.raises(TypeError, match="OffsetCommitRequest"):
-        cluster._run(cluster._ask(OffsetCommitRequest(), None))
+    with closing(Brokers(broker.bootstrap, {}, 10.0)) as asked, pytest.raises(TypeError, match="OffsetCommitRequest"):
+        asked.run(asked.ask(OffsetCommitRequest(), None))
     assert 8 not in keys
 
 
@@ -420,12 +424,12 @@ def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture)
 def test_versions_of_the_protocol_that_older_brokers_have(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
 ) -> None:
-    from evenlag.live import client
+    from evenlag.live.cluster import brokers
 
     topic = f"aged-{version[0]}-{version[1]}"
     create_topics(broker.bootstrap, {topic: 2})
     produce(broker.bootstrap, topic, [5, 6])
-    monkeypatch.setattr(client, "kafka_python_settings", lambda _: {"api_version": version})
+    monkeypatch.setattr(brokers, "kafka_python_settings", lambda _: {"api_version": version})
     commit(broker.bootstrap, f"{topic}-too", {(topic, 1): 1})
     with running_group(broker.bootstrap, topic, {"a": [topic]}) as members:
         members["a"].commit({(topic, 0): 3})
@@ -456,20 +460,21 @@ def test_what_members_say_of_themselves(broker: Broker, name: str) -> None:
 
 def altered(monkeypatch: pytest.MonkeyPatch, kind: str, alter: Callable[[int, Any], Any]) -> None:
     """Have `alter` make of each answer to requests of a kind, by number, what it likes."""
-    from evenlag.live.client import Cluster
+    from evenlag.live.cluster.brokers import Brokers
 
-    ask, count = Cluster._ask, itertools.count()
+    ask, count = Brokers.ask, itertools.count()
 
-    async def between(self: Cluster, request: Any, node: int | None) -> Any:
+    async def between(self: Brokers, request: Any, node: int | None) -> Any:
         answer = await ask(self, request, node)
         return alter(next(count), answer) if type(request).__name__ == kind else answer
 
-    monkeypatch.setattr(Cluster, "_ask", between)
+    monkeypatch.setattr(Brokers, "ask", between)
 
 
 @pytest.mark.broker
 def test_a_request_that_fails_costs_its_groups_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evenlag.live import client
+    from evenlag.live.cluster import client
+    from evenlag.live.cluster.brokers import NO_TIME
 
     create_topics(broker.bootstrap, {"partly": 1})
     groups = [f"partly-{number}" for number in range(5)]
@@ -479,7 +484,7 @@ def test_a_request_that_fails_costs_its_groups_alone(broker: Broker, monkeypatch
     monkeypatch.setattr(
         client.Cluster, "groups", lambda self: ({g: p for g, p in listed(self)[0].items() if g in groups}, [])
     )
-    altered(monkeypatch, "OffsetFetchRequest", lambda n, answer: client.NO_TIME if n == 1 else answer)
+    altered(monkeypatch, "OffsetFetchRequest", lambda n, answer: NO_TIME if n == 1 else answer)
     taken = snapshot(broker.bootstrap)
     assert taken.warnings == [
         f"group '{group}' is left out: no answer within the timeout; give it more time" for group in groups[2:4]
@@ -507,23 +512,23 @@ def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest
 
 @pytest.mark.broker
 def test_a_broker_that_hangs_costs_what_it_was_asked_for_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evenlag.live import client
+    from evenlag.live.cluster.brokers import NO_TIME
+    from evenlag.live.cluster.client import Cluster
 
     create_topics(broker.bootstrap, {"hung": 2})
     produce(broker.bootstrap, "hung", [3, 4])
     hangs = 77
-    with closing(client.Cluster(broker.bootstrap, {}, 1.0)) as cluster:
+    with closing(Cluster(broker.bootstrap, {}, 1.0)) as cluster:
         started = time.monotonic()
         cluster.partitions(["hung"])
         cluster._leaders["hung", 0] = hangs
-        send = cluster._manager.send
+        connections = cluster._brokers._connections
+        send = connections.send
         monkeypatch.setattr(
-            cluster._manager,
-            "send",
-            lambda request, node, **named: Future() if node == hangs else send(request, node, **named),
+            connections, "send", lambda request, node, left: Future() if node == hangs else send(request, node, left)
         )
         told = cluster.log_offsets([("hung", 0), ("hung", 1)])
-        assert told == {("hung", 0): (client.NO_TIME, client.NO_TIME), ("hung", 1): (0, 4)}
+        assert told == {("hung", 0): (NO_TIME, NO_TIME), ("hung", 1): (0, 4)}
         assert time.monotonic() - started < 1.5
 
 
@@ -537,24 +542,25 @@ def test_a_broker_that_hangs_costs_what_it_was_asked_for_alone(broker: Broker, m
 def test_requests_are_sent_again_while_that_may_help(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, error: type[Exception], failures: int, told: str | None
 ) -> None:
-    from evenlag.live import client
+    from evenlag.live.cluster import brokers
+    from evenlag.live.kafka_python import ListGroupsRequest
 
-    monkeypatch.setattr(client, "RETRY_PAUSE", 0.01)
-    with closing(client.Cluster(broker.bootstrap, {}, 10.0)) as cluster:
-        send, calls = cluster._manager.send, itertools.count()
+    monkeypatch.setattr(brokers, "RETRY_PAUSE", 0.01)
+    with closing(brokers.Brokers(broker.bootstrap, {}, 10.0)) as asked:
+        send, calls = asked._connections.send, itertools.count()
 
-        def failing(*given: Any, **named: Any) -> Any:
-            return Future().failure(error("no")) if next(calls) < failures else send(*given, **named)
+        def failing(*given: Any) -> Any:
+            return Future().failure(error("no")) if next(calls) < failures else send(*given)
 
-        monkeypatch.setattr(cluster._manager, "send", failing)
-        answer = cluster._run(cluster._ask(client.ListGroupsRequest(), None))
+        monkeypatch.setattr(asked._connections, "send", failing)
+        answer = asked.run(asked.ask(ListGroupsRequest(), None))
     assert (answer.name if isinstance(answer, Failure) else None) == told
-    assert cluster.requests["ListGroups"] == (told is None)
+    assert asked.requests["ListGroups"] == (told is None)
 
 
 @pytest.mark.broker
 def test_a_group_is_found_by_either_protocol(broker: Broker) -> None:
-    from evenlag.live.client import Cluster
+    from evenlag.live.cluster.client import Cluster
 
     create_topics(broker.bootstrap, {"either": 1})
     for group, config in (("either-classic", {}), ("either-consumer", PROTOCOLS["kip-848"])):
@@ -603,12 +609,12 @@ def test_nobody_answers() -> None:
 
 
 def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evenlag.live import client
+    from evenlag.live import kafka_python
 
     def refused(**_: object) -> None:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(client, "NetworkSelector", refused)
+    monkeypatch.setattr(kafka_python, "NetworkSelector", refused)
     before = list(logging.getLogger("kafka.net.manager").filters)
     with pytest.raises(SourceError, match=r"127\.0\.0\.1:1 within 0\.5 s \(.*Too many open files\)"):
         snapshot("127.0.0.1:1", timeout=0.5)

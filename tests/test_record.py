@@ -9,9 +9,9 @@ import pytest
 from evenlag.compare.foresight import Foresight
 from evenlag.compare.history import Snapshot, intervals
 from evenlag.errors import InvalidProblemError
-from evenlag.live import record as live_record
-from evenlag.live.lags import Reading
-from evenlag.live.record import FINE, KEPT, LagRecord
+from evenlag.live.assignor import lag_record
+from evenlag.live.assignor.lag_record import FINE, KEPT, LagRecord
+from evenlag.live.cluster.group_offsets import Reading
 from evenlag.model.forecast import STEP, Forecast, Record, forecast
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, Offsets
@@ -74,7 +74,7 @@ def as_snapshots(readings: list[Told]) -> list[Snapshot]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_record_in_memory_is_worth_what_one_in_a_table_is(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_record, "STALE", 0.0)
+    monkeypatch.setattr(lag_record, "STALE", 0.0)
     readings = history(seed, 3 + 5 * seed)
     problem = readings[-1][1]
     foresight = Foresight(list(intervals(as_snapshots(readings))))
@@ -94,7 +94,7 @@ def test_a_forecast_serves_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(record.seconds / 60)
         return forecast(record)
 
-    monkeypatch.setattr(live_record, "forecast", counted)
+    monkeypatch.setattr(lag_record, "forecast", counted)
     readings = history(2, 30, micros=10 * MINUTE)
     recorded(readings)
     lasting = [after - before for before, after in pairwise(made)]

@@ -10,8 +10,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from evenlag.errors import UserDataError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live.groups import Commits, Description, Failure, Group, Member, Subscription
-from evenlag.live.rows import member_rows, subscriptions_of, topics_of
+from evenlag.live.cluster.rows import member_rows, subscriptions_of, topics_of
+from evenlag.live.group_state import Commits, Description, Failure, Group, Member, Subscription
 from evenlag.live.subscriptions import decode_assignment, decode_subscription, matching
 from evenlag.live.user_data import StickyUserData, WeightedUserData, encode_sticky, encode_weighted
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.live.capture import Snapshot, snapshot, write_snapshot
-    from evenlag.live.client_config import read_client_config
+    from evenlag.live.cluster.capture import Snapshot, snapshot, write_snapshot
+    from evenlag.live.cluster.client_config import read_client_config
 
 __all__ = ["Snapshot", "read_client_config", "snapshot", "write_snapshot"]
 
 _HOMES = {
-    "Snapshot": "evenlag.live.capture",
-    "read_client_config": "evenlag.live.client_config",
-    "snapshot": "evenlag.live.capture",
-    "write_snapshot": "evenlag.live.capture",
+    "Snapshot": "evenlag.live.cluster.capture",
+    "read_client_config": "evenlag.live.cluster.client_config",
+    "snapshot": "evenlag.live.cluster.capture",
+    "write_snapshot": "evenlag.live.cluster.capture",
 }
 
 if not TYPE_CHECKING:  # to a type checker every name would be there

@@ -10,7 +10,7 @@ from typing import Any
 
 from evenlag.errors import UserDataError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
-from evenlag.live.groups import Subscription, TopicPartition
+from evenlag.live.group_state import Subscription, TopicPartition
 from evenlag.live.user_data import INT16, NO_GENERATION, Reader, decode_own, decode_sticky, decode_weighted
 
 STICKY = "sticky"  # Kafka's StickyAssignor

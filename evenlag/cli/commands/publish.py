@@ -10,8 +10,8 @@ from evenlag.cli import options
 from evenlag.cli.terminal import print_json, working
 from evenlag.errors import InvalidPlanError
 from evenlag.live import read_client_config
-from evenlag.live.plans import FollowedPlan, place_of
-from evenlag.live.plans import publish as publish_plan
+from evenlag.live.followed_plan import FollowedPlan, place_of
+from evenlag.live.followed_plan import publish as publish_plan
 from evenlag.model.files import read_json
 
 

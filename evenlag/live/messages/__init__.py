@@ -4,7 +4,7 @@ kafka-python makes its classes from JSON files in the form of Kafka's own messag
 list the fields of versions 0 and 1, in their order.
 """
 
-from kafka.protocol.api_message import ApiMessage
+from evenlag.live.kafka_python import ApiMessage
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=__name__):  # type: ignore[call-arg, misc]

@@ -10,9 +10,8 @@ from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
-from kafka.net.sasl.oauth import AbstractTokenProvider
-
 from evenlag.errors import SourceError
+from evenlag.live.kafka_python import AbstractTokenProvider
 
 LONGEST_WAIT = 10.0  # seconds for the endpoint's answer
 USED_UNTIL = 0.8  # of a token's life

@@ -2,7 +2,7 @@
 
 Written for confluent-kafka. There is no coordinator here that says who holds what, so each partition carries it itself:
 the metadata of its committed offset name its owner (`evenlag.live.ownership`). So it has one owner at a time, whatever
-plans its members have seen. How it changes hands is in `evenlag.live.holdings`; here are the messages and the plan.
+plans its members have seen. How it changes hands is in `holdings`; here are the messages and the plan.
 """
 
 from __future__ import annotations
@@ -16,22 +16,20 @@ from typing import Any, Self
 from confluent_kafka import KafkaError, KafkaException
 
 from evenlag.errors import EvenlagError, InvalidProblemError
-from evenlag.live.group_commits import GroupCommits
-from evenlag.live.groups import TopicPartition
-from evenlag.live.holdings import Holdings
-from evenlag.live.plan_topics import ABSENT, PlanTopics
-from evenlag.live.plans import FollowedPlan, PlanFile, Plans, PlanTopic, publish
-from evenlag.live.rows import some
+from evenlag.live.follow.group_commits import GroupCommits
+from evenlag.live.follow.holdings import Holdings
+from evenlag.live.follow.plan_topics import ABSENT, PlanTopics
+from evenlag.live.followed_plan import FollowedPlan, Plans
+from evenlag.live.group_state import TopicPartition
+from evenlag.live.wording import some
 from evenlag.search.options import check_seconds
-
-__all__ = ["Follow", "FollowedPlan", "PlanFile", "PlanTopic", "publish"]
 
 LEASE = 30.0  # seconds
 LOOKS, COMMITS = 30, 6  # in the time of a lease
 CLAIM_LOOKS = 2  # that a claim has to stand for
 RESETS = ("latest", "earliest")
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("evenlag.live.follow")  # the one that docs/follow.md names
 
 Told = Callable[["Follow", list[TopicPartition]], object]
 

@@ -16,12 +16,12 @@ from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as Part
 
 from evenlag.errors import FollowError
-from evenlag.live.group_commits import GroupCommits
-from evenlag.live.groups import TopicPartition
+from evenlag.live.follow.group_commits import GroupCommits
+from evenlag.live.follow.plan_topics import ABSENT, PlanTopics
+from evenlag.live.followed_plan import FollowedPlan
+from evenlag.live.group_state import TopicPartition
 from evenlag.live.ownership import Ownership
-from evenlag.live.plan_topics import ABSENT, PlanTopics
-from evenlag.live.plans import FollowedPlan
-from evenlag.live.rows import named
+from evenlag.live.wording import named
 
 CLAIMED = "claimed a moment ago"
 

@@ -11,8 +11,8 @@ import numpy as np
 from evenlag.compare.catch_up import rates_of
 from evenlag.compare.foresight import AUTO, ahead_micros, group_capacity, kind_of, with_foresight
 from evenlag.compare.history import Interval, Snapshot, capacity_of
-from evenlag.live.groups import TopicPartition
-from evenlag.live.lags import Reading
+from evenlag.live.cluster.group_offsets import Reading
+from evenlag.live.group_state import TopicPartition
 from evenlag.model.forecast import DAY, DAYS_BACK, STEP, Forecast, Record, Table, forecast, scenarios
 from evenlag.model.payoff import Rates
 from evenlag.model.problem import Problem, summable

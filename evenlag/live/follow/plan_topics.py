@@ -8,9 +8,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from evenlag.live.groups import TopicPartition
-from evenlag.live.plans import FollowedPlan
-from evenlag.live.rows import named
+from evenlag.live.followed_plan import FollowedPlan
+from evenlag.live.group_state import TopicPartition
+from evenlag.live.wording import named
 
 ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 

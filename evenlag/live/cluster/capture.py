@@ -13,24 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evenlag.errors import SourceError, to_get
-from evenlag.live.followed import with_followers
-from evenlag.live.groups import CLASSIC, Description, Failure, Group, TopicPartition
-from evenlag.live.rows import (
+from evenlag.live.cluster.committed_members import with_followers
+from evenlag.live.cluster.rows import (
     Layout,
     LogOffsets,
-    explained,
     member_rows,
     offset_rows,
     partitions_of,
-    some,
     subscriptions_of,
     topics_of,
 )
+from evenlag.live.group_state import CLASSIC, Description, Failure, Group, TopicPartition
+from evenlag.live.wording import explained, some
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 from evenlag.tables.writing import write_tables
 
 if TYPE_CHECKING:
-    from evenlag.live.client import Cluster
+    from evenlag.live.cluster.client import Cluster
 
 SETTLED = ("Stable", "Empty", "Dead")
 PASSING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
@@ -131,7 +130,7 @@ def _client() -> type[Cluster]:
         import kafka  # noqa: F401
     except ImportError as error:
         raise SourceError(f"a snapshot needs kafka-python; {to_get('kafka')}") from error
-    from evenlag.live.client import Cluster
+    from evenlag.live.cluster.client import Cluster
 
     return Cluster
 

@@ -10,10 +10,10 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from evenlag.errors import SourceError
-from evenlag.live.client import Cluster
-from evenlag.live.client_config import kafka_python_settings
-from evenlag.live.groups import Failure, TopicPartition
-from evenlag.live.rows import explained
+from evenlag.live.cluster.client import Cluster
+from evenlag.live.cluster.client_config import kafka_python_settings
+from evenlag.live.group_state import Failure, TopicPartition
+from evenlag.live.wording import explained
 from evenlag.model.lag import partition_lag
 
 CLIENT_SHARE = 0.8  # of the time that is waited: so the client, which takes a tenth more, says itself what was told

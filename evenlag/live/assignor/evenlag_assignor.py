@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import logging
 import math
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, Unpack
-
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
-from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.live.deciding import Assignment, Decision, better, dealt, decide, problem_of
-from evenlag.live.groups import Subscription, TopicPartition
-from evenlag.live.lags import Reader
-from evenlag.live.record import LagRecord
+from evenlag.live.assignor.deciding import Assignment, Decision, better, dealt, decide, problem_of
+from evenlag.live.assignor.heading import Heading, in_phases
+from evenlag.live.assignor.lag_record import LagRecord
+from evenlag.live.cluster.group_offsets import Reader
+from evenlag.live.group_state import Subscription, TopicPartition
+from evenlag.live.kafka_python import (
+    AbstractPartitionAssignor,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    RebalanceProtocol,
+    calling_consumer,
+)
 from evenlag.live.solver_process import SolverError, SolverProcess
 from evenlag.live.subscriptions import OWN, OWN_EAGER, decode_subscription
 from evenlag.live.user_data import NO_GENERATION, encode_own
@@ -32,12 +35,11 @@ from evenlag.search.options import SolveKeywords, SolveOptions, check_seconds, s
 
 VERSION = 2  # of the consumer protocol: owned partitions (KIP-429) and their generation (KIP-792)
 LIMIT = 5.0  # seconds; brokers take no session time-out below 6 s unless they are told to
-STANDS = 10.0  # seconds for which a plan is not made anew for the same group
 AGAIN = "as planned before"
 READ_EVERY = 60.0  # seconds between two readings for the record
 REJOIN_INTERVAL = 300.0  # seconds from any rebalance to one that is asked for
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("evenlag.live.assignor")  # the one that docs/assignor.md names
 
 
 class Coordinator(Protocol):
@@ -137,8 +139,8 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._held: list[TopicPartition] = []
         self._generation = NO_GENERATION
         self._leads = False
-        self._heading: _Heading | None = None
-        self._asked_for: _Heading | None = None
+        self._heading: Heading | None = None
+        self._asked_for: Heading | None = None
         self._rebalanced = -math.inf
         self._troubles: set[str] = set()  # what was said of the looks, until one goes well again
         self._looks: threading.Event | None = None  # set, it ends the thread that looks at the lags
@@ -158,7 +160,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         """What this member tells the leader: topics, weight, and what it holds since which generation."""
-        coordinator = _coordinator()
+        coordinator = calling_consumer()
         if coordinator is not None:
             # What was assigned is not always still held: not where the group has put this member out.
             self._held = [(each.topic, each.partition) for each in coordinator.assigned_partitions()]
@@ -223,7 +225,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         for topic, p in sorted(key for mine in decision.assignment.values() for key in mine):
             planned[topic].append(p)
         known = {topic: mine or planned[topic] for topic, mine in partitions.items()}
-        self._heading = _Heading(known, told, decision, made)
+        self._heading = Heading(known, told, decision, made)
         self._rebalanced = time.monotonic()
         self._report(decision)
         self._look_again_and_again()
@@ -320,7 +322,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._troubles.add(trouble)
 
     def _ask_if_better(
-        self, problem: Problem, asking: SolveOptions, heading: _Heading, coordinator: Coordinator
+        self, problem: Problem, asking: SolveOptions, heading: Heading, coordinator: Coordinator
     ) -> None:
         with self._lock:
             if self._heading is not heading:
@@ -340,7 +342,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             if not self._leads or self._heading is not heading:
                 return
             self._rebalanced = time.monotonic()
-            self._asked_for = _Heading(heading.partitions, heading.told, decision, self._rebalanced)
+            self._asked_for = Heading(heading.partitions, heading.told, decision, self._rebalanced)
         log.info("group %s: a rebalance is %s", self._group, *decision.why)
         coordinator.request_rejoin()
 
@@ -362,111 +364,12 @@ def _tell(on_decision: Callable[[Decision], object], decision: Decision) -> None
         log.exception("group %s: on_decision failed", decision.group)
 
 
-@dataclass(frozen=True)
-class _Heading:
-    """A plan, the group that it was made for, and when (of `time.monotonic`)."""
-
-    partitions: Mapping[str, list[int]]
-    told: Mapping[str, Subscription]
-    decision: Decision
-    made: float
-
-    def still(self, partitions: Mapping[str, list[int]], told: Mapping[str, Subscription], now: float) -> bool:
-        """Whether the group is to go on with it: it is what it was, and on its way there or planned a moment ago.
-
-        To plan anew in the second phase, on lags that have changed meanwhile, might set other partitions in motion
-        each time. And where an assignment takes longer than a member's `poll`, kafka-python 3.0 may forget that it has
-        joined and join again: an answer at once lets it come to an end.
-        """
-        on_its_way = bool(self.decision.waiting) or now - self.made < STANDS
-        return on_its_way and _structure(self.partitions, self.told) == _structure(partitions, told)
-
-    @property
-    def holding(self) -> dict[str, Subscription]:
-        """The members as they are once all hold what they were given."""
-        given = self.decision.assignment
-        return {name: replace(each, owned=tuple(given[name]), generation=None) for name, each in self.told.items()}
-
-
-def _structure(partitions: Mapping[str, list[int]], told: Mapping[str, Subscription]) -> object:
-    return dict(partitions), {name: (each.topics, each.weight, each.trouble) for name, each in told.items()}
-
-
-def in_phases(
-    target: Mapping[str, Iterable[TopicPartition]], told: Mapping[str, Subscription]
-) -> tuple[Assignment, dict[TopicPartition, str]]:
-    """The first phase of a cooperative rebalance: nobody gets what another still holds.
-
-    A member that sees something taken from it gives it up and joins again, and the second phase gives it out. Of
-    several claims to a partition those of the latest generation count.
-
-    Returns
-    -------
-    dict of member to (topic, partition) pairs
-        What each gets now.
-    dict of (topic, partition) to member
-        What is given to nobody yet, and who shall have it.
-    """
-    claims: dict[TopicPartition, list[tuple[int, str]]] = {}
-    for name, each in told.items():
-        for key in each.owned:
-            claims.setdefault(key, []).append((NO_GENERATION if each.generation is None else each.generation, name))
-    given: Assignment = {name: [] for name in target}
-    waiting: dict[TopicPartition, str] = {}
-    for name, mine in target.items():
-        for key in mine:
-            latest = max((generation for generation, _ in claims.get(key, ())), default=NO_GENERATION)
-            holders = [holder for generation, holder in claims.get(key, ()) if generation == latest]
-            if not holders or holders == [name]:
-                given[name].append(key)
-            else:
-                waiting[key] = name
-    return given, waiting
-
-
 def _told(metadata: Any, assignor: str) -> Subscription:
     """What a member said; whatever of it cannot be read is `trouble`."""
     try:
         return decode_subscription(metadata.encode(), assignor)
     except Exception as error:  # kafka-python could read it, we cannot: its topics are certain
         return Subscription(tuple(sorted(set(metadata.topics))), trouble=f"{type(error).__name__}: {error}")
-
-
-@dataclass(frozen=True)
-class _Coordinator:
-    """The part of kafka-python that an assignor is called by: it is not told of it."""
-
-    calling: ConsumerCoordinator
-
-    def group(self) -> str:
-        """The consumer's group."""
-        return str(self.calling.group_id)
-
-    def assigned_partitions(self) -> Iterable[Any]:
-        """What the consumer holds."""
-        found: Iterable[Any] = self.calling._subscription.assigned_partitions()
-        return found
-
-    def stable(self) -> bool:
-        """Whether the consumer is a member of a group that is not rebalancing, as far as it can hear.
-
-        One that is to join anew while its coordinator is away would not be told that it has lost its partitions.
-        """
-        return bool(self.calling.stable()) and self.calling.coordinator_id is not None
-
-    def request_rejoin(self) -> None:
-        """Let the consumer join anew with its next `poll`.
-
-        Any thread may call this: it sets one flag, as the answer to a heartbeat does, and only the consumer's own
-        thread acts on it. Set while the consumer is joining it may get lost: then it has just joined.
-        """
-        self.calling.request_rejoin()
-
-
-def _coordinator() -> _Coordinator | None:
-    """Whose call this is, two frames up; None where it is not a consumer's."""
-    calling = sys._getframe(2).f_locals.get("self")
-    return _Coordinator(calling) if isinstance(calling, ConsumerCoordinator) else None
 
 
 def _by_topic(kind: Any, partitions: Iterable[TopicPartition]) -> list[Any]:

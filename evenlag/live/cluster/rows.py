@@ -1,18 +1,13 @@
 """From what the brokers answered to the rows of the snapshot tables; nothing here asks the cluster."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from evenlag.live.groups import Failure, Group, TopicPartition
+from evenlag.live.group_state import Failure, Group, TopicPartition
 from evenlag.live.subscriptions import matching
+from evenlag.live.wording import explained, some
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
-ACL_HINTS = {
-    "GROUP_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the group",
-    "TOPIC_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the topic",
-}
-SHOWN = 5  # names in a message
-
 Layout = Mapping[str, Mapping[int, tuple[str, ...]] | Failure]  # of each topic the racks of each partition's replicas
 LogOffsets = Mapping[TopicPartition, tuple[int | Failure, int | Failure]]
 Subscriptions = Mapping[str, tuple[str, ...] | None]  # of each member; None where they are not told
@@ -158,20 +153,3 @@ def member_rows(snapshot_ts: str, group: Group, subscribed: Subscriptions) -> li
             }
         rows.append({column.name: row.get(column.name) for column in MEMBERS})
     return rows
-
-
-def explained(failure: Failure) -> str:
-    """The failure's text, with what to do about it where that is known."""
-    hint = ACL_HINTS.get(failure.name)
-    return f"{failure.text} ({hint})" if hint else failure.text
-
-
-def named(partitions: Iterable[TopicPartition]) -> str:
-    """The first few of some partitions, as Kafka's tools write them: `orders-0`."""
-    return some([f"{topic}-{partition}" for topic, partition in partitions])
-
-
-def some(names: Sequence[object]) -> str:
-    """The first few of them, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(str, names[:SHOWN])) + more

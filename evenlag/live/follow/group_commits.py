@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Part
 
 from evenlag.errors import FollowError, UserDataError
-from evenlag.live.groups import TopicPartition
+from evenlag.live.group_state import TopicPartition
 from evenlag.live.ownership import Ownership
 
 SUBSCRIBED = (

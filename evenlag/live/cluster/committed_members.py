@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from evenlag.errors import UserDataError
-from evenlag.live.groups import FOLLOW, Group, Member, Subscription, TopicPartition
+from evenlag.live.group_state import FOLLOW, Group, Member, Subscription, TopicPartition
 from evenlag.live.ownership import Ownership
-from evenlag.live.rows import named
+from evenlag.live.wording import named
 
 
 def with_followers(group: Group) -> tuple[Group, list[str]]:

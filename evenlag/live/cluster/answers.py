@@ -1,0 +1,143 @@
+"""From what brokers answer to plain values, failures among them."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from kafka import errors
+
+from evenlag.errors import UserDataError
+from evenlag.live.group_state import (
+    CLASSIC,
+    CONSUMER,
+    Commits,
+    Description,
+    Failure,
+    Member,
+    Subscription,
+    TopicPartition,
+)
+from evenlag.live.subscriptions import decode_assignment, decode_subscription
+
+Item = TypeVar("Item")
+Answers = dict[Item, Any]
+"""Of each item that was asked about, the answer or a `Failure`."""
+
+
+def failure(error: Exception) -> Failure:
+    """Return what an error of kafka-python stands for."""
+    if isinstance(error, errors.BrokerResponseError):
+        return failure_of(error.errno)
+    return Failure(type(error).__name__, one_line(error))
+
+
+def failure_of(code: int) -> Failure:
+    """Return what an error code of Kafka's protocol stands for."""
+    kind = errors.for_code(code)
+    text = (kind.description or kind.message).replace("Returned by the broker when", "").strip().rstrip(".")
+    return Failure(kind.message, f"{kind.message}: {text}")
+
+
+def one_line(text: object) -> str:
+    """Return a text without line ends, runs of blanks and a stop at its end."""
+    return " ".join(str(text).split()).rstrip(".")
+
+
+def classic_groups(answer: Any) -> Answers[str]:
+    """Read an answer to `DescribeGroups`, which has each member's bytes where the group is stable."""
+    described: Answers[str] = {}
+    for group in answer.groups:
+        if group.error_code:
+            described[group.group_id] = failure_of(group.error_code)
+            continue
+        assignor = group.protocol_data or None
+        members = [_classic_member(member, assignor) for member in group.members]
+        described[group.group_id] = Description(group.group_state, _sorted(members), CLASSIC, assignor)
+    return described
+
+
+def _classic_member(member: Any, assignor: str | None) -> Member:
+    subscription: Subscription | None = None
+    held: tuple[TopicPartition, ...] = ()
+    trouble = None
+    try:
+        held = decode_assignment(bytes(member.member_assignment or b""))
+        if member.member_metadata:
+            subscription = decode_subscription(bytes(member.member_metadata), assignor)
+    except UserDataError as error:
+        trouble = str(error)
+    if trouble is not None:  # what it holds it must have subscribed to
+        subscription = Subscription(tuple(sorted({topic for topic, _ in held})), trouble=trouble)
+    return Member(
+        consumer_id=member.member_id,
+        client_id=member.client_id or None,
+        host=member.client_host or None,
+        group_instance_id=member.group_instance_id or None,
+        partitions=held,
+        subscription=subscription,
+    )
+
+
+def consumer_groups(answer: Any) -> Answers[str]:
+    """Read an answer to `ConsumerGroupDescribe`."""
+    described: Answers[str] = {}
+    for group in answer.groups:
+        if group.error_code:
+            described[group.group_id] = failure_of(group.error_code)
+            continue
+        members = [
+            Member(
+                consumer_id=member.member_id,
+                client_id=member.client_id or None,
+                host=member.client_host or None,
+                group_instance_id=member.instance_id or None,
+                partitions=_assigned(member.assignment),
+                target=_assigned(member.target_assignment),
+                subscription=Subscription(
+                    tuple(sorted(member.subscribed_topic_names)),
+                    regex=member.subscribed_topic_regex or None,
+                    rack=member.rack_id or None,
+                ),
+                epoch=member.member_epoch,
+            )
+            for member in group.members
+        ]
+        described[group.group_id] = Description(
+            group.group_state, _sorted(members), CONSUMER, group.assignor_name or None, group.group_epoch,
+            group.assignment_epoch,
+        )  # fmt: skip
+    return described
+
+
+def _sorted(members: Iterable[Member]) -> tuple[Member, ...]:
+    return tuple(sorted(members, key=lambda member: member.consumer_id))
+
+
+def _assigned(assignment: Any) -> tuple[TopicPartition, ...]:
+    return tuple((each.topic_name, partition) for each in assignment.topic_partitions for partition in each.partitions)
+
+
+def commits_of(group: Any) -> Commits | Failure:
+    """Read what `OffsetFetch` tells of one group."""
+    if group.error_code:
+        return failure_of(group.error_code)
+    offsets: dict[TopicPartition, int | Failure] = {}
+    metadata: dict[TopicPartition, str] = {}
+    for topic in group.topics:
+        for partition in topic.partitions:
+            key = topic.name, partition.partition_index
+            if partition.error_code:
+                offsets[key] = failure_of(partition.error_code)
+            elif partition.committed_offset >= 0:  # -1 stands for no commit
+                offsets[key] = partition.committed_offset
+                if partition.metadata:
+                    metadata[key] = partition.metadata
+    return Commits(offsets, metadata)
+
+
+def offsets_of(answer: Any) -> Answers[TopicPartition]:
+    """Read an answer to `ListOffsets`."""
+    return {
+        (topic.name, each.partition_index): failure_of(each.error_code) if each.error_code else each.offset
+        for topic in answer.topics
+        for each in topic.partitions
+    }

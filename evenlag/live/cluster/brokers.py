@@ -1,0 +1,187 @@
+"""The brokers of a cluster: asked only by requests that read, with one deadline, errors as values."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka import errors
+
+from evenlag.errors import SourceError
+from evenlag.live.cluster.answers import Answers, failure, one_line
+from evenlag.live.cluster.client_config import kafka_python_settings
+from evenlag.live.cluster.log_filter import WithoutSecrets
+from evenlag.live.cluster.oauth import ClientCredentials, TokenEndpoint
+from evenlag.live.group_state import Failure
+from evenlag.live.kafka_python import (
+    Connections,
+    DescribeGroupsRequest,
+    FindCoordinatorRequest,
+    ListGroupsRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    OffsetFetchRequest,
+)
+from evenlag.live.messages import ConsumerGroupDescribeRequest
+
+Item = TypeVar("Item")
+Asked = Callable[[Sequence[Item]], tuple[Any, Callable[[Any], Answers[Item]]]]
+"""Makes of some items the request that asks for them, and what reads its answer."""
+
+READING = (
+    MetadataRequest, FindCoordinatorRequest, ListGroupsRequest, DescribeGroupsRequest, ConsumerGroupDescribeRequest,
+    OffsetFetchRequest, ListOffsetsRequest,
+)  # fmt: skip
+"""The only requests that are sent, beside those by which a connection is made."""
+
+LAST_SHARE, LAST_CHANCE = 0.1, 1.0  # of the time, and seconds at most, for requests that are left at the deadline
+MOST_FAILURES = 3  # of a request, on connections that are lost
+RETRY_PAUSE = 0.2  # seconds
+LARGEST_ANSWER = 100_000_000  # bytes
+NO_TIME = Failure("REQUEST_TIMED_OUT", "no answer within the timeout; give it more time")
+NOT_TOLD = Failure("UNKNOWN_SERVER_ERROR", "the broker's answer leaves it out")
+
+
+class Brokers:
+    """The brokers behind a bootstrap address; to be closed.
+
+    Parameters
+    ----------
+    bootstrap_servers
+        `host:port`, several joined by commas.
+    config
+        More properties of the client, under librdkafka's names.
+    timeout
+        Seconds from now that all requests have together.
+    progress
+        Told what is being asked for, how much of it has come, and how much there is.
+
+    Raises
+    ------
+    SourceError
+        A property is not known, or no broker answers.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        config: Mapping[str, str],
+        timeout: float,
+        progress: Callable[[str, int, int], None] | None = None,
+    ):
+        self.requests: Counter[str] = Counter()
+        self._timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._end = self._deadline + min(LAST_SHARE * timeout, LAST_CHANCE)
+        self._silent: set[int] = set()  # nodes that have not answered in time: they are asked for nothing more
+        self.progress = progress or (lambda *_: None)
+        self._bootstrap_servers = bootstrap_servers
+        settings: dict[str, Any] = {"client_id": "evenlag", "receive_message_max_bytes": LARGEST_ANSWER}
+        settings |= kafka_python_settings(config) | {"bootstrap_servers": bootstrap_servers}
+        password = settings.get("sasl_plain_password")
+        self._silence = WithoutSecrets([] if password is None else [password])
+        self._silence.on()
+        if endpoint := settings.pop("token_endpoint", None):
+            settings["sasl_oauth_token_provider"] = ClientCredentials(TokenEndpoint(**endpoint), self._silence.add)
+        try:
+            self._connections = Connections(settings)
+            try:
+                self.run(self._connections.bootstrap(self._deadline))
+            except BaseException:
+                self._connections.close()
+                raise
+        except BaseException as error:
+            self._silence.off()
+            if isinstance(error, errors.KafkaError | OSError | ValueError | RuntimeError | KeyError):
+                raise self.unreachable(error) from error
+            raise
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
+        self._silence.off()
+
+    def nodes(self) -> list[int]:
+        """Return the ids of the brokers that are known."""
+        return self._connections.nodes()
+
+    def run(self, task: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine that asks, and return its value."""
+        return self._connections.run(task)
+
+    def version(self, request: Any) -> int | None:
+        """Return the version of a request that the cluster takes; None where it takes none."""
+        return self._connections.version(request)
+
+    def unreachable(self, why: object) -> SourceError:
+        """Return an error that says where no broker answers, and what to look at."""
+        return SourceError(
+            f"no Kafka broker answers at {self._bootstrap_servers} within {self._timeout:g} s ({one_line(why)}); "
+            "check the address, and security.protocol and its properties in the client configuration"
+        )
+
+    def in_time(self) -> bool:
+        """Return whether the deadline is yet to come."""
+        return time.monotonic() < self._deadline
+
+    async def ask_each(
+        self,
+        what: str,
+        by_node: Mapping[int, Sequence[Item]],
+        asked: Asked[Item],
+        size: int,
+        answers: Answers[Item],
+    ) -> None:
+        """Put what the nodes answer into `answers`: all of them at once, each one request after the other."""
+        total = len(answers) + sum(map(len, by_node.values()))
+
+        async def in_turn(node: int) -> None:
+            for part in parts(by_node[node], size):
+                request, read = asked(part)
+                answer = await self.ask(request, node)
+                told = dict.fromkeys(part, answer) if isinstance(answer, Failure) else read(answer)
+                answers.update({item: told.get(item, NOT_TOLD) for item in part})
+                self.progress(what, len(answers), total)
+
+        await self.at_once(in_turn(node) for node in by_node)
+
+    async def at_once(self, tasks: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+        """Run coroutines beside one another, and return their values in order."""
+        futures = [self._connections.begin(task) for task in tasks]
+        return [await future for future in futures]
+
+    async def ask(self, request: Any, node: int | None) -> Any:
+        """Send a request to a node, or to any, and return the answer or a Failure; no other place sends any.
+
+        Raises
+        ------
+        TypeError
+            The request is none of `READING`.
+        """
+        if not isinstance(request, READING):
+            raise TypeError(f"{type(request).__name__} is no request that only reads")
+        failures = 0
+        while node not in self._silent and (left := self._left()) > 0:
+            try:
+                sent = self._connections.send(request, node, left)
+                self.requests[type(request).__name__.removesuffix("Request")] += not sent.failed()
+                return await self._connections.wait_for(sent, left)
+            except errors.KafkaTimeoutError:
+                if node is not None:
+                    self._silent.add(node)
+                return NO_TIME
+            except errors.KafkaError as error:
+                failures += not isinstance(error, errors.NodeNotReadyError)  # by a quota, or after a failure: it waits
+                if not error.retriable or failures == MOST_FAILURES or not self.in_time():
+                    return failure(error)
+            await self._connections.sleep(RETRY_PAUSE)
+        return NO_TIME
+
+    def _left(self) -> float:
+        """Return the seconds that a request has: until the deadline; then those who answer have what is left."""
+        return (self._deadline if self.in_time() else self._end) - time.monotonic()
+
+
+def parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Cut items into parts of `size`, the last may be smaller."""
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,356 @@
+"""Plans that followers read: a file, or a compacted topic keyed by group (docs/formats.md), and how to publish one."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+from evenlag.errors import EvenlagError, InvalidPlanError, SourceError
+from evenlag.live.group_state import TopicPartition
+from evenlag.model.files import unique, write_json
+from evenlag.tables.topics import is_topic, topic_address
+
+ANSWER_LIMIT = 10.0  # seconds for what is asked of the brokers
+CONSUMER_ONLY = (
+    "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof", "group.id",
+    "group.instance.id", "isolation.level", "max.poll.interval.ms", "partition.assignment.strategy",
+    "session.timeout.ms",
+)  # fmt: skip
+"""Properties that a producer does not take."""
+TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # the names that Kafka takes
+
+
+@dataclass(frozen=True)
+class FollowedPlan:
+    """A published plan.
+
+    Attributes
+    ----------
+    group : str
+    version : int
+        Higher is newer.
+    assignment : mapping of member to (topic, partition) pairs
+    """
+
+    group: str
+    version: int
+    assignment: Mapping[str, tuple[TopicPartition, ...]]
+
+    @property
+    def owners(self) -> dict[TopicPartition, str]:
+        """The member of each partition."""
+        return {key: member for member, keys in self.assignment.items() for key in keys}
+
+    @classmethod
+    def from_dict(cls, document: Any, version: int | None = None) -> FollowedPlan:
+        """Read the JSON of a plan, or of a result file, which has no version: then with this one.
+
+        Raises
+        ------
+        InvalidPlanError
+            It is no plan; the message names the place.
+        """
+        if not isinstance(document, dict):
+            raise InvalidPlanError("a plan is a JSON object with group, version and assignment")
+        group, assignment = document.get("group"), document.get("assignment")
+        if not isinstance(group, str) or not _is_name(group):
+            raise InvalidPlanError(f"group must be a name, not {group!r}")
+        if version is None:
+            version = document.get("version")
+            if version is None:
+                raise InvalidPlanError("the plan has no version: `evenlag publish` gives it one")
+        if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**63:
+            raise InvalidPlanError(f"version must be a whole number from 1, not {version!r}")
+        if not isinstance(assignment, dict):
+            raise InvalidPlanError(f"assignment must name the partitions of each member, not {assignment!s:.60}")
+        owners: dict[TopicPartition, str] = {}
+        for member, keys in assignment.items():
+            if not _is_name(member):
+                raise InvalidPlanError(f"{member!r:.60} is no name of a member")
+            if not isinstance(keys, list | tuple):
+                raise InvalidPlanError(f"member {member!r}: partitions must be a list, not {keys!s:.60}")
+            for key in keys:
+                topic, partition = _partition(member, key)
+                if (topic, partition) in owners:
+                    other = owners[topic, partition]
+                    raise InvalidPlanError(f"the plan gives {topic}-{partition} to {other!r} and again to {member!r}")
+                owners[topic, partition] = member
+        return cls(group, version, {name: tuple(sorted(map(tuple, keys))) for name, keys in assignment.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON of the plan."""
+        assignment = {member: [list(key) for key in keys] for member, keys in self.assignment.items()}
+        return {"group": self.group, "version": self.version, "assignment": assignment}
+
+
+class Plans(Protocol):
+    """A place where the plans of a group are published."""
+
+    group: str
+
+    def news(self) -> list[FollowedPlan | EvenlagError]:
+        """What has come since the last call, the oldest first: plans, and what is none and why."""
+        ...
+
+    def write(self, plan: FollowedPlan) -> None:
+        """Put a plan there."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the place; all that is there is news again."""
+        ...
+
+
+class UnreadError(SourceError):
+    """A place of plans could not be read, so what is there is not known."""
+
+
+class PlanFile:
+    """The plan of a group in a file, which may be replaced at any time.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where all consumers of the group see the same file, or a copy of it.
+    group : str
+        The group whose plan it must be.
+    """
+
+    def __init__(self, path: str | Path, group: str) -> None:
+        self.path, self.group = Path(path), group
+        self._last: bytes | tuple[type[SourceError], str] | None = None
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def news(self) -> list[FollowedPlan | EvenlagError]:
+        """The plan in the file, or what is wrong with it, where that has changed."""
+        content = self._content()
+        if content == self._last:
+            return []
+        self._last = content
+        if isinstance(content, bytes):
+            return [_parsed(content, self.group, str(self))]
+        kind, text = content
+        return [kind(text)]
+
+    def _content(self) -> bytes | tuple[type[SourceError], str]:
+        """Return what is in the file, or what is wrong with it."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            kind = SourceError if isinstance(error, FileNotFoundError) else UnreadError
+            return kind, f"{self}: cannot be read ({(error.strerror or str(error)).lower()})"
+
+    def write(self, plan: FollowedPlan) -> None:
+        """Replace the file, never by half of one."""
+        write_json(self.path, plan.to_dict())
+
+    def close(self) -> None:
+        """Forget what was read."""
+        self._last = None
+
+
+class PlanTopic:
+    """The plans of groups in a compacted topic: each record has the group as its key.
+
+    Needs confluent-kafka.
+
+    Parameters
+    ----------
+    topic : str
+    config : mapping
+        Of the consumer that follows, or of any client that reaches the brokers.
+    group : str, optional
+        The group whose plan is wanted; default: the `group.id` of `config`.
+    """
+
+    def __init__(self, topic: str, config: Mapping[str, Any], group: str | None = None) -> None:
+        name = config.get("group.id") if group is None else group
+        if not isinstance(name, str) or not name:
+            raise SourceError(f"topic {topic}: whose plan? Give group, or a config with group.id")
+        self.topic, self.group = topic, name
+        self._config = dict(config)
+        self._reader: Any = None
+        self._unread: set[int] = set()
+        self._found: list[FollowedPlan | EvenlagError] = []
+
+    def __str__(self) -> str:
+        return f"topic {self.topic}"
+
+    def news(self) -> list[FollowedPlan | EvenlagError]:
+        """The records of the group since the last call; the first call reads all that are there."""
+        from confluent_kafka import KafkaException
+
+        try:
+            self._read()
+        except (KafkaException, SourceError) as error:
+            self.close()  # and from the beginning the next time: plans that are known already do no harm
+            text = str(error) if isinstance(error, SourceError) else f"{self}: cannot be read ({error.args[0].str()})"
+            return [UnreadError(text)]
+        found, self._found = self._found, []
+        return found
+
+    def write(self, plan: FollowedPlan) -> None:
+        """Append a plan, and see that it is the last one."""
+        from confluent_kafka import KafkaError, KafkaException, Producer
+
+        trouble: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: object) -> None:
+            if error is not None:
+                trouble.append(error)
+
+        config = {name: value for name, value in self._config.items() if name not in CONSUMER_ONLY}
+        try:
+            if self._reader is None:
+                self._open()  # a producer might create the topic, and not compacted
+            producer = Producer(config | {"acks": "all", "message.timeout.ms": int(1000 * ANSWER_LIMIT)})
+            value = json.dumps(plan.to_dict())
+            producer.produce(self.topic, value, plan.group, on_delivery=delivered)
+            if producer.flush(2 * ANSWER_LIMIT) or trouble:
+                raise SourceError(
+                    f"{self}: the plan was not taken ({trouble[0].str() if trouble else 'no answer in time'})"
+                )
+        except KafkaException as error:
+            raise SourceError(f"{self}: the plan was not taken ({error.args[0].str()})") from error
+        finally:
+            self.close()
+        if self.news()[-1:] != [plan]:
+            raise SourceError(
+                f"{self}: another plan of group {plan.group!r} was published at this moment; publish again"
+            )
+
+    def close(self) -> None:
+        """Close the consumer that reads the topic."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader, self._found = None, []
+
+    def _read(self) -> None:
+        from confluent_kafka import KafkaError, KafkaException
+
+        if self._reader is None:
+            self._open()
+        while True:
+            message = self._reader.poll(ANSWER_LIMIT if self._unread else 0.0)
+            if message is None:
+                if self._unread:
+                    raise SourceError(f"{self}: its end was not reached within {ANSWER_LIMIT:g} s")
+                return
+            error = message.error()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                self._unread.discard(message.partition())
+            elif error is not None:
+                raise KafkaException(error)
+            elif message.key() == self.group.encode():
+                place = f"{self}, partition {message.partition()}, offset {message.offset()}"
+                self._found.append(_parsed(message.value() or b"", self.group, place))
+
+    def _open(self) -> None:
+        from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+        reading = {"group.id": self.group, "enable.auto.commit": False, "enable.partition.eof": True}
+        self._reader = Consumer(self._config | reading)
+        found = self._reader.list_topics(self.topic, timeout=ANSWER_LIMIT).topics[self.topic]
+        if found.error is not None:
+            absent = found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            advice = "; create it with cleanup.policy=compact" if absent else ""
+            raise SourceError(f"{self}: {found.error.str()}{advice}")
+        self._unread = set(found.partitions)
+        self._reader.assign([TopicPartition(self.topic, number, OFFSET_BEGINNING) for number in found.partitions])
+
+
+def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> PlanFile | PlanTopic:
+    """Return the place that a text names: a path, or `kafka://HOST:PORT/TOPIC`.
+
+    The client of a topic writes no log of its own unless `config` has a `log_level`: what went wrong is in the errors.
+
+    Raises
+    ------
+    SourceError
+        It looks like a topic and is none, or names several, or confluent-kafka is missing.
+    """
+    if not is_topic(text):
+        return PlanFile(text, group)
+    address = topic_address(text)
+    if "," in address.topics:
+        raise SourceError(f"{text}: names several topics; plans are in one")
+    if find_spec("confluent_kafka") is None:
+        raise SourceError(f"{text}: a topic needs confluent-kafka: pip install confluent-kafka")
+    return PlanTopic(address.topics, {"log_level": 0, **(config or {}), "bootstrap.servers": address.servers}, group)
+
+
+def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
+    """Publish a plan for a group's followers under a version above that of the plan before.
+
+    To roll back, publish the earlier plan again.
+
+    Parameters
+    ----------
+    document : mapping
+        A result file's content (`Result.to_dict`), or the JSON of a plan; a version in it does not count.
+    to : PlanFile or PlanTopic
+
+    Returns
+    -------
+    FollowedPlan
+        What was published. Its version is the time in milliseconds since 1970, or one more than the version before
+        where that is higher.
+
+    Raises
+    ------
+    InvalidPlanError
+        It is no plan, gives a partition to two members, assigns nothing, or is another group's.
+    SourceError
+        The place cannot be read or written.
+    """
+    plan = FollowedPlan.from_dict(dict(document), version=1)
+    if plan.group != to.group:
+        raise InvalidPlanError(f"{to} is for group {to.group!r}, the plan is for {plan.group!r}")
+    if not plan.owners:
+        raise InvalidPlanError(f"the plan of group {plan.group!r} assigns no partition; all its consumers would stop")
+    to.close()
+    try:
+        news = to.news()
+        for each in news:
+            if isinstance(each, UnreadError):  # the plan before may have any version
+                raise each
+        before = [each.version for each in news if isinstance(each, FollowedPlan)]
+        published = replace(plan, version=max([round(1000 * time.time()), *(version + 1 for version in before)]))
+        to.write(published)
+    finally:
+        to.close()
+    return published
+
+
+def _partition(member: str, key: Any) -> TopicPartition:
+    if isinstance(key, list | tuple) and len(key) == 2:
+        topic, partition = key
+        if isinstance(topic, str) and TOPIC.fullmatch(topic) and type(partition) is int and 0 <= partition < 2**31:
+            return topic, partition
+    raise InvalidPlanError(f"member {member!r}: {key!s:.60} is no [topic, partition]")
+
+
+def _is_name(text: str) -> bool:
+    return text != "" and text.isprintable()
+
+
+def _parsed(content: bytes, group: str, place: str) -> FollowedPlan | EvenlagError:
+    if not content:
+        return SourceError(f"{place}: no plan: it was deleted")
+    try:
+        plan = FollowedPlan.from_dict(json.loads(content, object_pairs_hook=unique))
+    except (ValueError, RecursionError) as error:
+        return SourceError(f"{place}: no valid JSON ({error})")
+    except InvalidPlanError as error:
+        return InvalidPlanError(f"{place}: {error}")
+    if plan.group != group:
+        return InvalidPlanError(f"{place}: a plan for group {plan.group!r}, not {group!r}")
+    return plan
