@@ -19,8 +19,8 @@ test: .venv/.ready lint ## run every test: unit, property, conformance, Spark, a
 check: .venv/.ready lint ## check style and types and run the quick tests: no Spark, no broker, no long properties
 	$(BIN)/python -m pytest -m "not slow and not spark and not broker" --numprocesses auto --maxprocesses 4
 
-versions: .venv/.ready ## run the tests of the pipeline on another PySpark: make versions pyspark=4.3.0
-	@sh scripts/versions.sh $(pyspark) $(tests)
+versions: .venv/.ready ## run tests on another PySpark or kafka-python: make versions pyspark=4.3.0, kafka=newest
+	@sh scripts/versions.sh $(if $(kafka),kafka-python $(kafka),pyspark $(pyspark)) $(tests)
 
 lint: .venv/.ready types ## check style and types
 	$(BIN)/ruff check .

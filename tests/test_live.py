@@ -297,7 +297,7 @@ def test_only_requests_that_read_leave_the_process_and_no_password_is_logged(
     making_a_connection = {17, 18, 36}  # SaslHandshake, ApiVersions, SaslAuthenticate
     assert set(keys) - making_a_connection == {request.API_KEY for request in READING} == {2, 3, 9, 10, 15, 16, 69}
     assert set(keys) & making_a_connection == making_a_connection
-    said = "\n".join(f"{record.getMessage()} {record.exc_text}" for record in caplog.records)
+    said = caplog.text  # as it was when it was logged: kafka-python 3.1 cannot print what is closed
     assert "ListGroupsRequest" in said, "nothing was logged"
     assert broker.password not in said + repr(taken)
 
@@ -414,7 +414,7 @@ def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture)
     del config["sasl.oauthbearer.client.id"]
     with pytest.raises(SourceError, match=r"'sasl\.oauthbearer\.client\.id' is missing"):
         snapshot(broker.oauth_bootstrap, config=config)
-    said = "\n".join(record.getMessage() for record in caplog.records) + str(error.value)
+    said = caplog.text + str(error.value)
     assert "ListGroupsRequest" in said
     assert not any(secret in said for secret in ("s/cret", "s%2Fcret", "eyJ", "wr0ng-s"))
 
