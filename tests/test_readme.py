@@ -6,7 +6,7 @@ import re
 import pytest
 
 import evenlag
-from evenlag import live, pipeline
+from evenlag import live, spark
 from tests.consoles import ROOT, consoles, printed, without_times
 
 README = (ROOT / "README.md").read_text()
@@ -64,21 +64,21 @@ def test_links_lead_somewhere(page: str) -> None:
 def test_the_reference_names_all_that_is_public() -> None:
     pages = "\n".join(path.read_text() for path in ROOT.glob("docs/reference/*.md"))
     shown = set(re.findall(r"^::: evenlag\.([\w.]+)$", pages, re.MULTILINE))
-    modules = {"compare": evenlag.compare, "live": live, "pipeline": pipeline}
+    modules = {"compare": evenlag.compare, "live": live, "spark": spark}
     public = {f"{home}.{name}" for home, module in modules.items() for name in module.__all__}
     short = set(evenlag.compare.__all__)  # under both names
-    public |= {name for name in evenlag.__all__ if name not in {"heuristics", "spark", *modules, *short}}
+    public |= {name for name in evenlag.__all__ if name not in {"heuristics", "pipeline", *modules, *short}}
     others = {
         "heuristics.HEURISTICS",
         "heuristics.PROMISED_BALANCE",
-        "live.aio_assignor.AioEvenlagAssignor",
+        "live.assignor.AioEvenlagAssignor",
         "live.assignor.EvenlagAssignor",
-        "live.deciding.Decision",
+        "live.assignor.Decision",
         "live.follow.Follow",
-        "live.plans.FollowedPlan",
-        "live.plans.PlanFile",
-        "live.plans.PlanTopic",
-        "live.plans.publish",
+        "live.follow.FollowedPlan",
+        "live.follow.PlanFile",
+        "live.follow.PlanTopic",
+        "live.follow.publish",
         "live.user_data",
         "errors",
     }
