@@ -13,7 +13,7 @@ from html import escape
 LONGEST = 24  # characters of a text that is not broken
 
 STYLE = """<style>
-.evenlag{font:13px/1.45 system-ui,sans-serif;max-width:56rem;color:inherit;
+.evenlag{font:13px/1.45 system-ui,sans-serif;max-width:56rem;color:inherit;margin:.2rem 0 1rem;
 --line:rgba(128,128,128,.28);--was:rgba(128,128,128,.7);--is:#3b82f6;--good:#16a34a;--warn:#d97706}
 .evenlag p{margin:.15rem 0}.evenlag .muted{opacity:.68}
 .evenlag .title{font-size:15px;font-weight:600;overflow-wrap:anywhere}

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.in_memory import File
 from evenlag.model.problem import Problem
 
 
-def read_problem(path: Path) -> Problem:
+def read_problem(path: File) -> Problem:
     """Read a problem file (docs/formats.md).
 
     Raises
@@ -33,7 +34,7 @@ def read_problem(path: Path) -> Problem:
         raise InvalidProblemError(f"{path}: {error}") from error
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: File) -> Any:
     """Read JSON in which no object has a name twice, with or without a byte order mark.
 
     Raises

@@ -8,21 +8,22 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any
 
 from evenlag.errors import InvalidProblemError, SourceError, to_get
 from evenlag.model.files import unique
+from evenlag.model.in_memory import File
 from evenlag.tables.copies import Numbered
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 
-CheckColumns = Callable[[Path, Sequence[str]], None]
+CheckColumns = Callable[[File, Sequence[str]], None]
 
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, "utf-8-sig"))
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def reading(path: File) -> Iterator[None]:
     """Turn what goes wrong while a file is read into a SourceError that names it."""
     try:
         yield
@@ -34,9 +35,9 @@ def reading(path: Path) -> Iterator[None]:
         raise SourceError(f"{path}: cannot be read, or is cut short: {reason(error)}") from error
 
 
-def open_text(path: Path) -> TextIO:
+def open_text(path: File) -> IO[str]:
     """Open a text of UTF-8, or of UTF-16 with its byte order mark, and unpack it where its name ends in `.gz`."""
-    if path.suffix.lower() == ".gz":
+    if isinstance(path, Path) and path.suffix.lower() == ".gz":
         with gzip.open(path, "rb") as file:
             encoding = encoding_of(file.read(4))
         return gzip.open(path, "rt", encoding=encoding, newline="")
@@ -67,7 +68,7 @@ def decoded(content: bytes) -> str:
     return content.decode(encoding_of(content[:4]))
 
 
-def csv_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
+def csv_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
     """Read CSV with a header, each row with the number of its first line; an empty field is None.
 
     Raises
@@ -91,7 +92,7 @@ def csv_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[
         raise SourceError(f"{path}, line {reader.line_num}: broken CSV ({error}); mend or export it again") from error
 
 
-def json_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
+def json_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
     """Read one JSON object a line, with its number; blank lines mean nothing.
 
     Raises
@@ -117,7 +118,7 @@ def json_rows(path: Path, lines: Iterable[str], check: CheckColumns) -> Iterator
         yield number, row
 
 
-def parquet_rows(path: Path, wanted: Sequence[str], check: CheckColumns) -> Iterator[Numbered]:
+def parquet_rows(path: File, wanted: Sequence[str], check: CheckColumns) -> Iterator[Numbered]:
     """Read the wanted columns of a Parquet file, batch by batch; rows are numbered from 1.
 
     Raises
@@ -127,7 +128,7 @@ def parquet_rows(path: Path, wanted: Sequence[str], check: CheckColumns) -> Iter
     """
     arrow, parquet = pyarrow_modules(path)
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path if isinstance(path, Path) else path.open("rb")) as file:
             names = file.schema_arrow.names
             check(path, names)
             number = 0
@@ -140,7 +141,7 @@ def parquet_rows(path: Path, wanted: Sequence[str], check: CheckColumns) -> Iter
         raise SourceError(f"{path}: broken Parquet ({reason(error)}); export it again") from error
 
 
-def pyarrow_modules(path: Path) -> tuple[Any, Any]:
+def pyarrow_modules(path: File) -> tuple[Any, Any]:
     """Import `pyarrow` and `pyarrow.parquet`, which only Parquet needs.
 
     Raises

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from evenlag.errors import SourceError
+from evenlag.model.in_memory import File, InMemory
+from evenlag.model.names import did_you_mean
 from evenlag.tables.columns import TABLES, Row, TableKind, check_columns
 from evenlag.tables.copies import Numbered
 from evenlag.tables.files import JSON_SUFFIXES, csv_rows, json_rows, open_text, parquet_rows, reading
@@ -33,7 +35,7 @@ def what_is_read() -> str:
     return f"a problem file, a snapshot table as CSV, JSON Lines or Parquet, {', '.join(formats)}"
 
 
-def form_of(path: Path, form: str | None = None) -> str:
+def form_of(path: File, form: str | None = None) -> str:
     """Return which of `FORMS` a file is in, by its content, or where that tells nothing by its suffix.
 
     Parameters
@@ -49,7 +51,8 @@ def form_of(path: Path, form: str | None = None) -> str:
     """
     if form is not None:
         if form not in FORMS:
-            raise SourceError(f"{path}: format {form!r} is not known; it is one of {', '.join(FORMS)}")
+            known = f"it is one of {', '.join(FORMS)}{did_you_mean(form, FORMS)}"
+            raise SourceError(f"{path}: format {form!r} is not known; {known}")
         return form
     suffix = _suffix(path)
     if suffix == ".parquet":
@@ -81,7 +84,7 @@ def _is_table_row(line: str) -> bool:
     return isinstance(row, dict) and "group" in row and bool({"partition", "consumer_id", "lag"} & set(row))
 
 
-def _json_form(path: Path, text: str) -> str | None:
+def _json_form(path: File, text: str) -> str | None:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -94,7 +97,7 @@ def _json_form(path: Path, text: str) -> str | None:
     return found or (PROBLEM if _suffix(path) == ".json" else "jsonl")
 
 
-def _text_form(path: Path, text: str) -> str | None:
+def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
@@ -143,7 +146,7 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
             yield from ({**row} for _, row in typed(table_rows(part, kind, form), kind))
 
 
-def read_file(path: Path, kind: TableKind, form: str | None = None) -> list[Reading]:
+def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Reading]:
     """Read a whole file, or the files of a folder: a reading for each.
 
     Parameters
@@ -176,7 +179,7 @@ def read_file(path: Path, kind: TableKind, form: str | None = None) -> list[Read
     return found
 
 
-def read_text_file(path: Path, form: str) -> Reading:
+def read_text_file(path: File, form: str) -> Reading:
     """Read a file in one of `FORMATS`.
 
     Raises
@@ -191,7 +194,7 @@ def read_text_file(path: Path, form: str) -> Reading:
     return read
 
 
-def table_rows(path: Path, kind: TableKind, form: str) -> Iterator[Numbered]:
+def table_rows(path: File, kind: TableKind, form: str) -> Iterator[Numbered]:
     """Give the rows of a snapshot table as they were read, with their numbers in the file."""
     check = partial(_check, kind=kind)
     with reading(path):
@@ -212,12 +215,12 @@ def typed(rows: Iterable[Numbered], kind: TableKind) -> Iterator[Numbered]:
         yield number, {column.name: plain_value(raw.get(column.name), column.kind) for column in columns}
 
 
-def _check(path: Path, names: Sequence[str], kind: TableKind) -> None:
+def _check(path: File, names: Sequence[str], kind: TableKind) -> None:
     check_columns(names, kind, str(path))
 
 
-def _parts(path: Path) -> list[Path]:
-    if not path.is_dir():
+def _parts(path: File) -> Sequence[File]:
+    if isinstance(path, InMemory) or not path.is_dir():
         return [path]
     files = [file for file in sorted(path.iterdir()) if file.is_file() and file.name[0] not in "._"]
     parts = [file for file in files if _suffix(file) in _READ_SUFFIXES]
@@ -226,10 +229,10 @@ def _parts(path: Path) -> list[Path]:
     return parts
 
 
-def bare(path: Path) -> Path:
+def bare(path: File) -> File:
     """Return a path without the suffix `.gz`."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def _suffix(path: Path) -> str:
+def _suffix(path: File) -> str:
     return bare(path).suffix.lower()

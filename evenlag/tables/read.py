@@ -13,6 +13,7 @@ from evenlag.compare.foresight import AUTO, ahead_micros
 from evenlag.compare.history import Capacity, Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.files import read_problem
+from evenlag.model.in_memory import File, InMemory
 from evenlag.model.problem import Problem
 from evenlag.tables.columns import TableKind
 from evenlag.tables.formats import Reading
@@ -24,8 +25,8 @@ from evenlag.tables.row_checks import at
 AUTO_OFFSET_RESETS = ("latest", "earliest")
 RECORD = 30  # snapshots whose rates and capacity are looked at for one plan
 
-Input = Path | Reading | Sequence[Reading]
-"""A file or folder, or what was read of one or several already."""
+Input = File | Reading | Sequence[Reading]
+"""A file or folder, a text, or what was read of one or several already."""
 
 
 def read_group(
@@ -120,6 +121,11 @@ def read_history(
         return snapshots(rows_at_times), notes
 
 
+def is_problem(path: File, form: str | None = None) -> bool:
+    """Whether a file or text is a problem file, which describes one group and its members."""
+    return not path.is_dir() and form_of(path, form) == PROBLEM
+
+
 def holds_many_groups(path: Path) -> bool:
     """Whether a snapshot table has more than one group; the file is read only until the second one shows."""
     first: Any = None
@@ -138,13 +144,13 @@ def _one_group(
 
 
 def _readings(given: Input, kind: TableKind, form: str | None) -> list[Reading]:
-    if isinstance(given, Path):
+    if isinstance(given, Path | InMemory):
         return read_file(given, kind, form)
     return [given] if isinstance(given, Reading) else list(given)
 
 
 def _source(given: Input) -> str:
-    if isinstance(given, Path):
+    if isinstance(given, Path | InMemory):
         return str(given)
     return given.source if isinstance(given, Reading) else given[0].source
 
@@ -169,7 +175,7 @@ def _problem(
     path: Input, members: Input | None, group: str | None, horizon: float | str, form: str | None
 ) -> Problem | None:
     """Return the group where a problem file describes it, else None."""
-    if not isinstance(path, Path) or path.is_dir() or form_of(path, form) != PROBLEM:
+    if not isinstance(path, Path | InMemory) or not is_problem(path, form):
         return None
     if ahead_micros(horizon):
         raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")

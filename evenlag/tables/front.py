@@ -1,0 +1,190 @@
+"""What users call to read: a group, or its history, out of a path, a text, a file object or a DataFrame."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from evenlag.compare.history import Snapshot
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.in_memory import File, in_memory
+from evenlag.model.names import one_of, spelled
+from evenlag.model.problem import Problem
+from evenlag.model.values import check_name, kind
+from evenlag.model.words import HorizonWord, ResetWord
+from evenlag.tables import read as tables
+from evenlag.tables.columns import MEMBERS, TableKind
+from evenlag.tables.formats import Reading
+from evenlag.tables.frames import Frame, is_frame, read_frame
+from evenlag.tables.loading import read_file
+
+Source = str | os.PathLike[str] | bytes | IO[str] | IO[bytes] | Frame
+"""A path, a text of several lines, an open file, or a DataFrame."""
+Members = Source | Sequence[str] | Mapping[str, Iterable[str] | None]
+
+
+@spelled
+def read(
+    source: Source,
+    *,
+    members: Members | None = None,
+    group: str | None = None,
+    format: str | None = None,  # noqa: A002
+    auto_offset_reset: ResetWord = "latest",
+    horizon: float | HorizonWord | str = 0,
+    capacity: float | None = None,
+) -> Problem:
+    r"""Read one consumer group from a file, a text or a DataFrame; of several snapshots the latest.
+
+    What had to be assumed is in `Problem.warnings`, and so in the warnings of every result.
+
+    Parameters
+    ----------
+    source : path, text, open file or DataFrame
+        A problem file, a snapshot table as CSV, JSON Lines or Parquet (or a folder of them), or a text of another tool
+        such as `kafka-consumer-groups --describe` (docs/formats.md). A `str` that has a line break is the text itself.
+        A DataFrame is of pandas, Polars, pyarrow or anything else that narwhals takes. It has the columns of the
+        offsets table: `topic`, `partition`, `lag` or offsets, and `consumer_id` (or `member`) for the owners.
+    members : the same, a list of names, or a mapping of member to its topics; optional
+        A members table; or members by name, which read every topic (a mapping says which). Without, members are the
+        owners seen, each of which is taken to read every topic.
+    group : str, optional
+        Needed where the source holds several groups. Names the group of a source that does not.
+    format : str, optional
+        The format of a file or text, such as "describe" or "csv"; by default its content tells.
+    auto_offset_reset : {"latest", "earliest"}
+        The lag of a partition without a commit: none, or all that its log holds.
+    horizon : float or str
+        Seconds, or text such as "10m": take the lag predicted for then, by the rate since the snapshot before. "auto":
+        give the problem scenarios for the time until the next rebalance, where there are several snapshots. 0: take the
+        lag of the latest snapshot.
+    capacity : float, optional
+        For these scenarios: messages per second of a member of weight 1; by default estimated from the record.
+
+    Raises
+    ------
+    SourceError
+        The source cannot be read; the message names file and line, or the column.
+    InvalidProblemError
+        It holds no such group, or several and none is named; or a row is wrong: its place and column are named.
+
+    Examples
+    --------
+    >>> text = "group,topic,partition,lag,consumer_id\ng,orders,0,100000,c0\ng,orders,1,60000,c1"
+    >>> read(text)
+    <Problem 'g': partitions=2, topics=1, members=2, total_lag=160000>
+    """
+    one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
+    given, table, notes = _inputs(source, members, group, format)
+    problem, assumed = tables.read_group(given, table, group, auto_offset_reset, horizon, capacity, format)
+    return _noted(problem, [*notes, *assumed])
+
+
+@spelled
+def read_history(
+    source: Source,
+    *,
+    members: Members | None = None,
+    group: str | None = None,
+    format: str | None = None,  # noqa: A002
+    auto_offset_reset: ResetWord = "latest",
+) -> list[Snapshot]:
+    """Read all snapshots of one consumer group, in order of time, as `evenlag.replay` takes them.
+
+    What had to be assumed for a snapshot is in the `warnings` of its problem. Parameters and errors are those of
+    `read`. The source is a snapshot table with the column `snapshot_ts`, or a folder of dated texts.
+    """
+    one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
+    given, table, notes = _inputs(source, members, group, format)
+    snapshots, assumed = tables.read_history(given, table, group, auto_offset_reset, format)
+    made = []
+    for place, snapshot in enumerate(snapshots):
+        begin = f"snapshot of {snapshot.ts}: "
+        own = [note.removeprefix(begin) for note in assumed if note.startswith(begin)]
+        last = place == len(snapshots) - 1
+        others = [*notes, *(note for note in assumed if not note.startswith("snapshot of "))] if last else []
+        made.append(replace(snapshot, problem=_noted(snapshot.problem, [*others, *own])))
+    return made
+
+
+def _noted(problem: Problem, notes: Iterable[str]) -> Problem:
+    return replace(problem, warnings=tuple(dict.fromkeys([*notes, *problem.warnings])))
+
+
+def _inputs(
+    source: Source, members: Members | None, group: str | None, form: str | None
+) -> tuple[tables.Input, tables.Input | None, list[str]]:
+    """Return the source and the members as readers take them, and what there is to say of their columns."""
+    given = _input(source, "offsets", group)
+    if form is not None and isinstance(given, Reading):
+        raise SourceError(f"{given.source}: has no format; leave format={form!r} out")
+    notes = list(given.notes) if isinstance(given, Reading) else []
+    if members is None:
+        return given, None, notes
+    by_name = _by_name(members)
+    if by_name is None:
+        table = _input(members, "members", group)
+        notes += table.notes if isinstance(table, Reading) else []
+        return given, table, notes
+    if isinstance(given, Reading):
+        return given, [_members_of(by_name, given)], notes
+    if tables.is_problem(given, form):
+        return given, Reading(), notes  # which names its members itself, and is refused for that
+    readings = read_file(given, "offsets", form)
+    return readings, [_members_of(by_name, each) for each in readings], notes
+
+
+def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
+    if isinstance(source, str):
+        return in_memory(source, f"the text of the {table}") if _is_text(source) else Path(source)
+    if isinstance(source, os.PathLike):
+        return Path(os.fspath(source))
+    if hasattr(source, "read"):
+        return in_memory(source, str(getattr(source, "name", "the file")))
+    if isinstance(source, bytes | bytearray):
+        return in_memory(bytes(source), f"the text of the {table}")
+    if is_frame(source):
+        return read_frame(source, table, group=group)
+    hint = "; a problem document is for Problem.from_dict" if isinstance(source, Mapping) else ""
+    given = "a path, a text, an open file or a DataFrame"
+    raise SourceError(f"cannot read the {table} from {kind(source)}; give {given}{hint}")
+
+
+def _is_text(source: str) -> bool:
+    """Return whether a string is a text, not a path: it has a line break, or is JSON in one line."""
+    return "\n" in source or "\r" in source or source.lstrip()[:1] in ("{", "[")
+
+
+def _by_name(members: Any) -> dict[str, Iterable[str] | None] | None:
+    """Return the topics of members that are given by name, None meaning every topic; None for a table of them."""
+    if isinstance(members, Mapping):
+        return {check_name(name, "a member"): _topics(name, topics) for name, topics in members.items()}
+    if not isinstance(members, Sequence | Set) or isinstance(members, str | bytes | bytearray):
+        return None
+    by_name: dict[str, Iterable[str] | None] = {}
+    for name in members:
+        if check_name(name, "a member") in by_name:
+            raise InvalidProblemError(f"members: {name!r} is listed twice")
+        by_name[name] = None
+    return by_name
+
+
+def _topics(member: str, topics: Any) -> list[str] | None:
+    if topics is not None and (isinstance(topics, str | bytes) or not isinstance(topics, Iterable)):
+        raise InvalidProblemError(f"member {member!r}: its topics must be a list of names; got {kind(topics)}")
+    return None if topics is None else list(topics)
+
+
+def _members_of(by_name: Mapping[str, Iterable[str] | None], offsets: Reading) -> Reading:
+    """Return members that are given by name as rows, for every group and time of the offsets."""
+    blank = dict.fromkeys(MEMBERS.names)
+    times = dict.fromkeys((row["group"], row["snapshot_ts"]) for _, row in offsets.offsets)
+    rows = [
+        {**blank, "group": group, "snapshot_ts": ts, "consumer_id": name, "topics": topics}
+        for group, ts in times
+        for name, topics in by_name.items()
+    ]
+    return Reading(members=list(enumerate(rows)), source="members", unit="row", group=offsets.group)
