@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenlag.model.problem import Problem
     from evenlag.model.result import Result
     from evenlag.search.entry import solve
-    from evenlag.tables.front import read, read_history
+    from evenlag.tables.door import read, read_history
 
 __version__ = "0.1.0"
 __all__ = [
@@ -68,8 +68,8 @@ _HOMES = {
     "heuristics": "evenlag.heuristics",
     "live": "evenlag.live",
     "pipeline": "evenlag.pipeline",
-    "read": "evenlag.tables.front",
-    "read_history": "evenlag.tables.front",
+    "read": "evenlag.tables.door",
+    "read_history": "evenlag.tables.door",
     "rebalance": "evenlag.model.phases",
     "replay": "evenlag.compare.simulation",
     "size": "evenlag.compare.members_needed",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.tables import front, loading
+from evenlag.tables import door, loading
 
 ROOT = Path(__file__).parent.parent
 BILLING = ROOT / "examples" / "billing.txt"
@@ -274,6 +274,6 @@ def test_a_format_that_is_not_known_is_answered_with_the_nearest() -> None:
 
 
 def test_the_docstring_runs() -> None:
-    found = doctest.testmod(front)
+    found = doctest.testmod(door)
     assert found.attempted
     assert not found.failed
