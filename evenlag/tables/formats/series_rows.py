@@ -1,0 +1,152 @@
+"""The rows of one group at one time, out of the series that tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count, islice
+from typing import Any
+
+from evenlag.errors import SourceError
+from evenlag.tables.copies import Numbered
+from evenlag.tables.formats.exporters import Exporter
+from evenlag.tables.formats.remarks import Remarks
+from evenlag.tables.formats.samples import Partition, Place, Sample, of_newest_owner, one_of, owner_of, whole_value
+
+GroupSeries = dict[Partition, dict[str, list[Sample]]]
+Row = dict[str, Any]
+
+
+class GroupReader:
+    """Makes rows of the samples of one group.
+
+    Parameters
+    ----------
+    exporter : Exporter
+        The tool that tells of it.
+    group : str
+        Its name, in remarks and errors.
+    remarks : Remarks
+        Takes what had to be assumed.
+    place : callable (Sample) -> str
+        Says where a sample stands.
+    """
+
+    def __init__(self, exporter: Exporter, group: str, remarks: Remarks, place: Place) -> None:
+        self._exporter, self._group, self._remarks, self._place = exporter, group, remarks, place
+
+    def offsets(self, partitions: GroupSeries, logs: GroupSeries) -> list[Numbered]:
+        """Return the rows of the group's partitions, by topic and number.
+
+        Parameters
+        ----------
+        partitions : mapping
+            By partition and column the samples of the group.
+        logs : mapping
+            Likewise those of the partitions themselves, whatever the group.
+
+        Raises
+        ------
+        SourceError
+            Samples contradict one another, are no whole numbers, or tell commits alone.
+        """
+        self._remarks.groups.add(self._group)
+        rows: list[Numbered] = []
+        blind = []
+        for key in sorted(partitions, key=lambda key: key[1:]):
+            number, row = self._row(key, partitions[key], logs.get(key, {}))
+            if row["lag"] is None and row["log_end_offset"] is None:
+                if row["current_offset"] is not None:
+                    blind.append(partitions[key]["current_offset"][0])
+                self._remarks.unknown[self._group].add(_label(key))
+                row["lag"] = 0
+            rows.append((number, row))
+        if len(blind) == len(rows):
+            wanted = " or ".join(name for name in (self._exporter.lag, self._exporter.log_end_offset) if name)
+            raise SourceError(
+                f"{self._place(blind[0])}: of group {self._group!r} only commits are told; ask for {wanted} too"
+            )
+        return rows
+
+    def members(self, offsets: Sequence[Numbered], counted: Sequence[Sample]) -> list[Numbered]:
+        """Return rows of members where more are counted than own a partition; else none: the owners are the members.
+
+        Parameters
+        ----------
+        offsets : sequence of (int, mapping)
+            The rows of its partitions.
+        counted : sequence of Sample
+            How many members it has, as told.
+        """
+        owners = {row["consumer_id"]: (number, row) for number, row in reversed(offsets) if row["consumer_id"]}
+        if not owners:
+            self._remarks.unowned[self._exporter.name].add(self._group)
+        number = None
+        if counted:
+            sample, _ = one_of(counted, self._exporter, f"group {self._group!r}", self._place)
+            number = whole_value(sample, self._place)
+        if number is None:
+            if not owners:
+                self._remarks.unmanned.add(self._group)
+            return []
+        missing = number - len(owners)
+        if missing <= 0:
+            return []
+        self._remarks.placeholders[self._group] = max(missing, self._remarks.placeholders.get(self._group, 0))
+        if owners:
+            self._remarks.idle.add(self._group)
+        known = [
+            (line, {name: row[name] for name in ("consumer_id", "client_id", "host")})
+            for line, row in (owners[owner] for owner in sorted(owners))
+        ]
+        free = (name for name in map("member-{}".format, count(1)) if name not in owners)
+        return [*known, *((sample.number, {"consumer_id": name}) for name in islice(free, missing))]
+
+    def _row(self, key: Partition, told: dict[str, list[Sample]], log: dict[str, list[Sample]]) -> tuple[int, Row]:
+        """Return the row of a partition; neither lag nor log end where both are unknown."""
+        label = _label(key)
+        what = f"{label} of group {self._group!r}"
+        samples = [sample for each in told.values() for sample in each]
+        kept, stale = of_newest_owner(samples, self._exporter, what, self._place)
+        values: dict[str, int | None] = {}
+        for column, several in (told | log).items():
+            candidates = [sample for sample in several if sample in kept] if column in told else several
+            if candidates:
+                sample, differed = one_of(candidates, self._exporter, what, self._place)
+                values[column] = whole_value(sample, self._place)
+                stale = stale or differed
+        if stale:
+            self._remarks.stale[self._group].add(label)
+        owner = max(kept, key=lambda sample: (owner_of(sample, self._exporter) is not None, -sample.number))
+        row = {"topic": key[1], "partition": key[2]} | self._lag(values, label) | self._owner(owner)
+        return min(sample.number for sample in samples), row
+
+    def _lag(self, values: Mapping[str, int | None], label: str) -> Row:
+        """Return the columns of a partition's lag, so that the lag rule gives the lag that is told."""
+        lag, current, end, start = (
+            values.get(column) for column in ("lag", "current_offset", "log_end_offset", "log_start_offset")
+        )
+        if self._exporter.without_commit and -1 in (lag, current):
+            self._remarks.uncommitted[self._group].add(label)
+            lag = current = None
+        if lag is not None and lag < 0:
+            self._remarks.negative[self._group].add(label)
+            lag = 0
+        if lag is not None and current is not None:
+            end = current + lag
+        elif lag is not None and end is not None and end >= lag:
+            current = end - lag
+        if start is not None and end is not None and start > end:
+            start = None  # told at another moment
+        return {"log_start_offset": start, "log_end_offset": end, "current_offset": current, "lag": lag}
+
+    def _owner(self, sample: Sample) -> Row:
+        exporter, labels = self._exporter, sample.labels
+        owner = owner_of(sample, exporter)
+        others = {"client_id": exporter.client, "host": exporter.host}
+        return {"consumer_id": owner} | {
+            column: labels.get(label) or None if owner and label else None for column, label in others.items()
+        }
+
+
+def _label(key: Partition) -> str:
+    return f"{key[1]}-{key[2]}"
