@@ -8,6 +8,7 @@ from evenlag.errors import SourceError
 from evenlag.model.values import shown
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.json_texts import documents, first_document, whole_number
+from evenlag.tables.formats.owners import add_owners
 from evenlag.tables.formats.remarks import Remarks, some
 
 _ASK = "ask Burrow for /v3/kafka/CLUSTER/consumer/GROUP/lag"
@@ -50,7 +51,6 @@ def read(text: str, source: str) -> Reading:
                 f"{source}, line {line}: group {group!r} of cluster {cluster!r} is also there of cluster "
                 f"{clusters[group]!r}; give the answers of one cluster"
             )
-        remarks.groups.add(group)
         for partition in status["partitions"]:
             item += 1
             row = _row(partition, f"{source}, item {item}")
@@ -60,6 +60,7 @@ def read(text: str, source: str) -> Reading:
             elif _share(partition) < 1:
                 partial.add(label)
             reading.offsets.append((item, {"group": group} | row))
+    add_owners(reading, remarks, "Burrow")
     reading.notes = _notes(reading, partial, remarks)
     return reading
 
@@ -74,6 +75,8 @@ def _status(document: Any, place: str) -> dict[str, Any]:
     partitions = status.get("partitions") if isinstance(status, dict) else None
     if not isinstance(status, dict) or not isinstance(partitions, list) or not isinstance(status.get("group"), str):
         raise SourceError(f"{place}: tells no lag by partition; {_ASK}")
+    if not partitions:
+        raise SourceError(f"{place}: Burrow knows no partition of group {status['group']!r} ({status.get('status')})")
     count = whole_number(status.get("partition_count"))
     if count is not None and count > len(partitions):
         raise SourceError(
@@ -118,12 +121,8 @@ def _share(partition: dict[str, Any]) -> float:
 
 
 def _notes(reading: Reading, partial: set[str], remarks: Remarks) -> list[str]:
-    owned = {row["group"] for _, row in reading.offsets if row["consumer_id"]}
-    for group in {row["group"] for _, row in reading.offsets} - owned:
-        remarks.unowned["Burrow"].add(group)
-        remarks.unmanned.add(group)
     notes = []
-    if owned:
+    if reading.members:
         notes.append("Burrow names members by client id and host: those that have both in common count as one")
     if partial:
         notes.append(f"Burrow has not seen partitions for the whole of its window: {some(partial)}")

@@ -9,6 +9,7 @@ from evenlag.errors import SourceError
 from evenlag.model.values import shown
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.json_texts import documents, first_document, whole_number
+from evenlag.tables.formats.owners import add_owners
 from evenlag.tables.formats.remarks import Remarks
 
 _LIST, _LAG = "KafkaConsumerLagList", "KafkaConsumerLag"
@@ -61,16 +62,12 @@ def read(text: str, source: str) -> Reading:
                 f"{source}, item {number}: group {group!r} of cluster {cluster!r} is also there of cluster "
                 f"{clusters[group]!r}; give the lags of one cluster"
             )
-        remarks.groups.add(group)
         if row["current_offset"] is None:
             remarks.uncommitted[group].add(f"{row['topic']}-{row['partition']}")
         reading.offsets.append((number, row))
     if not reading.offsets:
         raise SourceError(f"{source}: the list is empty: the group has committed nothing, or is no group; {_ASK}")
-    owned = {row["group"] for _, row in reading.offsets if row["consumer_id"]}
-    for group in remarks.groups - owned:
-        remarks.unowned["Confluent"].add(group)
-        remarks.unmanned.add(group)
+    add_owners(reading, remarks, "Confluent")
     reading.notes = remarks.notes()
     return reading
 

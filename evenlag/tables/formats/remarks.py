@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 _MOST = 6  # names listed in a note
@@ -33,8 +33,12 @@ class Remarks:
         By group the partitions never committed; without a lag; with one below 0; told several times.
     unowned : mapping of str to set of str
         By tool the groups of which no owner is named.
+    gaps : mapping of str to set of str
+        By group partitions that are not told, though such of a higher number are.
     unmanned : set of str
         Groups of which neither owners nor the number of members are told.
+    empty : set of str
+        Groups that have no member.
     placeholders : mapping of str to int
         By group the most members that were counted and not named.
     idle : set of str
@@ -47,9 +51,23 @@ class Remarks:
     negative: Named = field(default_factory=_by_group)
     stale: Named = field(default_factory=_by_group)
     unowned: Named = field(default_factory=_by_group)
+    gaps: Named = field(default_factory=_by_group)
     unmanned: set[str] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
     placeholders: dict[str, int] = field(default_factory=dict)
     idle: set[str] = field(default_factory=set)
+
+    def note_gaps(self, group: str, partitions: Iterable[tuple[str, int]]) -> None:
+        """Look for numbers that a topic's partitions leave out."""
+        numbers: defaultdict[str, set[int]] = defaultdict(set)
+        for topic, number in partitions:
+            numbers[topic].add(number)
+        for topic, there in numbers.items():
+            missing = max(there) + 1 - len(there)
+            if missing > _MOST:
+                self.gaps[group].add(f"{missing} of {topic}")
+            elif missing:
+                self.gaps[group] |= {f"{topic}-{number}" for number in range(max(there)) if number not in there}
 
     def notes(self) -> list[str]:
         """Say all that was remarked, a sentence each."""
@@ -64,8 +82,9 @@ class Remarks:
             (self.unknown, "without a lag that anyone knows; taken as 0"),
             (self.negative, "with a lag below 0; taken as 0"),
             (self.stale, "told several times; the newest is taken"),
+            (self.gaps, "not told, though there are higher ones; left out"),
         ):
-            if partitions:
+            if any(partitions.values()):
                 notes.append(f"partitions {remark}: {some(self._labels(partitions))}")
         return notes
 
@@ -77,6 +96,8 @@ class Remarks:
         notes = []
         if self.unmanned:
             notes.append(f"{some(self.unmanned)}: the members are not told; name them with --members")
+        if self.empty:
+            notes.append(f"{some(self.empty)}: has no member now; name those to plan for with --members")
         for group, number in sorted(self.placeholders.items())[:_MOST]:
             stand = "member-1" if number == 1 else f"member-1 … member-{number}"
             if group in self.idle:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import count, islice
+from itertools import count as naturals
+from itertools import islice
 from typing import Any
 
 from evenlag.errors import SourceError
 from evenlag.tables.copies import Numbered
 from evenlag.tables.formats.exporters import Exporter
+from evenlag.tables.formats.owners import owners_of
 from evenlag.tables.formats.remarks import Remarks
 from evenlag.tables.formats.samples import Partition, Place, Sample, of_newest_owner, one_of, owner_of, whole_value
 
@@ -52,14 +54,19 @@ class GroupReader:
         self._remarks.groups.add(self._group)
         rows: list[Numbered] = []
         blind = []
-        for key in sorted(partitions, key=lambda key: key[1:]):
-            number, row = self._row(key, partitions[key], logs.get(key, {}))
+        topics = {key[:2] for key in partitions}
+        # Some tools leave out where a group has not committed, but tell the log of each partition.
+        silent = {key for key in logs.keys() - partitions.keys() if key[:2] in topics and "log_end_offset" in logs[key]}
+        self._remarks.uncommitted[self._group] |= {_label(key) for key in silent}
+        for key in sorted(partitions.keys() | silent, key=lambda key: key[1:]):
+            number, row = self._row(key, partitions.get(key, {}), logs.get(key, {}))
             if row["lag"] is None and row["log_end_offset"] is None:
                 if row["current_offset"] is not None:
                     blind.append(partitions[key]["current_offset"][0])
                 self._remarks.unknown[self._group].add(_label(key))
                 row["lag"] = 0
             rows.append((number, row))
+        self._remarks.note_gaps(self._group, ((row["topic"], row["partition"]) for _, row in rows))
         if len(blind) == len(rows):
             wanted = " or ".join(name for name in (self._exporter.lag, self._exporter.log_end_offset) if name)
             raise SourceError(
@@ -68,7 +75,7 @@ class GroupReader:
         return rows
 
     def members(self, offsets: Sequence[Numbered], counted: Sequence[Sample]) -> list[Numbered]:
-        """Return rows of members where more are counted than own a partition; else none: the owners are the members.
+        """Return the rows of members: the owners, and placeholders for as many as are counted beyond them.
 
         Parameters
         ----------
@@ -77,36 +84,31 @@ class GroupReader:
         counted : sequence of Sample
             How many members it has, as told.
         """
-        owners = {row["consumer_id"]: (number, row) for number, row in reversed(offsets) if row["consumer_id"]}
-        if not owners:
-            self._remarks.unowned[self._exporter.name].add(self._group)
-        number = None
+        members = owners_of(offsets)
+        owners = {row["consumer_id"] for _, row in members}
+        count = None
         if counted:
             sample, _ = one_of(counted, self._exporter, f"group {self._group!r}", self._place)
-            number = whole_value(sample, self._place)
-        if number is None:
-            if not owners:
-                self._remarks.unmanned.add(self._group)
-            return []
-        missing = number - len(owners)
-        if missing <= 0:
-            return []
-        self._remarks.placeholders[self._group] = max(missing, self._remarks.placeholders.get(self._group, 0))
-        if owners:
-            self._remarks.idle.add(self._group)
-        known = [
-            (line, {name: row[name] for name in ("consumer_id", "client_id", "host")})
-            for line, row in (owners[owner] for owner in sorted(owners))
-        ]
-        free = (name for name in map("member-{}".format, count(1)) if name not in owners)
-        return [*known, *((sample.number, {"consumer_id": name}) for name in islice(free, missing))]
+            count = whole_value(sample, self._place)
+        if not owners:
+            self._remarks.unowned[self._exporter.name].add(self._group)
+            if not count:
+                (self._remarks.unmanned if count is None else self._remarks.empty).add(self._group)
+        missing = (count or 0) - len(owners)
+        if missing > 0:
+            self._remarks.placeholders[self._group] = max(missing, self._remarks.placeholders.get(self._group, 0))
+            if owners:
+                self._remarks.idle.add(self._group)
+            free = (name for name in map("member-{}".format, naturals(1)) if name not in owners)
+            members += [(sample.number, {"consumer_id": name}) for name in islice(free, missing)]
+        return members
 
     def _row(self, key: Partition, told: dict[str, list[Sample]], log: dict[str, list[Sample]]) -> tuple[int, Row]:
         """Return the row of a partition; neither lag nor log end where both are unknown."""
         label = _label(key)
         what = f"{label} of group {self._group!r}"
         samples = [sample for each in told.values() for sample in each]
-        kept, stale = of_newest_owner(samples, self._exporter, what, self._place)
+        kept, stale = of_newest_owner(samples, self._exporter, what, self._place) if samples else ([], False)
         values: dict[str, int | None] = {}
         for column, several in (told | log).items():
             candidates = [sample for sample in several if sample in kept] if column in told else several
@@ -116,9 +118,8 @@ class GroupReader:
                 stale = stale or differed
         if stale:
             self._remarks.stale[self._group].add(label)
-        owner = max(kept, key=lambda sample: (owner_of(sample, self._exporter) is not None, -sample.number))
-        row = {"topic": key[1], "partition": key[2]} | self._lag(values, label) | self._owner(owner)
-        return min(sample.number for sample in samples), row
+        row = {"topic": key[1], "partition": key[2]} | self._lag(values, label) | self._owner(kept)
+        return min(sample.number for sample in samples or log["log_end_offset"]), row
 
     def _lag(self, values: Mapping[str, int | None], label: str) -> Row:
         """Return the columns of a partition's lag, so that the lag rule gives the lag that is told."""
@@ -139,13 +140,17 @@ class GroupReader:
             start = None  # told at another moment
         return {"log_start_offset": start, "log_end_offset": end, "current_offset": current, "lag": lag}
 
-    def _owner(self, sample: Sample) -> Row:
-        exporter, labels = self._exporter, sample.labels
-        owner = owner_of(sample, exporter)
-        others = {"client_id": exporter.client, "host": exporter.host}
-        return {"consumer_id": owner} | {
-            column: labels.get(label) or None if owner and label else None for column, label in others.items()
-        }
+    def _owner(self, samples: Sequence[Sample]) -> Row:
+        """Return the columns of the owner that samples of one owner name."""
+        exporter = self._exporter
+        first = min(samples, key=lambda sample: sample.number, default=None)
+        owner = None if first is None else owner_of(first, exporter)
+        if first is None or owner is None:
+            return {"consumer_id": None, "client_id": None, "host": None}
+        client, host = (
+            first.labels.get(label) or None if label else None for label in (exporter.client, exporter.host)
+        )
+        return {"consumer_id": owner, "client_id": client, "host": host}
 
 
 def _label(key: Partition) -> str:
