@@ -1,6 +1,5 @@
 """Real exporters against a real broker tell the lags and owners that a snapshot tells."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +81,9 @@ def check_members(reading: Reading, taken: Snapshot, group: str, *, owners: bool
     assert len(mine) == 2
     clients = {row["consumer_id"]: row["client_id"] for row in taken.members}
     told = {(row["topic"], row["partition"]): row["client_id"] for _, row in reading.offsets if row["group"] == group}
-    held = {(row["topic"], row["partition"]): clients[row["consumer_id"]] for row in taken.offsets if row["group"] == group}
+    held = {
+        (row["topic"], row["partition"]): clients[row["consumer_id"]] for row in taken.offsets if row["group"] == group
+    }
     assert told == (held if owners else dict.fromkeys(held))
 
 

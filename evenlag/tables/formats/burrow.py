@@ -38,7 +38,7 @@ def read(text: str, source: str) -> Reading:
     SourceError
         Burrow tells an error, leaves partitions out (as `/status` does), or an item is broken.
     """
-    reading = Reading()
+    reading = Reading(source=source, unit="item", subscriptions="unknown")
     remarks = Remarks()
     partial: set[str] = set()
     clusters: dict[str, str] = {}

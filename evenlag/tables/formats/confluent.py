@@ -51,7 +51,7 @@ def read(text: str, source: str) -> Reading:
     SourceError
         A page is missing, or an item is broken.
     """
-    reading = Reading()
+    reading = Reading(source=source, unit="item", subscriptions="unknown")
     remarks = Remarks()
     clusters: dict[str, str] = {}
     for number, lag in enumerate(_lags(text, source), start=1):
@@ -62,8 +62,8 @@ def read(text: str, source: str) -> Reading:
                 f"{source}, item {number}: group {group!r} of cluster {cluster!r} is also there of cluster "
                 f"{clusters[group]!r}; give the lags of one cluster"
             )
-        if row["current_offset"] is None:
-            remarks.uncommitted[group].add(f"{row['topic']}-{row['partition']}")
+        if row["current_offset"] is None and row["log_end_offset"] is None:
+            remarks.unknown[group].add(f"{row['topic']}-{row['partition']}")
         reading.offsets.append((number, row))
     if not reading.offsets:
         raise SourceError(f"{source}: the list is empty: the group has committed nothing, or is no group; {_ASK}")

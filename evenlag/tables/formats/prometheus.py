@@ -24,7 +24,7 @@ _SAMPLE = re.compile(
 _LABEL = re.compile(rf"({_NAME}|{_QUOTED})[ \t]*(?:=[ \t]*({_QUOTED}))?")
 _TYPES = "counter|gauge|histogram|gaugehistogram|summary|untyped|unknown|info|stateset"
 _TYPE = re.compile(rf"^# TYPE (?:{_NAME}|{_QUOTED}) (?:{_TYPES})\r?$", re.MULTILINE)
-_WITH_LABELS = re.compile(rf"^[ \t]*(?:{_NAME}{_LABELS}|\{{{_QUOTED}[ \t]*[,}}]).*[ \t]{_NUMBER}", re.MULTILINE)
+_WITH_LABELS = re.compile(rf"^[ \t]*(?:{_NAME}[ \t]*{_LABELS}|\{{{_QUOTED}[ \t]*[,}}]).*[ \t]{_NUMBER}", re.MULTILINE)
 _BEGINS = re.compile(rf"[ \t]*(?:({_NAME})|\{{[ \t]*\"([^\"\n]*)\")")
 
 

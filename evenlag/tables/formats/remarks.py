@@ -29,8 +29,8 @@ class Remarks:
     ----------
     groups : set of str
         All groups.
-    uncommitted, unknown, negative, stale : mapping of str to set of str
-        By group the partitions never committed; without a lag; with one below 0; told several times.
+    unknown, stale : mapping of str to set of str
+        By group the partitions of which neither lag nor log end are told, and those told several times.
     unowned : mapping of str to set of str
         By tool the groups of which no owner is named.
     gaps : mapping of str to set of str
@@ -46,9 +46,7 @@ class Remarks:
     """
 
     groups: set[str] = field(default_factory=set)
-    uncommitted: Named = field(default_factory=_by_group)
     unknown: Named = field(default_factory=_by_group)
-    negative: Named = field(default_factory=_by_group)
     stale: Named = field(default_factory=_by_group)
     unowned: Named = field(default_factory=_by_group)
     gaps: Named = field(default_factory=_by_group)
@@ -78,9 +76,7 @@ class Remarks:
         ]
         notes += self._members()
         for partitions, remark in (
-            (self.uncommitted, "never committed; their lag is what --auto-offset-reset makes of it"),
-            (self.unknown, "without a lag that anyone knows; taken as 0"),
-            (self.negative, "with a lag below 0; taken as 0"),
+            (self.unknown, "without a known lag, as nothing is committed, or no log end told; lag taken as 0"),
             (self.stale, "told several times; the newest is taken"),
             (self.gaps, "not told, though there are higher ones; left out"),
         ):

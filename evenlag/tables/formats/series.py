@@ -55,7 +55,7 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
             f"{source}: no series tells the lag of a consumer group partition by partition; read are those of {tools()}"
         )
     remarks = Remarks()
-    reading = Reading()
+    reading = Reading(source=source, unit=place, subscriptions="unknown")
     names = _named(chosen)
     for at in sorted(told, key=lambda at: at or 0.0):
         ts = None if at is None else _iso(at)

@@ -57,14 +57,13 @@ class GroupReader:
         topics = {key[:2] for key in partitions}
         # Some tools leave out where a group has not committed, but tell the log of each partition.
         silent = {key for key in logs.keys() - partitions.keys() if key[:2] in topics and "log_end_offset" in logs[key]}
-        self._remarks.uncommitted[self._group] |= {_label(key) for key in silent}
         for key in sorted(partitions.keys() | silent, key=lambda key: key[1:]):
             number, row = self._row(key, partitions.get(key, {}), logs.get(key, {}))
             if row["lag"] is None and row["log_end_offset"] is None:
                 if row["current_offset"] is not None:
                     blind.append(partitions[key]["current_offset"][0])
                 self._remarks.unknown[self._group].add(_label(key))
-                row["lag"] = 0
+                row["lag"] = 0  # that there is no commit, or no log to read, is the likeliest
             rows.append((number, row))
         self._remarks.note_gaps(self._group, ((row["topic"], row["partition"]) for _, row in rows))
         if len(blind) == len(rows):
@@ -118,24 +117,21 @@ class GroupReader:
                 stale = stale or differed
         if stale:
             self._remarks.stale[self._group].add(label)
-        row = {"topic": key[1], "partition": key[2]} | self._lag(values, label) | self._owner(kept)
+        row = {"topic": key[1], "partition": key[2]} | self._lag(values) | self._owner(kept)
         return min(sample.number for sample in samples or log["log_end_offset"]), row
 
-    def _lag(self, values: Mapping[str, int | None], label: str) -> Row:
+    def _lag(self, values: Mapping[str, int | None]) -> Row:
         """Return the columns of a partition's lag, so that the lag rule gives the lag that is told."""
         lag, current, end, start = (
             values.get(column) for column in ("lag", "current_offset", "log_end_offset", "log_start_offset")
         )
         if self._exporter.without_commit and -1 in (lag, current):
-            self._remarks.uncommitted[self._group].add(label)
             lag = current = None
-        if lag is not None and lag < 0:
-            self._remarks.negative[self._group].add(label)
-            lag = 0
-        if lag is not None and current is not None:
-            end = current + lag
-        elif lag is not None and end is not None and end >= lag:
-            current = end - lag
+        if lag is not None and lag >= 0:
+            if current is not None:
+                end = current + lag
+            elif end is not None and end >= lag:
+                current = end - lag
         if start is not None and end is not None and start > end:
             start = None  # told at another moment
         return {"log_start_offset": start, "log_end_offset": end, "current_offset": current, "lag": lag}
