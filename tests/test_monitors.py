@@ -7,7 +7,7 @@ from evenlag.tables.formats import FORMATS
 from evenlag.tables.formats.exporters import EXPORTERS, Exporter
 from tests.monitors import ANSWERS, DESCRIBED, OFFSETS, OWNED, PLAIN, lags, read, recorded, recorded_rows, refused, rows
 
-# ---- recorded answers of real exporters -------------------------------------------------------------------------------
+# ---- recorded answers of real exporters ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -71,7 +71,7 @@ def test_other_texts_are_recognised_by_none(text: str) -> None:
     assert not [name for name, form in FORMATS.items() if form.recognises(text)]
 
 
-# ---- the series of each tool ------------------------------------------------------------------------------------------
+# ---- the series of each tool ---------------------------------------------------------------------------------
 
 
 def series(exporter: Exporter, column: str, value: float, partition: int = 0, owner: str = "c1") -> str:
