@@ -186,7 +186,9 @@ def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytes
     pipe(monkeypatch, b"")
     refused(run("plan", "-"), "evenlag: standard input: is empty; give the text")
     pipe(monkeypatch, b"Error: Consumer group 'g' does not exist.\n")
-    refused(run("plan", "-"), "evenlag: standard input: no header with")
+    refused(
+        run("plan", "-"), "evenlag: standard input, line 1: Kafka printed an error and no table: Error: Consumer group"
+    )
 
 
 @pytest.mark.parametrize("indent", [None, 1])

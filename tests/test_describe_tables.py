@@ -74,7 +74,7 @@ def test_a_folder_of_texts_has_a_time_for_each(spark: "SparkSession", tmp_path: 
     expected = {(row["group"], row["consumer_id"]) for row in offsets} - {("g000", None), ("g001", None)}
     assert_same_rows(owners.select("group", "consumer_id"), expected)  # those that the text names, each once
     (folder / "notes.txt").write_text("nothing of the kind\n")
-    with pytest.raises(SourceError, match="no header with CURRENT-OFFSET, PARTITION, TOPIC"):
+    with pytest.raises(SourceError, match="no header with TOPIC, PARTITION, CURRENT-OFFSET"):
         pipeline.run(spark, folder, out=tmp_path / "out", **QUICK)
 
 

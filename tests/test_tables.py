@@ -15,7 +15,7 @@ import pytest
 
 from evenlag.errors import SourceError
 from evenlag.tables.columns import MEMBERS, OFFSETS, TABLES, TableKind
-from evenlag.tables.formats.describe import describe_rows
+from evenlag.tables.formats import describe
 from evenlag.tables.loading import read_table
 from evenlag.tables.topics import TopicAddress, is_topic, topic_address
 from evenlag.tables.writing import write_table, write_tables
@@ -228,9 +228,15 @@ def broken(name: str, content: bytes | str, message: str) -> object:
         broken("a.parquet", b"PAR1 and no more", r"broken Parquet"),
         broken("a.parquet", b"", r"broken Parquet"),
         broken("a.xls", "group,topic\n", r"unknown kind of file; name it \.csv, \.txt"),
-        broken("a.txt", "GROUP TOPIC\n", r"no header with CURRENT-OFFSET, PARTITION, TOPIC; give the text of"),
-        broken("a.txt", "Error: Consumer group 'x' does not exist.\n", r"no header with"),
-        broken("a.txt", "TOPIC PARTITION CURRENT-OFFSET\nt 0\n", r", line 2: does not fit its header"),
+        broken(
+            "a.txt", "GROUP TOPIC\n", r"no header with TOPIC, PARTITION, CURRENT-OFFSET, LOG-END-OFFSET, LAG; give the"
+        ),
+        broken(
+            "a.txt",
+            "Error: Consumer group 'x' does not exist.\n",
+            r", line 1: Kafka printed an error and no table: Error: ",
+        ),
+        broken("a.txt", "TOPIC PARTITION CURRENT-OFFSET\nt 0\n", r", line 1: a header without LOG-END-OFFSET, LAG: "),
     ],
 )
 def test_broken_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -294,7 +300,7 @@ def test_kafkas_text_is_known_by_its_header(tmp_path: Path, name: str) -> None:
 
 
 def test_kafkas_text_with_leader_epochs() -> None:
-    (row,) = describe_rows(KAFKA_4_VERBOSE.splitlines(), "offsets", source="text")
+    ((_, row),) = describe.read(KAFKA_4_VERBOSE, "text").offsets
     assert [row[name] for name in ("partition", "current_offset", "log_end_offset", "client_id")] == [
         "2", None, "33", "app 2"
     ]  # fmt: skip
@@ -318,9 +324,9 @@ def test_kafkas_text_without_group(tmp_path: Path, name: str) -> None:
 
 
 def test_kafkas_text_that_lost_its_layout() -> None:
-    lines = KAFKA_4.replace("night batch     payments", "night batch payments").splitlines()
-    with pytest.raises(SourceError, match=r"text, line 9: does not fit its header; give the text as Kafka printed it"):
-        list(describe_rows(lines, "offsets", source="text"))
+    text = KAFKA_4.replace("night batch     payments", "night batch payments")
+    with pytest.raises(SourceError, match=r"text, line 9: does not fit its header \(10 fields for 9 columns\)"):
+        describe.read(text, "text")
 
 
 def fails(path: Path, message: str, write: Callable[[], None]) -> None:

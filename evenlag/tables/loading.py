@@ -16,6 +16,7 @@ from evenlag.tables.columns import TABLES, Row, TableKind, check_columns
 from evenlag.tables.copies import Numbered
 from evenlag.tables.files import JSON_SUFFIXES, csv_rows, json_rows, open_text, parquet_rows, reading
 from evenlag.tables.formats import FORMATS, Reading
+from evenlag.tables.times_of_names import time_in_name
 from evenlag.tables.values import plain_value
 
 PROBLEM = "problem"
@@ -64,7 +65,8 @@ def form_of(path: File, form: str | None = None) -> str:
         if _is_table_row(first):
             return "jsonl"
         text = first + "\n" + file.read()
-    found = _json_form(path, text) if first[:1] in ("{", "[") else _text_form(path, text)
+    found = _json_form(path, text) if first[:1] in ("{", "[") else None
+    found = found or _text_form(path, text)
     if found is None:
         raise SourceError(f"{path}: unknown kind of file; name it {', '.join(_READ_SUFFIXES)}")
     return found
@@ -88,13 +90,14 @@ def _json_form(path: File, text: str) -> str | None:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        return PROBLEM if _suffix(path) == ".json" else "jsonl"  # whose readers name the line
-    if isinstance(document, dict) and {"topics", "members"} <= set(document):
-        return PROBLEM
-    found = _recognised(text)
-    if found is None and isinstance(document, list):
+        return None
+    of_problem = {"topics", "members"} & set(document) if isinstance(document, dict) else set()
+    found = PROBLEM if len(of_problem) > 1 else _recognised(text)
+    if found is None and _suffix(path) in (".jsonl", ".ndjson"):
+        return "jsonl"
+    if found is None and not of_problem:
         raise SourceError(f"{path}: is JSON of no kind that is read; evenlag reads {what_is_read()}")
-    return found or (PROBLEM if _suffix(path) == ".json" else "jsonl")
+    return found or PROBLEM
 
 
 def _text_form(path: File, text: str) -> str | None:
@@ -136,12 +139,12 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
     SourceError
         The file is missing, unreadable or broken, or lacks a required column; the message names file and line.
     """
-    for part in _parts(Path(path)):
+    parts = _parts(Path(path))
+    for part in parts:
         form = form_of(part)
         if form in FORMATS:
-            read = read_text_file(part, form)
-            rows = read.offsets if kind == "offsets" else read.members
-            yield from ({**row, "group": row["group"] or read.group} for _, row in typed(rows, kind))
+            read = _read_text_part(part, form, kind, Path(path).name if len(parts) > 1 else None)
+            yield from ({**row, "group": row["group"] or read.group} for _, row in _rows(read, kind))
         else:
             yield from ({**row} for _, row in typed(table_rows(part, kind, form), kind))
 
@@ -163,11 +166,11 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
         As `read_table` and `form_of`.
     """
     found = []
-    for part in _parts(path):
+    parts = _parts(path)
+    for part in parts:
         known = form_of(part, form)
         if known in FORMATS:
-            read = read_text_file(part, known)
-            read.offsets, read.members = list(typed(read.offsets, "offsets")), list(typed(read.members, "members"))
+            read = _read_text_part(part, known, kind, path.name if len(parts) > 1 else None)
         else:
             read = Reading(source=str(part), unit="row" if known == "parquet" else "line")
             rows = list(typed(table_rows(part, kind, known), kind))
@@ -177,6 +180,40 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
                 read.members = rows
         found.append(read)
     return found
+
+
+def _rows(read: Reading, kind: TableKind) -> list[Numbered]:
+    return read.offsets if kind == "offsets" else read.members
+
+
+def _read_text_part(part: File, form: str, kind: TableKind, folder: str | None) -> Reading:
+    """Read a text; one of several in a folder has the time that its name has."""
+    read = read_text_file(part, form)
+    members = read.members if kind == "offsets" else read.named_members()
+    read.offsets, read.members = list(typed(read.offsets, "offsets")), list(typed(members, "members"))
+    if folder is not None:
+        _date(read, part, folder)
+    return read
+
+
+def _date(read: Reading, part: File, group: str) -> None:
+    """Give the rows of one of several texts the time that its name has; those without a group are of one."""
+    rows = [*read.offsets, *read.members]
+    if all(row["snapshot_ts"] for _, row in rows):
+        return
+    time = time_in_name(bare(part).stem)
+    if time is None:
+        raise SourceError(
+            f"{part}: its name has no time, by which several texts in a folder are told apart; call it as "
+            "20260131T130000Z.txt or offsets-2026-01-31_13-00-00.txt, or give each text by itself"
+        )
+    dated: list[list[Numbered]] = [
+        [(number, {**row, "snapshot_ts": row["snapshot_ts"] or time}) for number, row in table]
+        for table in (read.offsets, read.members)
+    ]
+    read.offsets, read.members = dated
+    if read.group == bare(part).stem:
+        read.group = group
 
 
 def read_text_file(path: File, form: str) -> Reading:

@@ -114,7 +114,7 @@ def read_history(
     """Read all snapshots of one group, for a replay; parameters, notes and errors are those of `read_group`."""
     rows = _one_group(path, members, group, auto_offset_reset, form)
     rows_at_times, notes_at_times = zip(*map(rows.rows_at, rows.times), strict=True)
-    notes = [
+    notes = rows.notes + [
         f"snapshot of {ts}: {note}" for ts, notes in zip(rows.times, notes_at_times, strict=True) for note in notes
     ]
     with at(rows.source):
@@ -159,10 +159,12 @@ def _latest(group: OneGroup, horizon: float | str, capacity: float | None) -> tu
     ahead = ahead_micros(horizon)
     latest = group.times[-1]
     rows, notes = group.rows_at(latest)
+    notes = [*group.notes, *notes]
     if ahead:
         rows = group.predicted(rows, ahead)
     if len(group.times) > 1:
-        notes.insert(0, f"{len(group.times)} snapshots in the file; the one of {latest} is taken")
+        where = "folder" if Path(group.source).is_dir() else "file"
+        notes.insert(0, f"{len(group.times)} snapshots in the {where}; the one of {latest} is taken")
     with at(group.source):
         problem = rows.problem()
     if horizon == AUTO and len(group.times) > 1:

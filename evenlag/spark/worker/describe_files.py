@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -11,13 +10,14 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from evenlag.errors import SourceError
 from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind
-from evenlag.tables.formats.describe import describe_lines
+from evenlag.tables.formats.describe import described_lines
+from evenlag.tables.times_of_names import time_in_name
 
 LONE = "snapshot"  # the snapshot of a single file whose name is no time
 
 _ROWS_PER_BATCH = 50_000
-_TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:.]?(\d\d)[-:.]?(\d\d)Z?", re.ASCII)
 
 
 def names(kind: TableKind) -> list[str]:
@@ -29,7 +29,8 @@ def names(kind: TableKind) -> list[str]:
 class Describe:
     """Reads texts of `kafka-consumer-groups --describe`, a file each: batches with `path, value` in, rows out.
 
-    A line that does not fit its header is a row with its text in `_corrupt_record`.
+    A line that is no row, or may be one and does not fit its header, is a row with its text in `_corrupt_record`. Blank
+    lines, headers and what Kafka itself says of groups are none.
 
     Attributes
     ----------
@@ -55,21 +56,8 @@ class Describe:
 
     def _rows(self, path: str, text: str) -> Iterator[dict[str, str | None]]:
         stem = PurePosixPath(path).name.removesuffix(".gz").removesuffix(".txt")
-        time = snapshot_time(stem, LONE if self.lone else stem)
-        for line, row in describe_lines(text.splitlines(), self.kind, source=path, group=stem):
-            if line is not None:
-                yield {LINE: line, MALFORMED: line} if row is None else row | {LINE: line, "snapshot_ts": time}
-
-
-def snapshot_time(stem: str, otherwise: str) -> str:
-    """Return the time that a file's name is, in ISO 8601, as Hadoop knows no names with colons.
-
-    Examples
-    --------
-    >>> snapshot_time("20260131T120000Z", "snapshot"), snapshot_time("2026-01-31T12-00-00", "snapshot")
-    ('2026-01-31T12:00:00Z', '2026-01-31T12:00:00Z')
-    >>> snapshot_time("groups", "snapshot")
-    'snapshot'
-    """
-    match = _TIME.fullmatch(stem)
-    return otherwise if match is None else "{}-{}-{}T{}:{}:{}Z".format(*match.groups())
+        if "\x00" in text:
+            raise SourceError(f"{path}: is not UTF-8 text (UTF-16, as PowerShell writes?); convert it")
+        time = time_in_name(stem) or (LONE if self.lone else stem)
+        for line, row in described_lines(text, self.kind, source=path, group=stem):
+            yield {LINE: line, MALFORMED: line} if row is None else row | {LINE: line, "snapshot_ts": time}

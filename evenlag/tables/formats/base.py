@@ -8,6 +8,8 @@ from typing import Literal
 
 from evenlag.tables.copies import Numbered
 
+_OF_MEMBERS = ("snapshot_ts", "group", "consumer_id", "client_id", "host")  # columns that both tables have
+
 
 @dataclass
 class Reading:
@@ -42,6 +44,16 @@ class Reading:
     unit: str = "line"
     group: str = ""
     subscriptions: Literal["told", "assignment", "unknown"] = "told"
+
+    def named_members(self) -> list[Numbered]:
+        """Return all members that are named: those listed, and owners of partitions, each of these once."""
+        listed = {(row.get("snapshot_ts"), row["group"], row["consumer_id"]) for _, row in self.members}
+        owners: dict[tuple[object, ...], Numbered] = {}
+        for number, row in self.offsets:
+            key = (row.get("snapshot_ts"), row["group"], row.get("consumer_id"))
+            if key[2] and key not in listed:
+                owners.setdefault(key, (number, {name: row.get(name) for name in _OF_MEMBERS}))
+        return sorted([*self.members, *owners.values()], key=lambda pair: pair[0])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,116 @@
+"""What `kafka-consumer-groups --describe` and `rpk group describe` print, read by rules that lose no row.
+
+A header is a line with a header's words, wherever it stands. A line whose fields fit a header is a row. A line that
+may be a row and does not fit is an error that names it. All other lines are passed over and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from evenlag.tables.columns import TableKind
+from evenlag.tables.copies import Numbered
+from evenlag.tables.formats.base import Format, Reading
+from evenlag.tables.formats.describe.fitting import Fields
+from evenlag.tables.formats.describe.headers import looks_like_a_header
+from evenlag.tables.formats.describe.lines import Line, lines_of
+from evenlag.tables.formats.describe.parsing import Parsed, parse
+
+_TOPICS = re.compile(r"([\w.-]+)(?:\(|:)[\d, ]+\)?", re.ASCII)
+
+
+def recognises(text: str) -> bool:
+    """Whether a text has a header of such a table."""
+    return any(map(looks_like_a_header, lines_of(text)))
+
+
+def read(text: str, source: str) -> Reading:
+    r"""Read offsets and members of a text; the members are those that it lists, owners not among them.
+
+    Raises
+    ------
+    SourceError
+        It has no header or one that is not known, or a line may be a row and does not fit its header.
+
+    Examples
+    --------
+    >>> text = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG\nbilling orders 0 - 70 -"
+    >>> [(number, row["topic"], row["current_offset"]) for number, row in read(text, "text").offsets]
+    [(2, 'orders', None)]
+    """
+    parsed = parse(text, source)
+    if parsed.doubtful:
+        raise parsed.refusal(parsed.doubtful[0])
+    return _reading(parsed)
+
+
+def _reading(parsed: Parsed) -> Reading:
+    members = [_member(line, row) for line, row in parsed.members]
+    return Reading(
+        offsets=[(line.number, row) for line, row in parsed.offsets],
+        members=members,
+        notes=_notes(parsed),
+        passed_over=[(line.number, line.raw) for line in parsed.passed_over],
+        source=parsed.source,
+        group=parsed.group,
+        subscriptions="assignment" if any(row["topics"] for _, row in members) else "unknown",
+    )
+
+
+def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> Iterable[tuple[str, Fields | None]]:
+    """Give each row of a table with its line; lines that may be rows or were passed over come without one.
+
+    Members are those that the text lists, and owners, each once.
+
+    Parameters
+    ----------
+    text : str
+    kind : {"offsets", "members"}
+    source : str
+        What errors call the text.
+    group : str
+        The group where the text names none.
+
+    Raises
+    ------
+    SourceError
+        There is no header, or one that is not known.
+    """
+    parsed = parse(text, source)
+    found = _reading(parsed)
+    raw = {line.number: line.raw for line in parsed.lines}
+    for number, row in found.offsets if kind == "offsets" else found.named_members():
+        yield raw[number], {**row, "group": row["group"] or found.group or group}
+    for line in sorted([*parsed.doubtful, *parsed.passed_over], key=lambda line: line.number):
+        yield line.raw, None
+
+
+def _member(line: Line, row: Fields) -> Numbered:
+    """Return a member with the topics of what it holds, joined as in CSV, or None where that is not told."""
+    topics = sorted({match[1] for match in _TOPICS.finditer(row.get("assignment") or "")})
+    return line.number, row | {"topics": ";".join(topics) or None}
+
+
+def _notes(parsed: Parsed) -> list[str]:
+    notes = [f"{parsed.source}, line {line.number}: Kafka says: {line}" for line in parsed.errors]
+    if parsed.passed_over:
+        first, number = parsed.passed_over[0], len(parsed.passed_over)
+        lines = "1 line is no row and was" if number == 1 else f"{number} lines are no rows and were"
+        where = f"line {first.number}" if number == 1 else f"the first is line {first.number}"
+        notes.append(f"{parsed.source}: {lines} passed over; {where}: {first}")
+    for group, count in parsed.counts.items():
+        listed = {row["consumer_id"] for _, row in (*parsed.members, *parsed.offsets) if row["group"] == group}
+        if (lacking := count - len(listed - {None})) > 0:
+            notes.append(
+                f"{parsed.source}: the group has {count} members and the text lists {count - lacking}; list the others "
+                "in a members table to plan for them"
+            )
+    return notes
+
+
+DESCRIBE = Format(
+    "describe", "the text of `kafka-consumer-groups --describe` or `rpk group describe`", recognises, read
+)
+
+__all__ = ["DESCRIBE", "described_lines", "read", "recognises"]

@@ -1,0 +1,278 @@
+"""Whether a line is a row below a header: its fields must fit the columns, in one way only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evenlag.tables.formats.describe.headers import Heading, Layout, Shape, cells_of
+from evenlag.tables.formats.describe.lines import Line
+
+Fields = dict[str, str | None]
+
+_IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?)"
+_HOST = re.compile(rf"[^\s/]*/{_IP}")  # as Java prints an address: HOST/IP, HOST may be empty
+_GLUED = re.compile(rf"(\S*[^\s/])(/{_IP})")
+_ASSIGNMENT = re.compile(r"-|[\w.-]+\([\d, ]*\)(?:, *[\w.-]+\([\d, ]*\))*|[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*", re.ASCII)
+_SHAPES: dict[Shape, re.Pattern[str]] = {
+    "topic": re.compile(r"[A-Za-z0-9._-]{1,249}"),
+    "partition": re.compile(r"[0-9]{1,10}|-"),
+    "number": re.compile(r"-?[0-9]{1,19}|-|unknown"),
+    "count": re.compile(r"[0-9]{1,10}|-"),
+}
+_NUMBERISH = re.compile(r"[-+]?[0-9][0-9.,_'’]*[A-Za-z%]?|-|unknown|none|null|n/a|\?", re.IGNORECASE)
+_MEMBER = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_STATE = re.compile(r"(?:(?P<group>\S.*?)\s+)?\S+:[0-9]+\s+\([0-9]+\)\s+\S.*\s(?P<count>[0-9]+)")
+_NULLS = {"", "-", "unknown"}
+_MOST_WORDS = 60  # a row has fewer
+
+
+@dataclass(frozen=True)
+class Word:
+    """A field as it stands, and how many blanks are before it."""
+
+    text: str
+    gap: int
+
+
+@dataclass
+class Known:
+    """Names that rows of the text had, by which parts of others are told from the lines of other programs."""
+
+    groups: set[str] = field(default_factory=set)
+    topics: set[str] = field(default_factory=set)
+
+    def add(self, row: Mapping[str, str | None]) -> None:
+        """Take in the names of a row."""
+        self.groups |= {row.get("group") or ""} - {""}
+        self.topics |= {row.get("topic") or ""} - {""}
+
+
+def fitted(line: Line, layout: Layout) -> Fields | None:
+    """Return the fields of a line if it is a row below the header, and None if it is not, or not surely."""
+    if line.quoted != layout.quoted:
+        return None
+    if layout.kind == "state":
+        match = _STATE.fullmatch(line.text.strip())
+        return match and match.groupdict()
+    if layout.delimiter:
+        cells = cells_of(line.text, layout.delimiter)
+        if len(cells) == len(layout.names):
+            return _sound([cell or "-" for cell in cells], layout, given=True)
+        if layout.delimiter != "\t":
+            return None
+    words = words_of(line)
+    if len(words) > _MOST_WORDS:
+        return None
+    if len(words) == len(layout.names) and (row := _sound([word.text for word in words], layout)) is not None:
+        return row
+    by_place = _by_place(line.spaced, layout)
+    by_form = _by_form(words, layout) or _by_form(_unglued(words), layout)
+    if by_place is not None:
+        return by_place if not by_form or by_place in by_form else None
+    return by_form[0] if len(by_form) == 1 else None
+
+
+def words_of(line: Line) -> list[Word]:
+    """Return the fields that blanks separate."""
+    found, end = [], 0
+    for match in re.finditer(r"\S+", line.spaced):
+        found.append(Word(match[0], match.start() - end))
+        end = match.end()
+    return found
+
+
+# ---- ways to tell fields ---------------------------------------------------------------------------------------------
+
+
+def _by_place(text: str, layout: Layout) -> Fields | None:
+    """Take fields to begin where the names in the header do; ids with blanks are whole then."""
+    if not layout.starts or text[: layout.starts[0]].strip():
+        return None
+    values = []
+    for start, end, heading in zip(layout.starts, [*layout.starts[1:], None], layout.headings, strict=True):
+        value = text[start:end]
+        if start and len(text) > start - 1 and text[start - 1] != " ":
+            return None
+        if not value.strip():
+            value = ""
+        elif value[0] == " " or ("  " in value.strip() and heading.shape != "free"):
+            return None
+        values.append(value.strip())
+    return _sound(values, layout, given=True)
+
+
+def _by_form(words: Sequence[Word], layout: Layout) -> list[Fields]:
+    """Return all ways in which the words can be the columns' values, each different."""
+    found: list[Fields] = []
+    for values in _shared_out(words, layout.headings):
+        row = _sound(values, layout)
+        if row is not None and row not in found:
+            found.append(row)
+    return found
+
+
+def _shared_out(words: Sequence[Word], headings: Sequence[Heading]) -> Iterator[list[str]]:
+    """Give all ways to hand words out to columns, in their order."""
+    if not headings:
+        if not words:
+            yield []
+        return
+    shape = headings[0].shape
+    least, most = _LENGTHS.get(shape, (1, 1))
+    for taken in range(least, min(len(words), most) + 1):
+        value = _joined(words[:taken], shape)
+        if value is None:
+            break
+        if taken and not _is_shaped(value, shape):
+            if shape in _LENGTHS:
+                continue
+            break
+        for rest in _shared_out(words[taken:], headings[1:]):
+            yield [value, *rest]
+
+
+_LENGTHS: dict[Shape, tuple[int, int]] = {
+    "id": (1, _MOST_WORDS),
+    "owner": (1, _MOST_WORDS),
+    "optional": (0, _MOST_WORDS),
+    "assignment": (0, _MOST_WORDS),
+    "free": (0, _MOST_WORDS),
+    "host": (0, 1),
+}
+"""How many words a value may have, where that is not one."""
+
+
+def _joined(words: Sequence[Word], shape: Shape) -> str | None:
+    """Return words as one value; None where more than one blank between them says that they are several."""
+    if shape not in ("free", "assignment") and any(word.gap != 1 for word in words[1:]):
+        return None
+    return " ".join(word.text for word in words)
+
+
+def _unglued(words: Sequence[Word]) -> list[Word]:
+    """Part ids from hosts, which Kafka 0.10.2 to 1.0 printed without a blank between them (KAFKA-6158)."""
+    found: list[Word] = []
+    for word in words:
+        match = _GLUED.fullmatch(word.text)
+        found += [word] if match is None else [Word(match[1], word.gap), Word(match[2], 0)]
+    return found
+
+
+# ---- what a row must be ----------------------------------------------------------------------------------------------
+
+
+def _is_shaped(value: str, shape: Shape) -> bool:
+    if shape == "assignment":
+        return _ASSIGNMENT.fullmatch(value) is not None
+    pattern = _SHAPES.get(shape)
+    return pattern is None or pattern.fullmatch(value) is not None
+
+
+def _sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fields | None:
+    """Return the fields if together they can be a row.
+
+    `given`: the text's layout tells where each field begins and ends, so that a host may look like anything.
+    """
+    row: dict[str, str] = {}
+    for name, value, heading in zip(layout.names, values, layout.headings, strict=True):
+        empty = value == "" and heading.shape in ("optional", "assignment", "free", "host")
+        if not empty and not (value and _is_shaped(value, heading.shape)):
+            return None
+        row[heading.field or name] = value
+    if not (_offsets_agree(row, layout) and _member_agrees(row, layout, given=given)):
+        return None
+    return {name: _null(value, name) for name, value in row.items()}
+
+
+def _null(value: str, name: str) -> str | None:
+    """Return a value, or None where it stands for nothing: -1 is no commit, and `none` no owner, to old tools."""
+    nothing = value in _NULLS or (value, name) in {("-1", "current_offset"), ("none", "consumer_id")}
+    return None if nothing else value
+
+
+def _offsets_agree(row: Mapping[str, str], layout: Layout) -> bool:
+    """Whether numbers are there together, and the lag is what the offsets make it."""
+    if layout.kind != "offsets":
+        return True
+    numbers = [_number(row, name) for name in ("log_start_offset", "current_offset", "log_end_offset", "lag")]
+    start, current, end, lag = numbers
+    if row["topic"] == "-":  # a member that holds nothing
+        return row["partition"] == "-" and numbers == [None] * 4 and row.get("consumer_id", "-") not in ("-", "none")
+    if row["partition"] == "-":
+        return False
+    if current is None or end is None or lag is None:
+        return True
+    if layout.is_rpk:  # counts from the log's start, and no lag below 0
+        return lag in {end - current, max(end - current, 0), end - (start or 0)} or (start is None and 0 <= lag <= end)
+    return lag == end - current
+
+
+def _number(row: Mapping[str, str], name: str) -> int | None:
+    value = _null(row.get(name, "-"), name)
+    return None if value is None else int(value)
+
+
+def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bool:
+    """Whether id, host and client id can be a member's, or nobody's."""
+    if "HOST" not in layout.names:
+        held = row.get("consumer_id", "-")
+        return "OWNER" in layout.names or not any(_HOST.fullmatch(word) for word in held.split(" "))
+    member, host, client = row["consumer_id"], row["host"], row["client_id"]
+    if layout.is_rpk:
+        return (member == "") == (host == "")
+    if any(word.startswith("/") and len(word) > 1 for word in (*member.split(" "), *client.split(" "))):
+        return False
+    if member == "-":  # nobody
+        return True
+    if given or host.startswith("/") or _HOST.fullmatch(host):
+        return bool(member and host)
+    return bool(client) and member.startswith(client) and "/" not in member  # a host that was made unreadable
+
+
+# ---- lines that are no rows ------------------------------------------------------------------------------------------
+
+
+def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
+    """Whether a line that does not fit the header may be a row that was cut, wrapped, realigned or added to."""
+    words = [word.text for word in words_of(line)]
+    if layout.delimiter and layout.delimiter in line.text:
+        cells = cells_of(line.text, layout.delimiter)
+        if len(cells) > 1 and any(_are_numbers(cells[at : at + 2]) for at in range(len(cells) - 1)):
+            return True
+    if layout.kind == "members":
+        hosts = [at for at, word in enumerate(words) if at and _HOST.fullmatch(word)]
+        return (bool(hosts) and hosts[0] <= len(layout.names)) or any(map(_MEMBER.fullmatch, words))
+    if layout.kind == "state":
+        return False
+    return _has_numbers_of_a_row(words, layout) or _begins_like_a_row(words, layout, known)
+
+
+def _begins_like_a_row(words: Sequence[str], layout: Layout, known: Known) -> bool:
+    """Whether a topic stands where it should, and a partition after it, or where the line ends."""
+    at = layout.names.index("TOPIC") if not layout.delimiter else 0
+    if len(words) <= at:
+        return False
+    topic, more = words[at], words[at + 1 :]
+    is_known = topic in known.topics and (at == 0 or words[0] in known.groups or bool(more))
+    if not more:
+        return is_known
+    if is_known and _NUMBERISH.fullmatch(more[0]):
+        return True
+    return not _NUMBERISH.fullmatch(topic) and len(more) > 1 and _are_numbers(more[:2])
+
+
+def _has_numbers_of_a_row(words: Sequence[str], layout: Layout) -> bool:
+    """Whether as many numbers as a row has follow a word."""
+    wanted = sum(heading.shape in ("number", "partition") for heading in layout.headings)
+    length = 0
+    for at, word in enumerate(words):
+        length = length + 1 if _NUMBERISH.fullmatch(word) else 0
+        if length >= wanted and at >= length and any(map(str.isdigit, words[at - length + 1 : at + 1])):
+            return True
+    return False
+
+
+def _are_numbers(words: Sequence[str]) -> bool:
+    return all(map(_NUMBERISH.fullmatch, words)) and any(char.isdigit() for word in words for char in word)

@@ -1,0 +1,59 @@
+"""The lines of a text as people post it: without colours, quote marks and invisible characters."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BREAK = re.compile(r"\r\n|\n|\r")  # not what str.splitlines takes too: names may hold it
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])|\^\[\[[0-9;]*[mK]")
+_INVISIBLE = re.compile("[\u200b\u2060\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BLANK = re.compile("[\u00a0\u2007\u202f]")
+_QUOTE = re.compile(r"\s*(?:>\s?)+")
+_NOTHING = re.compile(r"[\W_]*|\s*(```|~~~)\s*\w*\s*")
+_TAB = 8  # columns
+_MOST_SHOWN = 160  # characters of a line in a message
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a text.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    raw, text : str
+        As it stands, and what of it is text.
+    quoted : bool
+        It had quote marks (`> `), which are not in `text`.
+    """
+
+    number: int
+    raw: str
+    text: str
+    quoted: bool
+
+    @property
+    def spaced(self) -> str:
+        """The text with spaces in place of tabs, so that places of columns can be compared."""
+        return self.text.expandtabs(_TAB)
+
+    @property
+    def is_decoration(self) -> bool:
+        """Whether there is nothing but blanks and marks, as in a code fence or the rule below a head."""
+        return _NOTHING.fullmatch(self.text) is not None
+
+    def __str__(self) -> str:
+        text = self.text.strip()
+        return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def lines_of(text: str) -> list[Line]:
+    """Take a text apart."""
+    found = []
+    for number, raw in enumerate(_BREAK.split(text), start=1):
+        plain = _INVISIBLE.sub("", _BLANK.sub(" ", _ESCAPE.sub("", raw))).rstrip()
+        quote = _QUOTE.match(plain)
+        found.append(Line(number, raw, plain[quote.end() :] if quote else plain, quote is not None))
+    return found

@@ -1,0 +1,229 @@
+"""A text that describes consumer groups, line by line: headers, rows, and lines that other programs wrote."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from evenlag.errors import SourceError
+from evenlag.tables.formats.describe.fitting import Fields, Known, fitted, may_be_a_row
+from evenlag.tables.formats.describe.headers import Layout, layout_of
+from evenlag.tables.formats.describe.lines import Line, lines_of
+
+AS_PRINTED = "give the text as it was printed"
+
+_OF_KAFKA = re.compile(r"Note: This will |(?:Warning: )?Consumer group '(.*)' (?:has no active members|is rebalancing)")
+_ERROR = re.compile(r"Error: |Error while executing consumer group command|Consumer group `.*` does not exist")
+_SUMMARY = re.compile(r"(GROUP|COORDINATOR(?:-NODE|-PARTITION)?|STATE|BALANCER|MEMBERS|TOTAL-LAG|ERROR)(?:\s+(\S.*))?")
+_KAFKA_4 = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
+
+
+@dataclass
+class Parsed:
+    """What stands in a text.
+
+    Attributes
+    ----------
+    source : str
+    lines : list of Line
+    offsets, members : list of (Line, Fields)
+        Rows of partitions; rows of members, in tables of their own or among the offsets, each once. `group` is None
+        where the text does not name it beside the row.
+    passed_over, doubtful : list of Line
+        Lines that are no rows; lines that may be rows, and do not fit.
+    errors : list of Line
+        What Kafka says went wrong.
+    group : str
+        The group of rows that name none, if the text says so elsewhere.
+    counts : dict
+        How many members a group has, where a summary says so.
+    tables : list of (Line, Layout)
+        The headers.
+    """
+
+    source: str
+    lines: list[Line] = field(default_factory=list)
+    offsets: list[tuple[Line, Fields]] = field(default_factory=list)
+    members: list[tuple[Line, Fields]] = field(default_factory=list)
+    passed_over: list[Line] = field(default_factory=list)
+    doubtful: list[Line] = field(default_factory=list)
+    errors: list[Line] = field(default_factory=list)
+    group: str = ""
+    counts: dict[str | None, int] = field(default_factory=dict)
+    tables: list[tuple[Line, Layout]] = field(default_factory=list)
+
+    def refusal(self, line: Line) -> SourceError:
+        """Return the error for a line that may be a row."""
+        place = f"{self.source}, line {line.number}"
+        above = any(header.number < line.number for header, _ in self.tables)
+        fields = len(line.text.split())
+        wanted = " or ".join(dict.fromkeys(str(len(layout.names)) for _, layout in self.tables))
+        why = f"does not fit its header ({fields} fields for {wanted} columns)"
+        if not above:
+            why = f"stands above the header and does not fit it ({fields} fields for {wanted} columns; sorted?)"
+        return SourceError(
+            f"{place}: {why}, or fits in several ways; {AS_PRINTED} (not wrapped, cut or realigned), or take the line "
+            f"out if it is no row: {line}"
+        )
+
+
+def parse(text: str, source: str) -> Parsed:
+    """Take a text apart.
+
+    Raises
+    ------
+    SourceError
+        There is no header, one that is not known, or the text does not tell which group its rows are of.
+    """
+    lines = lines_of(text)
+    parsed = Parsed(source, lines)
+    headers = {line.number: layout for line in lines if (layout := layout_of(line, source)) is not None}
+    parsed.tables = [(line, headers[line.number]) for line in lines if line.number in headers]
+    if not headers:
+        raise _no_table(lines, source)
+    groups = _Groups(lines, parsed)
+    governing: Layout | None = None
+    others: list[Line] = []
+    layouts = list(dict.fromkeys(layout for _, layout in parsed.tables))
+    known = Known()
+    for line in lines:
+        if line.number in headers:
+            governing = headers[line.number]
+        elif not line.is_decoration and not groups.says(line):
+            found = _row(line, governing, layouts)
+            if found is None:
+                others.append(line)
+            else:
+                row, layout = found
+                row["group"] = row.get("group") or groups.at(line, layout)
+                known.add(row)
+                _place(parsed, line, row, layout)
+    kinds = list({layout.names: layout for layout in layouts}.values())
+    for line in others:
+        doubtful = any(may_be_a_row(line, layout, known) for layout in kinds)
+        (parsed.doubtful if doubtful else parsed.passed_over).append(line)
+    parsed.members = _once(parsed.members)
+    return parsed
+
+
+def _row(line: Line, governing: Layout | None, layouts: Sequence[Layout]) -> tuple[Fields, Layout] | None:
+    """Return the row that a line is below the header above it, or else below another that it fits, in one way."""
+    if governing is not None and (row := fitted(line, governing)) is not None:
+        return row, governing
+    found = [(row, layout) for layout in layouts if (row := fitted(line, layout)) is not None]
+    if not found or any(row != found[0][0] for row, _ in found):
+        return None
+    return found[0]
+
+
+def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
+    if layout.kind == "state":
+        parsed.counts[row["group"]] = int(row["count"] or 0)
+    elif layout.kind == "members" or row["topic"] is None:
+        parsed.members.append((line, row))
+    else:
+        parsed.offsets.append((line, row))
+
+
+def _once(members: Sequence[tuple[Line, Fields]]) -> list[tuple[Line, Fields]]:
+    """Drop members that were listed before, unless what they hold is told only now."""
+    found: dict[tuple[str | None, str | None], tuple[Line, Fields]] = {}
+    for line, row in members:
+        key = row["group"], row["consumer_id"]
+        if key not in found or (row.get("assignment") and not found[key][1].get("assignment")):
+            found[key] = line, row
+    return list(found.values())
+
+
+class _Groups:
+    """Tells the group of a row that does not name it: `rpk` writes `GROUP NAME` above, Kafka names it in messages."""
+
+    def __init__(self, lines: Sequence[Line], parsed: Parsed) -> None:
+        self._parsed = parsed
+        nameless = [(line, layout) for line, layout in parsed.tables if not layout.has_group]
+        self._headers = [line.number for line, layout in nameless if layout.kind == "offsets"]
+        self._names: dict[int, str] = {}
+        if nameless:
+            tables = {line.number for line, _ in parsed.tables}
+            self._names = {
+                line.number: match[2].strip()
+                for line in lines
+                if line.number not in tables
+                and (match := _SUMMARY.fullmatch(line.text.strip()))
+                and match[1] == "GROUP"
+            }
+        said = {match[1] for line in lines if (match := _OF_KAFKA.match(line.text.strip())) and match[1]}
+        names = set(self._names.values()) or said
+        if len(names) == 1:
+            parsed.group = names.pop()
+        kinds: defaultdict[str, list[int]] = defaultdict(list)
+        for line, layout in nameless:
+            kinds[layout.kind].append(line.number)
+        self._several = any(len(numbers) > 1 for numbers in kinds.values()) or len(self._names) > 1
+        if self._several:
+            self._check_order(lines, [number for numbers in kinds.values() for number in numbers])
+
+    def says(self, line: Line) -> bool:
+        """Whether the line is one that says something of groups, and nothing of partitions; take it in."""
+        text = line.text.strip()
+        if _ERROR.match(text):
+            self._parsed.errors.append(line)
+            return True
+        if _OF_KAFKA.match(text):
+            return True
+        match = _SUMMARY.fullmatch(text)
+        if not match or not self._names:
+            return False
+        if match[1] == "MEMBERS" and (match[2] or "").isdigit():
+            self._parsed.counts[self.at(line, None)] = int(match[2])
+        return True
+
+    def at(self, line: Line, layout: Layout | None) -> str | None:
+        """Return the group of a row that does not name it."""
+        if not self._several:
+            return next(iter(self._names.values()), None)
+        above = [number for number in self._names if number < line.number]
+        if not above or (layout is not None and not any(above[-1] < number < line.number for number in self._headers)):
+            raise SourceError(
+                f"{self._parsed.source}, line {line.number}: which of several groups this is of is not told (sorted?); "
+                f"{AS_PRINTED}: {line}"
+            )
+        return self._names[above[-1]]
+
+    def _check_order(self, lines: Sequence[Line], headers: Sequence[int]) -> None:
+        """Refuse several tables without a group each, and summaries that do not stand as `rpk` wrote them."""
+        filled = [line for line in lines if line.text.strip()]
+        after = {line.number: later.text for line, later in itertools.pairwise(filled)}
+        whole = all(after.get(number, "").startswith("COORDINATOR") for number in self._names)
+        for place, header in enumerate(sorted(headers)):
+            since = sorted(headers)[place - 1] if place else 0
+            if not whole or not any(since < number < header for number in self._names):
+                raise SourceError(
+                    f"{self._parsed.source}, line {header}: one of several tables without the column GROUP, so that "
+                    "nothing tells their groups apart; give each as a text of its own, and name its group by --group"
+                )
+
+
+def _no_table(lines: Sequence[Line], source: str) -> SourceError:
+    filled = [line for line in lines if line.text.strip()]
+    if not filled:
+        return SourceError(f"{source}: is empty; give the text of `kafka-consumer-groups --describe`")
+    for line in filled:
+        if _ERROR.match(line.text.strip()):
+            return SourceError(
+                f"{source}, line {line.number}: Kafka printed an error and no table: {line.text.strip()}"
+            )
+    usual = Layout(tuple(_KAFKA_4.split()), "", (), quoted=False)
+    for line in filled:
+        if may_be_a_row(line, usual, Known()):
+            return SourceError(
+                f"{source}: no header with {', '.join(usual.names)}, so nothing tells what line {line.number} says; "
+                f"{AS_PRINTED}: {line}"
+            )
+    return SourceError(
+        f"{source}: no header with {', '.join(usual.names[1:6])}; give the text of "
+        "`kafka-consumer-groups --describe` or `rpk group describe`, or convert it to a snapshot table"
+    )

@@ -1,0 +1,108 @@
+"""The members of one group at a time: of a members table, of the text of the offsets, or the owners seen."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from evenlag.tables.copies import MEMBER_ROWS
+from evenlag.tables.formats import Reading
+from evenlag.tables.group import GroupRows, Member
+from evenlag.tables.placed_rows import rows_of_group
+from evenlag.tables.row_checks import at, check_member
+
+
+class MembersTold:
+    """What the inputs tell of a group's members.
+
+    Parameters
+    ----------
+    group : str
+    offsets : list of Reading
+        Texts may list members beside partitions.
+    members : list of Reading or None
+        The members table, if one was given.
+    """
+
+    def __init__(self, group: str, offsets: Sequence[Reading], members: Sequence[Reading] | None) -> None:
+        self._group, self._given = group, members is not None
+        readings = offsets if members is None else members
+        self._readings = [reading for reading in readings if self._given or reading.members]
+        self._source = ", ".join(dict.fromkeys(reading.source for reading in self._readings))
+        self._rows = rows_of_group(self._readings, "members", group, group)
+
+    def at(self, ts: Any, rows: GroupRows) -> tuple[tuple[Member, ...] | None, list[str]]:
+        """Return the members at a time, each once, and notes; None where nothing but owners is told.
+
+        Parameters
+        ----------
+        ts : object
+            The time of the offsets.
+        rows : GroupRows
+            The offsets.
+        """
+        now = [
+            (number, row)
+            for number, row in self._rows.numbered
+            if row["snapshot_ts"] == ts or (row["snapshot_ts"] is None and self._rows.of_text(number))
+        ]
+        if not now:
+            return ((), [self._nobody(ts)]) if self._given else (None, self._doubts(rows))
+        for number, row in now:
+            with at(self._rows.place(number)):
+                check_member(row)
+        once, notes = self._rows.once(now, MEMBER_ROWS, self._source)
+        fields = ("consumer_id", *MEMBER_ROWS.content)
+        members = [Member(**{name: row[name] for name in fields}) for _, row in once]
+        if not self._given:
+            listed = {member.consumer_id for member in members}
+            members += [Member(owner) for owner in dict.fromkeys(rows.owners) if owner and owner not in listed]
+        return tuple(members), [*notes, *self._subscriptions(members, rows)]
+
+    def _subscriptions(self, members: Sequence[Member], rows: GroupRows) -> list[str]:
+        """Say where subscriptions come from, if a text lists none."""
+        kinds = {reading.subscriptions for reading in self._readings}
+        if "assignment" in kinds:
+            idle = sum(member.topics is None for member in members)
+            idle_read = f"; the {idle} without a partition are taken to read all topics" if idle else ""
+            return [
+                f"{self._source}: lists no subscriptions, so each member is taken to read the topics in its "
+                f"ASSIGNMENT, not all topics{idle_read}; to tell what each reads, give a members table with its topics"
+            ]
+        if "unknown" in kinds:
+            return [
+                f"{self._source}: lists no subscriptions, so each member is taken to read all topics",
+                *self._doubts(rows),
+            ]
+        return []
+
+    def _doubts(self, rows: GroupRows) -> list[str]:
+        """Say if owners do not look as if each member read all topics."""
+        held: defaultdict[str, set[str]] = defaultdict(set)
+        counts: defaultdict[str, int] = defaultdict(int)
+        for topic, owner in zip(rows.topic_of.tolist(), rows.owners, strict=True):
+            if owner is not None:
+                held[rows.topics[topic]].add(owner)
+                counts[owner] += 1
+        if max(counts.values(), default=0) < 2:  # with a partition each, nobody could hold two topics
+            return []
+        first, *others = sorted(held)
+        together, read = {first}, set(held[first])
+        while more := [topic for topic in others if topic not in together and held[topic] & read]:
+            together |= {*more}
+            read |= set().union(*(held[topic] for topic in more))
+        apart = [topic for topic in others if topic not in together]
+        if not apart:
+            return []
+        return [
+            f"no owner holds partitions of both {first} and {apart[0]}: if members do not all read both, give a "
+            "members table with the topics of each"
+        ]
+
+    def _nobody(self, ts: Any) -> str:
+        """Say that the members table has no row of the group, at this time or at all."""
+        lacks = f"has no row of group {self._group!r}"
+        if self._rows.numbered:
+            lacks = f"has rows of group {self._group!r}, but none {'without a time' if ts is None else f'of {ts}'}"
+        return f"{self._source}: {lacks}, so nobody is taken to be in it; see that both tables say the same"

@@ -1,0 +1,34 @@
+"""Times in the names of files: a text does not say when it was printed."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_TIME = re.compile(
+    r"(?<![0-9])([0-9]{4})(-?)([0-9]{2})\2([0-9]{2})"
+    r"(?:[T_ -]?([0-9]{2})[-:.]?([0-9]{2})(?:[-:.]?([0-9]{2}))?)?(Z|[+][0-9]{2}:?[0-9]{2})?(?![0-9])"
+)
+
+
+def time_in_name(stem: str) -> str | None:
+    """Return the time in a name without its suffix, in ISO 8601; None where there is none, or several.
+
+    Without a zone it is in UTC, and without hours the day's beginning.
+
+    Examples
+    --------
+    >>> time_in_name("20260131T120000Z"), time_in_name("offsets-2026-01-31_13-00")
+    ('2026-01-31T12:00:00Z', '2026-01-31T13:00:00Z')
+    >>> time_in_name("groups-2") is None
+    True
+    """
+    matches = list(_TIME.finditer(stem))
+    if len(matches) != 1:
+        return None
+    year, _, month, day, hour, minute, second, zone = matches[0].groups()
+    text = f"{year}-{month}-{day}T{hour or '00'}:{minute or '00'}:{second or '00'}{zone or 'Z'}"
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except ValueError:
+        return None
