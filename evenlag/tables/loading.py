@@ -109,7 +109,7 @@ def _text_form(path: File, text: str) -> str | None:
         raise SourceError(f"{path}: is a text of metrics of no kind that is read; evenlag reads {what_is_read()}")
     if suffix in JSON_SUFFIXES:
         return PROBLEM if suffix == ".json" else "jsonl"
-    return {".csv": "csv", ".txt": "describe"}.get(suffix)
+    return {".csv": "csv", ".txt": "describe", "": "describe"}.get(suffix)
 
 
 def _recognised(text: str) -> str | None:
