@@ -20,9 +20,9 @@ STYLE = """<style>
 .evenlag .badge{font-size:11px;font-weight:600;letter-spacing:.03em;padding:.1em .55em;border-radius:1em;
 margin-left:.6em;border:1px solid currentColor;vertical-align:1px;white-space:nowrap}
 .evenlag .good{color:var(--good)}.evenlag .warn{color:var(--warn)}
-.evenlag dl{display:flex;flex-wrap:wrap;gap:.35rem 1.6rem;margin:.5rem 0 .2rem}
-.evenlag dl div{min-width:0}.evenlag dt{font-size:11px;opacity:.68;font-weight:400}
-.evenlag dd{margin:0;font-size:15px;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
+.evenlag .figures{display:flex;flex-wrap:wrap;gap:.35rem 1.6rem;margin:.5rem 0 .2rem}
+.evenlag .figures span{display:block;font-size:11px;opacity:.68}
+.evenlag .figures b{font-size:15px;font-weight:400;font-variant-numeric:tabular-nums;overflow-wrap:anywhere}
 .evenlag.evenlag table{border-collapse:collapse;margin:.6rem 0 .2rem;font-size:inherit;border:0;table-layout:auto}
 .evenlag.evenlag tr,.evenlag.evenlag tbody tr:nth-child(n){background:none;border:0}
 .evenlag.evenlag th,.evenlag.evenlag td{padding:.16rem .7rem .16rem 0;text-align:left;border:0;color:inherit;
@@ -88,7 +88,8 @@ def card(title: str, below: str, *parts: str, badge: str = "", good: bool = True
 
 def figures(pairs: Iterable[tuple[str, str]]) -> str:
     """Return figures in a row, each below its name."""
-    return f"<dl>{''.join(f'<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>' for name, text in pairs)}</dl>"
+    each = (f"<div><span>{escape(name)}</span><b>{escape(text)}</b></div>" for name, text in pairs)
+    return f'<div class="figures">{"".join(each)}</div>'
 
 
 def table(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,8 +15,8 @@ from evenlag.model.values import kind as kind_of
 from evenlag.tables.columns import TABLES, TableKind, check_columns, check_once
 from evenlag.tables.copies import Numbered
 from evenlag.tables.formats import Reading
-from evenlag.tables.loading import typed
 from evenlag.tables.row_checks import some
+from evenlag.tables.values import plain_value
 
 NO_NEWS = ("previous_member", "move")  # of `Result.to_pandas`, which tells nothing by them that a problem needs
 
@@ -72,10 +73,10 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
     if group is not None and "group" in names:
         found = _of_group(found, names["group"], group)
     chosen = found.select(list(names.values()))
-    rows = _rows(chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, names)
+    rows = _rows(chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, names, kind)
     read = Reading(source=place, unit="row", group="" if "group" in names else "group")
     read.notes += _unused(columns, names, kind, place)
-    numbered: list[Numbered] = list(typed(enumerate(rows), kind))
+    numbered: list[Numbered] = list(enumerate(rows))
     if kind == "offsets":
         read.offsets = numbered
     else:
@@ -137,15 +138,18 @@ def _of_group(frame: Any, column: str, group: str) -> Any:
     return found if isinstance(found, nw.LazyFrame) or len(found) else frame
 
 
-def _rows(frame: Any, names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Give the rows of an eager frame under the names of the table; None where there is no value."""
-    columns = []
-    for column in names.values():
-        series = frame[column]
+def _rows(frame: Any, names: Mapping[str, str], kind: TableKind) -> Iterator[dict[str, Any]]:
+    """Give the rows of an eager frame with the columns of the table; None where there is no value."""
+    columns: list[Iterable[Any]] = []
+    for name, of in ((column.name, column.kind) for column in TABLES[kind]):
+        if name not in names:
+            columns.append(repeat(None, len(frame)))
+            continue
+        series = frame[names[name]]
         pairs = zip(series.to_list(), series.is_null().to_list(), strict=True)
-        columns.append([None if null else _plain(value) for value, null in pairs])
+        columns.append([None if null else plain_value(_plain(value), of) for value, null in pairs])
     for values in zip(*columns, strict=True):
-        yield dict(zip(names, values, strict=True))
+        yield dict(zip(TABLES[kind].names, values, strict=True))
 
 
 def _plain(value: Any) -> Any:
