@@ -42,3 +42,8 @@ def lacking(error: ImportError) -> str | None:
 def to_get(package: str) -> str:
     """Say how to get a package that an extra of evenlag brings."""
     return f"in a clone of evenlag: pip install '.[{EXTRAS[package]}]'"
+
+
+def printable(text: str) -> str:
+    """Return a text that fits on one line, its line breaks and control characters escaped."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -1,7 +1,7 @@
 """Write the recorded history of a consumer group that never was: a week for `evenlag replay`.
 
     python examples/synthetic_week.py out/week
-    evenlag replay --offsets out/week/offsets.csv --members out/week/members.csv
+    evenlag replay out/week/offsets.csv --members out/week/members.csv
 
 Two topics of 12 partitions, six to eight members under Kafka's range assignor, a snapshot every ten minutes of which
 some are missing. Rates follow the day and drift; on the third day a hot tenant fills one partition for 30 hours;

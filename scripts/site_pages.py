@@ -69,15 +69,22 @@ def commands_page() -> Iterator[str]:
     """Yield the lines of the page of commands, from the help that the command prints."""
     module, name = COMMANDS
     group = getattr(import_module(module), name)
-    above = click.Context(group, info_name="evenlag")
-    yield from ["# Commands", "", "What `evenlag COMMAND --help` prints. Exit status: 0 done; 1 the input is wrong or"]
-    yield from ["no plan is feasible, in one line that names the place; 2 the command itself is wrong; 3"]
-    yield from ["`plan --only-if-better` leaves the group alone.", ""]
+    yield from ["# Commands", "", "What `evenlag COMMAND --help` prints. [The command](../command.md) says what all of"]
+    yield from ["them have in common: exit statuses, interrupts, completion.", ""]
+    yield from commands_of(group, click.Context(group, info_name="evenlag"), "")
+
+
+def commands_of(group: Any, above: click.Context, prefix: str) -> Iterator[str]:
+    """Yield the sections of a group's commands."""
     for command_name in group.list_commands(above):
         command = group.get_command(above, command_name)
         context = click.Context(command, info_name=command_name, parent=above)
-        yield from [f"## {command_name}", "", literal(command.help or ""), ""]
-        yield from ["```sh", command.get_usage(context).removeprefix("Usage: "), "```", ""]
+        if isinstance(command, click.Group):
+            yield from commands_of(command, context, f"{prefix}{command_name} ")
+            continue
+        yield from [f"## {prefix}{command_name}", "", literal(command.help or ""), ""]
+        yield from ["```sh", command.get_usage(context).removeprefix("Usage: ")]
+        yield from ["", *(command.epilog or "").splitlines()[2:], "```", ""]
         for option in command.get_params(context):
             record = option.get_help_record(context)
             if record and record[1]:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -16,11 +17,14 @@ def evenlag(*words: object) -> Done:
 
     command = ["evenlag", *map(str, words)]
     out, err, status = io.StringIO(), io.StringIO(), 0
+    before = signal.getsignal(signal.SIGINT)
     with mock.patch.object(sys, "argv", command), redirect_stdout(out), redirect_stderr(err):
         try:
             main()
         except SystemExit as end:
             status = int(end.code or 0)
+        finally:
+            signal.signal(signal.SIGINT, before)
     return Done(command, status, out.getvalue(), err.getvalue())
 
 

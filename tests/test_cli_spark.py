@@ -29,12 +29,12 @@ def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("place", ["hdfs://host/rows.csv", "table:lake.kafka.rows", TOPIC])
 @pytest.mark.usefixtures("unconfigured")
 def test_master_and_settings_come_to_spark(command: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evenlag.cli import fleet
+    from evenlag.spark.driver import kafka
 
     def start(settings: Mapping[str, str]) -> NoReturn:
         raise SourceError(f"asked for {sorted(settings.items())}")
 
-    monkeypatch.setattr(fleet, "local_session", start)  # `sizing` asks `fleet.session_for` for one
+    monkeypatch.setattr(kafka, "local_session", start)
     places = (place,) if command == "stream" else ("--offsets", place)
     places += ("--drain", "5m") if command == "size" else ()
     packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}

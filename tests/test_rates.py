@@ -343,10 +343,10 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     with pytest.raises(InvalidProblemError, match="slack"):
         pipeline.replay(*tables, **options, slack=-1)
 
-    from evenlag.cli.replaying import replay_fleet
+    from evenlag.spark.jobs.by_history import replayed_fleet
 
-    fleet = replay_fleet(
-        tmp_path / "offsets.csv", tmp_path / "members.csv", out=tmp_path / "csv", form="csv", **options
+    fleet = replayed_fleet(
+        spark, tmp_path / "offsets.csv", tmp_path / "members.csv", out=tmp_path / "csv", form="csv", **options
     )
     assert fleet.groups == 3
     assert fleet.rejects == 1

@@ -34,7 +34,7 @@ def record(out: Path, form: str = "csv", groups: str = "gh") -> list[str]:
     """Write snapshots, the first without members, the last of another group at the same time; give the options."""
     for snapshot in (taken(0, groups, members=""), taken(1, groups), taken(2, groups), taken(2, "x")):
         write_snapshot(snapshot, out, form, append=True)
-    return ["--offsets", str(out / "offsets"), "--members", str(out / "members")]
+    return [str(out / "offsets"), "--members", str(out / "members")]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
@@ -68,12 +68,12 @@ def said(*words: Any) -> Any:
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_a_record_of_one_group_is_read_without_spark(tmp_path: Path, form: str) -> None:
-    _, offsets, *members = record(tmp_path, form)
+    offsets, *members = record(tmp_path, form)
     plan = said("plan", offsets, *members, "--group", "g")
     assert plan["group"] == "g"
     assert sorted(plan["loads"].values()) == [60, 960]
     assert any(f"3 snapshots in the file; the one of {TIMES[2]} is taken" in note for note in plan["warnings"])
-    replayed = said("replay", "--offsets", offsets, *members, "--group", "g", "--strategies", "range", "--capacity", 1)
+    replayed = said("replay", offsets, *members, "--group", "g", "--strategies", "range", "--capacity", 1)
     assert replayed["snapshots"] == 3
     assert said("size", offsets, *members, "--group", "g", "--drain", "1m", "--capacity", 9)["group"] == "g"
 
@@ -82,10 +82,10 @@ def test_a_record_of_one_group_is_read_without_spark(tmp_path: Path, form: str) 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_a_record_of_many_groups_is_read_on_spark(tmp_path: Path, form: str) -> None:
     tables = record(tmp_path / "record", form)
-    replayed = said("replay", *tables, "--strategies", "range", "--capacity", 1, "--tasks", 1)
+    replayed = said("fleet", "replay", *tables, "--strategies", "range", "--capacity", 1, "--tasks", 1)
     assert replayed["groups"] == 3
     (error,) = replayed["errors"]
     assert error.startswith("x: ")  # of which there is one snapshot
-    report = said("audit", *tables, "--out", tmp_path / "out", "--group-time-limit", 0.1, "--tasks", 1)
+    report = said("fleet", "audit", *tables, "--out", tmp_path / "out", "--group-time-limit", 0.1, "--tasks", 1)
     assert (report["summary"]["rows"], report["summary"]["rejects"]) == (28, 0)
     assert {row["group"] for row in report["groups"]} == set("ghx")

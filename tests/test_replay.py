@@ -447,7 +447,7 @@ def test_loads_by_weight_are_those_of_the_model() -> None:
 
 def test_figures_beyond_what_a_double_can_tell_apart_are_written(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    from evenlag.cli.replaying import write_replay
+    from evenlag.tables import write_replay
 
     end = 2**61 + 1
     history = [Taken(n, {("t", p): (0, end, n, "ab"[p]) for p in range(2)}, {"a": 1, "b": 1}) for n in range(3)]

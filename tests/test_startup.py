@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,11 @@ def imported(code: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def after(*arguments: str) -> set[str]:
+def after(*arguments: str, env: Mapping[str, str] | None = None) -> set[str]:
     """The modules that the command has imported when it ends."""
     code = (
-        "import sys\n"
+        "import os, sys\n"
+        f"os.environ.update({dict(env or {})!r})\n"
         f"sys.argv = ['evenlag', *{arguments!r}]\n"
         "from evenlag.cli import main\n"
         "try: main()\n"
@@ -38,10 +40,31 @@ def packages(modules: set[str]) -> set[str]:
     return {name.split(".")[0] for name in modules}
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), ("plan", "--help"), ("fleet", "audit", "--help"), ("completion", "bash")],
+)
+def test_help_imports_neither_numpy_nor_what_is_printed_with(arguments: tuple[str, ...]) -> None:
+    modules = after(*arguments)
+    assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
+    commands = {name.split(".")[-1] for name in modules if name.startswith("evenlag.cli.commands.")}
+    assert commands == set() if arguments[0].startswith("-") else commands
+
+
+@pytest.mark.parametrize("words", ["evenlag ", "evenlag plan --", "evenlag plan --method ", "evenlag fleet audit --"])
+def test_completion_imports_neither_numpy_nor_what_is_printed_with(words: str) -> None:
+    asked = {"_EVENLAG_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    modules = after(env=asked)
+    assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
+    assert "click" in modules
+
+
 @pytest.mark.parametrize("arguments", [PLAN, (*PLAN, "--json"), (*PLAN, "--method", "cp-sat")])
 def test_a_plan_imports_what_it_needs(arguments: tuple[str, ...]) -> None:
     modules = after(*arguments)
     assert not packages(modules) & SLOW
+    assert not {name for name in modules if name.startswith(("evenlag.spark.", "evenlag.live."))}
+    assert not {"rich.progress", "rich.markdown", "multiprocessing.pool", "asyncio", "ssl"} & modules
     assert "ortools.sat.python.cp_model_helper" in modules  # else this says little
 
 

@@ -240,8 +240,11 @@ def test_rehashing_loses_nothing(lags: list[int], more: int) -> None:
 IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "no such member": (["--remove", "d"], "there is no member 'd' in the group; it has a, b, c"),
     "a member twice": (["--remove", "a", "--remove", "a"], "'a' is removed 2 times"),
-    "nobody left": (["--members", "-2", "--remove", "c", "--weight", "a=2"], "'b' cannot leave: u-0 is pinned to it"),
-    "more than there are": (["--members", "-4"], "4 members cannot leave: there are 3"),
+    "nobody left": (
+        ["--change-members", "-2", "--remove", "c", "--weight", "a=2"],
+        "'b' cannot leave: u-0 is pinned to it",
+    ),
+    "more than there are": (["--change-members", "-4"], "4 members cannot leave: there are 3"),
     "a pinned member": (["--remove", "b"], "'b' cannot leave: u-0 is pinned to it"),
     "one who is there": (["--add", "a"], "'a' is in the group already"),
     "one who has just left": (["--remove", "a", "--add", "a"], "'a' is in the group already"),
@@ -252,14 +255,17 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "no partitions": (["--partitions", "t=0"], "partitions must be a whole number from 1"),
     "negative partitions": (["--partitions", "t=-1"], "partitions must be a whole number from 1"),
     "too many partitions": (["--partitions", "t=99999999999"], "to 1,000,000, not 99999999999"),
-    "too many members": (["--members", "+99999999"], "at most 100,000"),
+    "too many members": (["--change-members", "+99999999"], "at most 100,000"),
     "no weight": (["--weight", "a=0"], "member 'a': weight must be a number > 0"),
     "not a number": (["--weight", "a=nan"], "member 'a': weight must be a number > 0"),
     "weight of nobody": (["--weight", "d=2"], "there is no member 'd'"),
     "weight of one who leaves": (["--remove", "a", "--weight", "a=2"], "there is no member 'a'"),
     "nothing": ([], "nothing changes"),
-    "no members table": (["--members", __file__, "--members", "+1"], "a problem file names its members itself"),
-    "budget": (["--members", "+3", "--max-moves", "0"], "after the change: max_moves is 0, but both balance needs"),
+    "no members table": (["--members", __file__, "--change-members", "+1"], "a problem file names its members itself"),
+    "budget": (
+        ["--change-members", "+3", "--max-moves", "0"],
+        "after the change: max_moves is 0, but both",
+    ),
 }
 
 
@@ -275,11 +281,9 @@ def test_what_cannot_be_is_one_line(tmp_path: Path, what: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--members", "2"], "say how many more or fewer, as +2 or -2"),
-        (["--members", "+1", "--members", "+2"], "one number"),
         *(
-            (["--members", none], f"it is +2, -1 or a members table; there is no file '{none}'")
-            for none in ("x", "+1.5", "+9999999999999999999999")
+            (["--change-members", none], f"'{none}' does not say how many more or fewer; write +2 or -1")
+            for none in ("x", "2", "+1.5", "+9999999999999999999999")
         ),
         (["--members", ""], "the path is empty"),
         (["--partitions", "t"], "'t' is no NAME=VALUE"),
@@ -339,7 +343,7 @@ def test_an_error_says_which_of_the_two_groups_it_is_of() -> None:
 
 # ---- the command -----------------------------------------------------------------------------------------------------
 
-CHANGES = ["--members", "+2", "--remove", "c", "--partitions", "t=6", "--weight", "a=2", "--balance", "topic"]
+CHANGES = ["--change-members", "+2", "--remove", "c", "--partitions", "t=6", "--weight", "a=2", "--balance", "topic"]
 
 
 def test_the_saved_file_has_the_plan_that_was_shown(tmp_path: Path) -> None:
@@ -388,6 +392,6 @@ def test_a_snapshot_table_and_its_members_are_read_as_plan_reads_them(tmp_path: 
     offsets.write_text("group,topic,partition,lag,consumer_id\ng,t,0,9,a\ng,t,1,5,a\ng,t,2,4,b\n")
     members.write_text("group,consumer_id,topics\ng,a,t\ng,b,t\n")
     words = [offsets, "--members", members]
-    shown = json.loads(run("whatif", *words, "--members", "+1", "--json").stdout)
+    shown = json.loads(run("whatif", *words, "--change-members", "+1", "--json").stdout)
     assert shown["before"]["loads"] == json.loads(run("plan", *words, "--json").stdout)["loads"]
     assert shown["after"]["spread"] == 5

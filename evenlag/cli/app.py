@@ -2,68 +2,129 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import sys
+from typing import Any
 
 import click
+from click.exceptions import NoArgsIsHelpError, NoSuchOption
 
 from evenlag import __version__
-from evenlag.cli import commands
+from evenlag.cli.catalogue import CONTEXT, Catalogue
+from evenlag.cli.commands import COMMANDS
+from evenlag.cli.former_names import renewed
 from evenlag.cli.paths import as_given
-from evenlag.errors import EvenlagError, lacking
-from evenlag.model.values import printable
+from evenlag.cli.signals import STATUS, raising_interrupts
+from evenlag.cli.terminal import drop, finish, say, warn
+from evenlag.errors import EvenlagError, lacking, printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # files that cannot be written are errors of evenlag's own
+NOTE = "evenlag.note"  # of a context: what is said of a former form that was used
 LONGEST_LINE = 1_000  # characters of an error
 
 
-@click.group(
-    commands=[part for part in vars(commands).values() if isinstance(part, click.Command)],
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
+class Evenlag(Catalogue):
+    """All commands."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called, also by a form of earlier versions."""
+        args, ctx.meta[NOTE] = renewed(args)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Evenlag, parts=COMMANDS, home="evenlag.cli.commands", context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="evenlag")
 def evenlag() -> None:
     """Provably good partition assignments for Kafka consumer groups that lag unevenly."""
 
 
-def main() -> None:
-    """Run the command; input errors are one line on stderr and status 1, wrong usage is 2, a group left alone 3."""
+@evenlag.result_callback()
+@click.pass_context
+def _after(context: click.Context, _result: Any) -> None:
+    """Say, once all is done, how a form of earlier versions is written today."""
+    if context.meta.get(NOTE):
+        warn([context.meta[NOTE]])
+
+
+def run() -> int:
+    """Run the command, and return its status.
+
+    Input errors are one line on stderr and status 1, wrong usage is 2, a group left alone 3, an interrupt 130.
+    """
     try:
-        sys.exit(evenlag(standalone_mode=False))  # what a command exits with; None, which is 0, if it just ends
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("evenlag: interrupted", err=True)
-        sys.exit(130)
-    except EvenlagError as error:
-        click.echo(f"evenlag: {_line(error)}", err=True)
-        sys.exit(1)
-    except ModuleNotFoundError as error:
-        if (text := lacking(error)) is None:
-            raise
-        click.echo(f"evenlag: {text}", err=True)
-        sys.exit(1)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        status = _run()
+        finish()
     except OSError as error:
         if error.errno not in FULL:
             raise
-        click.echo(f"evenlag: the output cannot be written ({os.strerror(error.errno).lower()})", err=True)
-        _drop_output()
-        sys.exit(1)
+        say(f"evenlag: the output cannot be written ({os.strerror(error.errno).lower()})", err=True)
+        drop(sys.stdout)
+        return 1
+    return status
 
 
-def _drop_output() -> None:
-    """Have what is left of the output go nowhere: Python writes it once more as it ends."""
-    with contextlib.suppress(OSError):  # of what is no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _run() -> int:
+    try:
+        done = evenlag(prog_name="evenlag", complete_var="_EVENLAG_COMPLETE", standalone_mode=False)
+        return done or 0  # what a command exits with; None, which is 0, if it just ends
+    except NoArgsIsHelpError as error:
+        say(error.format_message(), err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        say(f"evenlag: {_line(_usage(error))}", err=True)
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return _interrupted()
+    except BrokenPipeError:  # of what click prints itself: help, version, completions
+        drop(sys.stdout)
+        return 0
+    except OSError as error:
+        if raising_interrupts.came:
+            return _interrupted()
+        raise error
+    except EvenlagError as error:
+        say(f"evenlag: {_line(str(error))}", err=True)
+        return 1
+    except Exception as error:
+        if raising_interrupts.came:  # an import turns an interrupt into whatever it likes
+            return _interrupted()
+        text = lacking(error) if isinstance(error, ModuleNotFoundError) else None
+        if text is None:
+            raise
+        say(f"evenlag: {text}", err=True)
+        return 1
 
 
-def _line(error: Exception) -> str:
+def _interrupted() -> int:
+    say("evenlag: interrupted", err=True)
+    return STATUS
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return a usage error as other errors are written, with where to look."""
+    context = getattr(error, "ctx", None)
+    text = error.format_message().rstrip(".")
+    text = text[:1].lower() + text[1:]
+    if context is None:
+        return text
+    if isinstance(error, NoSuchOption) and _has(context, error.option_name):
+        return f"{context.command_path} has no {error.option_name}; evenlag fleet {context.info_name} has"
+    return f"{text}; see {context.command_path} --help"
+
+
+def _has(context: click.Context, option: str) -> bool:
+    """Say whether the command for fleets has an option that the one for single groups has not."""
+    fleet = evenlag.get_command(context, "fleet")
+    if not isinstance(fleet, Catalogue) or context.parent is None or context.parent.command is not evenlag:
+        return False
+    found = fleet.get_command(context, context.info_name or "")
+    return found is not None and any(option in parameter.opts for parameter in found.params)
+
+
+def _line(error: str) -> str:
     """Return an error as one line, whatever the names in it are."""
-    text = printable(" ".join(as_given(str(error)).split()))
+    text = printable(" ".join(as_given(error).split()))
     return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.core import ParameterSource
 
-from evenlag.cli.paths import GivenPath, InputPath, given
+from evenlag import live, model, report, tables
+from evenlag.cli.paths import GivenPath, InputPath, Place
 from evenlag.cli.terminal import working
-from evenlag.compare.foresight import AUTO
-from evenlag.compare.history import Snapshot
-from evenlag.errors import SourceError
-from evenlag.live import read_client_config
-from evenlag.model.balance import Balance
-from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
-from evenlag.model.payoff import PAUSE
-from evenlag.model.problem import Problem
-from evenlag.report.picture import KINDS, check_kind
-from evenlag.search.options import METHODS, MOST_SEED
-from evenlag.tables.read import AUTO_OFFSET_RESETS, read_group, read_recorded_group
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model import words
+from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, PAUSE, REPLAY_GAP
+from evenlag.model.words import listed
+
+if TYPE_CHECKING:
+    from evenlag.compare.history import Snapshot
+    from evenlag.model.problem import Problem
 
 Command = Callable[..., Any]
 
-FILE, INPUT = GivenPath(), InputPath()
+FILE, INPUT, PLACE = GivenPath(), InputPath(), Place()
 POSITIVE = click.FloatRange(0, min_open=True)
-FLEET_GAP = 1e-4  # of the mean load: closer is not worth a fleet's time
+AUTO, METHODS = "auto", listed(words.MethodWord)
 
 
 def together(*several: Command) -> Command:
@@ -67,52 +66,37 @@ def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return {name: value for name, _equals, value in pairs}
 
 
-def place(text: str) -> str | Path:
-    """Return a topic, a table, and a place in a file system with a scheme as the text it is, all else as a path."""
-    return text if text.startswith(("kafka:", "table:")) or "://" in text else Path(given(text))
-
-
 def _picture(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
     if path is not None:
-        check_kind(path)
+        report.check_kind(path)
     return path
 
 
-# ---- what means nothing here -----------------------------------------------------------------------------------------
-
-WRITES_NOTHING = "goes with --out, and without it nothing is written"
-OF_SPARK = ("--out", "--overwrite", "--tasks", "--master", "--conf", "--option", "--command-config")
-
-
-def refuse(names: Collection[str], why: str) -> None:
-    """Refuse the options of these names that the command which runs was given, though they mean nothing there.
+def refuse_without_out(*names: str) -> None:
+    """Refuse options of what is written where nothing is.
 
     Raises
     ------
     click.UsageError
-        Names the first of them.
+        Names the first of them that was given.
     """
     context = click.get_current_context()
     for parameter in context.command.params:
-        name = parameter.opts[0]
-        if name in names and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{name} {why}")
-
-
-def file_of(members: Path | str | None) -> Path | None:
-    """Return the members table that goes with single groups, which are read from files.
-
-    Raises
-    ------
-    click.BadParameter
-        It is a place that only Spark reads.
-    """
-    if isinstance(members, str):
-        raise click.BadParameter(f"{members} is no file, and goes with --offsets alone", param_hint="--members")
-    return members
+        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if given and parameter.opts[0] in names:
+            raise click.UsageError(f"{parameter.opts[0]} goes with --out, and without it nothing is written", context)
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------
+
+
+def command_config(where: str = "") -> Command:
+    """Return the option for a file with settings of a client of Kafka; `where` says when it is used."""
+    return click.option(
+        "--command-config", type=FILE,
+        help=f"Properties file with more client settings (TLS, SASL, …){f', {where}' if where else ''}. Java's and "
+        "librdkafka's names are known.",
+    )  # fmt: skip
 
 
 def kafka(command: Command) -> Command:
@@ -120,13 +104,12 @@ def kafka(command: Command) -> Command:
 
     @wraps(command)
     def with_options(command_config: Path | None, option: dict[str, str], **others: Any) -> Any:
-        config = {} if command_config is None else read_client_config(command_config)
+        config = {} if command_config is None else live.read_client_config(command_config)
         client = {f"kafka.{name}": value for name, value in config.items()}
         return command(kafka_options=client | option, **others)
 
     source = together(
-        click.option("--command-config", type=FILE,
-                     help="Properties file of Kafka's Java client (TLS, SASL, …), for kafka:// places."),
+        command_config("for kafka:// places"),
         click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
                      help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given again."),
     )  # fmt: skip
@@ -135,7 +118,7 @@ def kafka(command: Command) -> Command:
 
 
 auto_offset_reset = click.option(
-    "--auto-offset-reset", type=click.Choice(AUTO_OFFSET_RESETS), default=AUTO_OFFSET_RESETS[0], show_default=True,
+    "--auto-offset-reset", type=click.Choice(get_args(words.ResetWord)), default="latest", show_default=True,
     help="What the lag of a partition without a commit is.",
 )  # fmt: skip
 horizon = click.option(
@@ -144,9 +127,8 @@ horizon = click.option(
 )  # fmt: skip
 horizon_or_auto = click.option(
     "--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
-    help="auto: plan for the time until the next rebalance, as a record of several snapshots lets expect; a single one "
-    "is planned for its lag. A time (0, 10m, 1h): for the lag predicted for then, by the rate since the snapshot "
-    "before.",
+    help="auto: with several snapshots, plan for the load forecast until the next rebalance; with one, plan for its "
+    "current lag. A time (0, 10m, 1h): plan for the lag predicted for then, by the rate since the snapshot before.",
 )  # fmt: skip
 
 
@@ -166,14 +148,16 @@ class Source:
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
         """Return the group and notes; see `read_group`."""
         with working("reading"):
-            return read_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
+            return tables.read_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
 
     def read_with_record(
         self, horizon: str = "0", capacity: float | None = None
     ) -> tuple[Problem, list[str], list[Snapshot]]:
         """Return the group, notes and the snapshots before; see `read_recorded_group`."""
         with working("reading"):
-            return read_recorded_group(self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity)
+            return tables.read_recorded_group(
+                self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity
+            )
 
 
 def reading(command: Command) -> Command:
@@ -198,7 +182,7 @@ def reading(command: Command) -> Command:
 # ---- what is solved --------------------------------------------------------------------------------------------------
 
 balance = click.option(
-    "--balance", type=click.Choice([rule.value for rule in Balance]), default=Balance.BOTH.value, show_default=True,
+    "--balance", type=click.Choice(get_args(words.BalanceWord)), default="both", show_default=True,
     help="Counts that must be even: of each topic, of the whole group, or both.",
 )  # fmt: skip
 stickiness = click.option(
@@ -213,13 +197,13 @@ pricing = together(
     stickiness,
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
     slack,
-    click.option("--objective", type=click.Choice([kind.value for kind in ObjectiveKind]),
-                 default=ObjectiveKind.SPREAD.value, show_default=True,
+    click.option("--objective", type=click.Choice(get_args(words.ObjectiveWord)),
+                 default="spread", show_default=True,
                  help="The largest load less the smallest, or the largest alone."),
 )  # fmt: skip
 modelling = together(balance, pricing)
 across = click.option(
-    "--across", type=click.Choice([each.value for each in Across]), default=Across.MEAN.value, show_default=True,
+    "--across", type=click.Choice(get_args(words.AcrossWord)), default="mean", show_default=True,
     help="What counts where the problem file has scenarios: their mean, or the worst.",
 )  # fmt: skip
 method = click.option(
@@ -242,6 +226,39 @@ capacity = click.option(
 )  # fmt: skip
 
 
+drain = click.option(
+    "--drain", required=True, metavar="TIME", help="Time in which everything is to be read (90s, 15m, 2h)."
+)
+most = click.option(
+    "--most", type=click.IntRange(1), help="The largest group size to try; default: just past the answer."
+)  # fmt: skip
+
+
+def seconds(name: str, time: str) -> Fraction:
+    """Read a time such as 15m.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is none; the message calls it `name`.
+    """
+    return Fraction(model.rates.horizon_micros(time, name), model.rates.SECOND)
+
+
+def deadline(drain: str) -> Fraction:
+    """Return the seconds of `--drain`.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is no time above 0.
+    """
+    found = seconds("drain", drain)
+    if not found:
+        raise InvalidProblemError(f"drain must be a time > 0, such as 15m, not {drain!r}")
+    return found
+
+
 # ---- how long, how close, how exactly again --------------------------------------------------------------------------
 
 
@@ -257,26 +274,44 @@ def gap(default: float | None, what: str = "Stop within this fraction of the mea
     )  # fmt: skip
 
 
+def time_limit(default: float | None, what: str = "Seconds for the whole call.") -> Command:
+    """Return the option for the time of a call."""
+    return click.option("--time-limit", type=POSITIVE, default=default, show_default=default is not None, help=what)
+
+
 repeating = together(
-    click.option(
-        "--seed",
-        type=click.IntRange(0, MOST_SEED),
-        default=0,
-        show_default=True,
-        help="Of all that is drawn at random.",
-    ),
-    click.option("--deterministic", is_flag=True, help="Work limits in place of the wall clock."),
+    click.option("--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Random seed."),
+    click.option("--deterministic", is_flag=True, help="Limit work, not time, so that runs repeat exactly."),
 )
 
 
 def limiting(default: float | None, what: str = "Seconds for the whole call.") -> Command:
     """Return the options that every command has that solves single groups."""
     return together(
-        click.option("--time-limit", type=POSITIVE, default=default, show_default=default is not None, help=what),
+        time_limit(default, what),
         repeating,
         click.option("--threads", type=click.IntRange(1), help="For the MIP; default all processors, at most 8."),
     )
 
+
+replaying = together(
+    click.option("--strategies", callback=names, default=",".join(listed(words.StrategyWord)),
+                 help=f"Joined by commas; default all: {', '.join(listed(words.StrategyWord))}."),
+    click.option("--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
+                 help="auto: evenlag plans for the load forecast until the next rebalance, from the record up to then; "
+                 "others see the lag of that moment. A time (0, 10m, 1h): all see the lag predicted for then."),
+    click.option("--lag-limit", type=click.FloatRange(0),
+                 help="Messages: count the time a member has more to read."),
+    click.option("--rebalance-above", type=click.FloatRange(0),
+                 help="Assign anew where the spread is above this fraction of the mean load."),
+    click.option("--capacity", type=POSITIVE, help="Messages per second of a member of weight 1; default: estimated."),
+    balance,
+    slack,
+    stickiness,
+    group_time_limit(1.0, "Seconds for one rebalance by evenlag."),
+    gap(REPLAY_GAP, "Stop a rebalance by evenlag within this fraction of the mean load of the bound."),
+    repeating,
+)  # fmt: skip
 
 # ---- what is written -------------------------------------------------------------------------------------------------
 
@@ -296,7 +331,7 @@ def out(what: str, **more: Any) -> Command:
 
 def plot(what: str) -> Command:
     """Return the option for a picture to write, whose suffix is looked at before anything else is done."""
-    return click.option("--plot", type=FILE, callback=_picture, help=f"{what} ({', '.join(KINDS)}).")
+    return click.option("--plot", type=FILE, callback=_picture, help=f"{what} ({', '.join(report.KINDS)}).")
 
 
 def keep_inputs(out: Path | None, *inputs: Path | None) -> None:
@@ -320,8 +355,17 @@ def _same_file(one: Path, other: Path) -> bool:
 
 def spark_out(what: str, **more: Any) -> Command:
     """Return the option for the folder that Spark writes: of this machine, or of any file system that Hadoop knows."""
-    return click.option("--out", type=place, metavar="PATH", help=what, **more)
+    return click.option("--out", type=PLACE, metavar="PATH", help=what, **more)
 
+
+# ---- a fleet ---------------------------------------------------------------------------------------------------------
+
+fleet = together(
+    click.argument("offsets", type=PLACE),
+    click.option("--members", type=PLACE, metavar="PATH", help="Members table that goes with it."),
+    kafka,
+    auto_offset_reset,
+)
 
 # ---- where Spark runs ------------------------------------------------------------------------------------------------
 

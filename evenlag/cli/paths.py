@@ -36,6 +36,16 @@ class InputPath(GivenPath):
         return _copied_stdin() if value in STDIN else super().convert(value, param, ctx)
 
 
+class Place(GivenPath):
+    """A path, or a place that Spark reads or writes: a topic, a table of a catalog, a path with a scheme."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a place as the text it is, all else as a path."""
+        if isinstance(value, str) and (value.startswith(("kafka:", "table:")) or "://" in value):
+            return value
+        return super().convert(value, param, ctx)
+
+
 def given(path: Any) -> Any:
     """Return a path that is not empty.
 

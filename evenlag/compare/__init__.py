@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
+    from evenlag.compare import catch_up as catch_up
+    from evenlag.compare import simulation as simulation
+    from evenlag.compare import speeds as speeds
     from evenlag.compare.before_after import WhatIf, whatif
     from evenlag.compare.budgets import Frontier, FrontierPoint, frontier
     from evenlag.compare.change import Change, changed
@@ -45,10 +48,13 @@ _HOMES = {
     "Snapshot": "evenlag.compare.history",
     "WhatIf": "evenlag.compare.before_after",
     "audit": "evenlag.compare.strategies",
+    "catch_up": "evenlag.compare.catch_up",
     "changed": "evenlag.compare.change",
     "frontier": "evenlag.compare.budgets",
     "replay": "evenlag.compare.simulation",
+    "simulation": "evenlag.compare.simulation",
     "size": "evenlag.compare.members_needed",
+    "speeds": "evenlag.compare.speeds",
     "whatif": "evenlag.compare.before_after",
 }
 

@@ -23,8 +23,9 @@ from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
+from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
 from evenlag.model.names import did_you_mean, spelled
-from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Objective, move_price
+from evenlag.model.objective import FEWEST_MOVES, Objective, move_price
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, predicted_lag
@@ -40,7 +41,6 @@ from evenlag.search.stage import Step
 
 EVENLAG = "evenlag"
 STRATEGIES = cast("tuple[StrategyWord, ...]", (*HEURISTICS, EVENLAG))
-CLOSE = 1e-4  # of the mean load: closer is not worth the time of every rebalance
 _SEVERAL_FUTURES = (  # bounds and proofs take time that here goes to the plans: there are many, and only they are shown
     Step(Enumeration()), *portfolio.START, Step(Scenarios(), 0.5), Step(Scenarios(again=True), 0.95),
 )  # fmt: skip
@@ -68,13 +68,13 @@ class ReplayOptions:
     lag_limit: float | None = None
     rebalance_above: float | None = None
     capacity: float | None = None
-    solving: SolveOptions = field(default_factory=lambda: SolveOptions(time_limit=1.0, gap=CLOSE))
+    solving: SolveOptions = field(default_factory=lambda: SolveOptions(time_limit=1.0, gap=REPLAY_GAP))
 
     @classmethod
     def of(cls, **parameters: Any) -> Self:
         """Make them of the parameters of `replay` under their names."""
         own = {name: parameters.pop(name) for name in cls.__dataclass_fields__ if name in parameters}
-        return cls(**own, solving=SolveOptions(**{"time_limit": 1.0, "gap": CLOSE} | parameters))
+        return cls(**own, solving=SolveOptions(**{"time_limit": 1.0, "gap": REPLAY_GAP} | parameters))
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.strategies if name not in STRATEGIES]
@@ -131,7 +131,7 @@ def replay(
     slack: int = 0,
     stickiness: float | StickinessWord | str = DEFAULT_STICKINESS,
     time_limit: float = 1.0,
-    gap: float = CLOSE,
+    gap: float = REPLAY_GAP,
     seed: int = 0,
     deterministic: bool = False,
     threads: int | None = None,

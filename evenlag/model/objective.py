@@ -10,13 +10,13 @@ from typing import Any
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.balance import CountRule
+from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
 from evenlag.model.names import Name
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.values import amount, is_whole
 
 FEWEST_MOVES = "fewest-moves"
-DEFAULT_STICKINESS = "0.1%"
 
 
 class ObjectiveKind(Name):

@@ -12,12 +12,12 @@ import numpy as np
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.check import plan_violation
+from evenlag.model.defaults import PAUSE as PAUSE
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Number, Plan, current_plan, plain, whole
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.values import amount, check_mapping, exact, shown
 
-PAUSE = 3.0  # seconds; docs/pays.md says where it comes from
 LONGEST_PAUSE = 86_400.0  # seconds
 
 Rates = Mapping[tuple[str, int], Fraction]  # messages per second that come into a partition

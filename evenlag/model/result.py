@@ -36,6 +36,7 @@ class StoppedBy(Name):
     PROOF = "proof"  # the bound meets the objective
     GAP = "gap"  # it came as near as was asked for
     TIME = "time"  # the wall clock
+    INTERRUPT = "interrupt"  # Ctrl-C, which the command takes for the end of its time
     WORK = "work"  # a work limit, or all stages did what they could within their shares of the time
 
 
@@ -60,8 +61,8 @@ class Result:
         OPTIMAL (the bound meets the objective), FEASIBLE (stopped before), HEURISTIC (a published heuristic was
         asked for by name), EMPTY (nobody can take anything, or there are no partitions).
     stopped_by : StoppedBy or None
-        What ended the search: "proof", "gap", "time" or "work"; None where nothing was searched. Where the group is
-        left alone (`left_alone`) it speaks of the plan that was found, not of today's assignment.
+        What ended the search: "proof", "gap", "time", "interrupt" or "work"; None where nothing was searched. Where
+        the group is left alone (`left_alone`) it speaks of the plan that was found, not of today's assignment.
     method : str
         The stage that found the plan (docs/glossary.md lists them), "current" for today's assignment.
     fallback : bool

@@ -181,8 +181,3 @@ def shown(value: object) -> str:
     except ValueError:  # an integer of more digits than Python writes out
         return "a number of thousands of digits"
     return text if len(text) <= 100 else f"{text[:97]}…"
-
-
-def printable(text: str) -> str:
-    """Return a text that fits on one line, its line breaks and control characters escaped."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -5,7 +5,7 @@ The enums and tables of which each is one have the same words, which a test hold
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, get_args
 
 BalanceWord = Literal["both", "topic", "group", "none"]
 ObjectiveWord = Literal["spread", "makespan"]
@@ -30,3 +30,14 @@ HeuristicWord = Literal[
 BackendWord = Literal["cp-sat", "cbc", "highs"]
 MethodWord = Literal["auto"] | BackendWord | HeuristicWord
 StrategyWord = Literal["evenlag"] | HeuristicWord
+
+
+def listed(kind: Any) -> tuple[str, ...]:
+    """Return the words of one of these types, also where it is made of others.
+
+    Examples
+    --------
+    >>> listed(Literal["auto"] | BackendWord)
+    ('auto', 'cp-sat', 'cbc', 'highs')
+    """
+    return tuple(word for each in get_args(kind) for word in ((each,) if isinstance(each, str) else listed(each)))

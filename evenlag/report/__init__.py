@@ -1,1 +1,64 @@
 """Reports: tables and text for terminals, pictures, progress."""
+
+from typing import TYPE_CHECKING
+
+from evenlag.lazy import lazily
+
+if TYPE_CHECKING:
+    from evenlag.report.figure_files import KINDS, check_kind
+    from evenlag.report.fleet_text import batch_line
+    from evenlag.report.payoff_text import payoff_document, payoff_report
+    from evenlag.report.progress import progress_bar, spinner
+    from evenlag.report.replay_picture import draw_replay
+    from evenlag.report.replay_text import replay_report
+    from evenlag.report.size_picture import draw_size
+    from evenlag.report.size_text import answer_to, size_report, speeds_told
+    from evenlag.report.text import audit_report, frontier_document, frontier_report, phases_report, plan_report
+    from evenlag.report.whatif_text import whatif_report
+
+__all__ = [
+    "KINDS",
+    "answer_to",
+    "audit_report",
+    "batch_line",
+    "check_kind",
+    "draw_replay",
+    "draw_size",
+    "frontier_document",
+    "frontier_report",
+    "payoff_document",
+    "payoff_report",
+    "phases_report",
+    "plan_report",
+    "progress_bar",
+    "replay_report",
+    "size_report",
+    "speeds_told",
+    "spinner",
+    "whatif_report",
+]
+
+_HOMES = {
+    "KINDS": "evenlag.report.figure_files",
+    "answer_to": "evenlag.report.size_text",
+    "audit_report": "evenlag.report.text",
+    "batch_line": "evenlag.report.fleet_text",
+    "check_kind": "evenlag.report.figure_files",
+    "draw_replay": "evenlag.report.replay_picture",
+    "draw_size": "evenlag.report.size_picture",
+    "frontier_document": "evenlag.report.text",
+    "frontier_report": "evenlag.report.text",
+    "payoff_document": "evenlag.report.payoff_text",
+    "payoff_report": "evenlag.report.payoff_text",
+    "phases_report": "evenlag.report.text",
+    "plan_report": "evenlag.report.text",
+    "progress_bar": "evenlag.report.progress",
+    "replay_report": "evenlag.report.replay_text",
+    "size_report": "evenlag.report.size_text",
+    "speeds_told": "evenlag.report.size_text",
+    "spinner": "evenlag.report.progress",
+    "whatif_report": "evenlag.report.whatif_text",
+}
+
+if not TYPE_CHECKING:  # to a type checker every name would be there
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

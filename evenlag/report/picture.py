@@ -11,8 +11,8 @@ from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.compare.strategies import TODAY as IN_USE
 from evenlag.errors import SourceError, to_get
 from evenlag.model.files import written_aside
+from evenlag.report.figure_files import check_kind
 
-KINDS = (".png", ".svg", ".pdf")
 LONGEST_NAME = 40  # characters of a group in a title
 TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
 
@@ -73,18 +73,6 @@ def head(axes: Any, group: str, what: str, pad: float | None = None) -> None:
     half = LONGEST_NAME // 2
     name = group if len(group) <= LONGEST_NAME else f"{group[: half - 1]}…{group[-half:]}"
     axes.set_title(f"{name}: {what}", loc="left", fontsize=11, pad=pad, parse_math=False)
-
-
-def check_kind(path: Path) -> None:
-    """Refuse a picture whose suffix names no format.
-
-    Raises
-    ------
-    SourceError
-        It is none of `KINDS`.
-    """
-    if path.suffix.lower() not in KINDS:
-        raise SourceError(f"{path}: unknown kind of picture; name it .png, .svg or .pdf")
 
 
 def save(figure: Any, path: Path) -> None:

@@ -60,3 +60,15 @@ def progress_bar(what: str = "groups", console: Console | None = None) -> Iterat
             bar.update(task, completed=done, total=total, failures=f"{failed:,} failed" if failed else "")
 
         yield show
+
+
+@contextmanager
+def spinner(what: str, console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
+    """Show that work goes on, on a terminal only; gives a function that says how much of which part is done."""
+    console = console or Console(stderr=True)
+    with Bar(
+        SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=console,
+        transient=True, disable=not console.is_terminal,
+    ) as progress:  # fmt: skip
+        task = progress.add_task(what)
+        yield lambda part, done, total: progress.update(task, description=f"{what}: {part}, {done:,} of {total:,}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,9 +13,12 @@ from rich.text import Text
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.members_needed import Size, SizeRow
+from evenlag.compare.speeds import Speeds
 from evenlag.figures import number, quantity
+from evenlag.model.problem import Problem
 from evenlag.report.replay_text import duration
 from evenlag.report.sheet import Sheet
+from evenlag.report.text import how_known
 
 MOST_NAMED = 6  # counts in a sentence before the rest is summed up
 
@@ -41,6 +45,18 @@ def size_report(found: Size, said: Sequence[str] = ()) -> RenderableType:
         *(Text(sentence) for sentence in _sentences(found)),
         *(Text(f"note: {note}", style="yellow") for note in (*found.notes, *_missing(found))),
     )
+
+
+def speeds_told(known: Speeds, problem: Problem) -> list[str]:
+    """Say where capacity and rates are from, in a sentence each."""
+    weights = "" if problem.equal_weights else " for each unit of weight"
+    rate, incoming = (number(float(each)) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
+    return [
+        f"A member reads {rate} messages a second{weights} ({how_known(known.capacity)}).",
+        f"Meanwhile {incoming} messages a second come in, as between the last two snapshots."
+        if known.recorded
+        else "Nothing is taken to come in meanwhile: a single snapshot tells no rates.",
+    ]
 
 
 def answer_to(found: Size) -> str:

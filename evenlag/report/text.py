@@ -14,7 +14,7 @@ from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.figures import number, percent, quantity
 from evenlag.model.phases import Phase, Rebalance
-from evenlag.model.plan import Plan, current_plan
+from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
@@ -210,6 +210,20 @@ def frontier_report(curve: Frontier) -> RenderableType:
         bar = Bar(round(BAR * float(point.spread) / highest), remark)
         table.row(f"{point.moves:,}", number(point.spread), number(point.bound), bar)
     return table
+
+
+def frontier_document(curve: Frontier) -> dict[str, Any]:
+    """Return a frontier as a document for JSON."""
+    points = [
+        {
+            "moves": point.moves,
+            "spread": plain(point.spread),
+            "bound": plain(point.bound),
+            "assignment": {member: [list(name) for name in names] for member, names in point.assignment.items()},
+        }
+        for point in curve.points
+    ]
+    return {"group": curve.problem.group, "balance": curve.balance, "knee": curve.knee, "points": points}
 
 
 def _some(names: Sequence[str]) -> str:

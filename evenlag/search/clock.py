@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from evenlag.model.interrupt import interrupted
+
 STEPS_PER_SECOND = 500  # a step: about what it takes to look at one pair of members
 WORK_PER_SECOND = 0.05
 LEAST_SECONDS = 0.001  # of a search whose turn comes when the time is over: there is a plan and a bound all the same
@@ -47,17 +49,17 @@ class Clock:
 
     def left(self) -> float:
         """Return the seconds left, never negative."""
-        return max(self.limit - self.spent, 0.0)
+        return 0.0 if interrupted() else max(self.limit - self.spent, 0.0)
 
     def passed(self) -> bool:
-        """Say whether the limit is reached."""
+        """Say whether the limit is reached, or the search interrupted."""
         return self.left() <= 0
 
     def stop(self, share: float = 1.0) -> Callable[[], bool]:
         """Return the question a stage asks before each step: stop now? `share` is its part of the time left."""
         if not self.deterministic:
             until = self.spent + share * self.left()
-            return lambda: self.spent >= until
+            return lambda: self.spent >= until or interrupted()
         steps = int(STEPS_PER_SECOND * share * self._budget)
 
         def stop() -> bool:

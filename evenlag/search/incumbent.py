@@ -8,6 +8,7 @@ from math import ceil, floor
 
 from evenlag.errors import InvalidPlanError
 from evenlag.model.check import violation
+from evenlag.model.interrupt import interrupted
 from evenlag.model.plan import Number, Plan, current_plan, whole
 from evenlag.model.result import Result, StoppedBy
 from evenlag.search.task import Task
@@ -197,6 +198,8 @@ class Incumbent:
     def stopped_by(self) -> StoppedBy:
         """What ended the search."""
         ended = self.clocked or self.task.clock.passed()
+        if interrupted():
+            return self.settled or StoppedBy.INTERRUPT
         return self.settled or (StoppedBy.TIME if ended else StoppedBy.WORK)
 
     # ---- what to aim at --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
+from evenlag.model.defaults import MOST_SEED as MOST_SEED
 from evenlag.model.names import one_of, unknown_keyword
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
@@ -21,7 +22,6 @@ from evenlag.model.words import AcrossWord, BalanceWord, MethodWord, ObjectiveWo
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
 MOST_GAP = 1e9  # of the mean load; more means no more
-MOST_SEED = 2**31 - 1  # the solvers' own limit
 NET = 5  # times the limit that the clock, a safety net beside work limits, leaves to groups of a table
 MOST_THREADS = 8  # of the MIP, where nothing is said
 THREADS_LIMIT = 1024  # of the MIP, where somebody says; no backend gains by more

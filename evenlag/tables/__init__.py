@@ -1,1 +1,30 @@
 """Snapshot tables as files and rows: their columns, how they are read and written. No Spark here."""
+
+from typing import TYPE_CHECKING
+
+from evenlag.lazy import lazily
+
+if TYPE_CHECKING:
+    from evenlag.tables.read import holds_many_groups, read_group, read_history, read_recorded_group
+    from evenlag.tables.writing import replay_document, write_replay
+
+__all__ = [
+    "holds_many_groups",
+    "read_group",
+    "read_history",
+    "read_recorded_group",
+    "replay_document",
+    "write_replay",
+]
+
+_HOMES = {
+    "holds_many_groups": "evenlag.tables.read",
+    "read_group": "evenlag.tables.read",
+    "read_history": "evenlag.tables.read",
+    "read_recorded_group": "evenlag.tables.read",
+    "replay_document": "evenlag.tables.writing",
+    "write_replay": "evenlag.tables.writing",
+}
+
+if not TYPE_CHECKING:  # to a type checker every name would be there
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -7,11 +7,14 @@ import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
+from evenlag.compare.replay_result import Replay
 from evenlag.errors import SourceError
 from evenlag.model.files import written_aside
 from evenlag.tables.columns import Column, Table
 from evenlag.tables.files import JSON_SUFFIXES, pyarrow_modules, reason
+from evenlag.tables.outputs import REPLAY_STEPS, REPLAY_SUMMARY, replay_row
 
 
 def write_table(path: str | Path, rows: Iterable[Mapping[str, object]], columns: Sequence[Column]) -> None:
@@ -72,3 +75,28 @@ def _csv_field(value: object) -> object:
     if isinstance(value, list | tuple):
         return ";".join(map(str, value)) or ";"  # an empty field would be null: all topics
     return str(value).lower() if isinstance(value, bool) else value
+
+
+def write_replay(replayed: Replay, out: Path, form: Literal["parquet", "csv"], overwrite: bool) -> list[Path]:
+    """Write one group's `summary` and `steps` to a folder, as `evenlag.spark.Replays.write` does for a fleet.
+
+    Raises
+    ------
+    SourceError
+        They are there already, or cannot be written.
+    """
+    tables, shared = replay_row(replayed), set(REPLAY_SUMMARY.names)
+    common = {name: value for name, value in tables.items() if name in shared}
+    files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
+    for path in files.values():
+        if path.exists() and not overwrite:
+            raise SourceError(f"{path}: exists already; name another folder, or ask to overwrite it")
+    columns = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
+    write_tables({path: ([common | row for row in tables[name]], columns[name]) for name, path in files.items()})
+    return list(files.values())
+
+
+def replay_document(replayed: Replay) -> dict[str, Any]:
+    """Return a replay without its steps, for JSON."""
+    whole = replay_row(replayed)
+    return {name: value for name, value in whole.items() if name != "steps"} | {"best": replayed.best}

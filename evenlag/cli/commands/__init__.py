@@ -1,13 +1,24 @@
 """The commands, each in a file of its own: to add one, write its file and a line here."""
 
-from evenlag.cli.commands.audit import audit as audit
-from evenlag.cli.commands.demo import demo as demo
-from evenlag.cli.commands.export import export as export
-from evenlag.cli.commands.frontier import frontier as frontier
-from evenlag.cli.commands.plan import plan as plan
-from evenlag.cli.commands.publish import publish as publish
-from evenlag.cli.commands.replay import replay as replay
-from evenlag.cli.commands.size import size as size
-from evenlag.cli.commands.snapshot import snapshot as snapshot
-from evenlag.cli.commands.stream import stream as stream
-from evenlag.cli.commands.whatif import whatif as whatif
+COMMANDS = {
+    "audit": "Put every strategy beside the optimum.",
+    "completion": "Print a script that completes evenlag in a shell.",
+    "demo": "Plan and audit a recorded cluster on local Spark.",
+    "export": "Write the MIP of one group as LP or MPS, for any solver.",
+    "fleet": "Audit, size or replay all groups of a fleet, on Spark.",
+    "frontier": "Show how much spread each further move buys.",
+    "plan": "Find the best assignment of one group.",
+    "publish": "Publish a plan for consumers that follow it.",
+    "replay": "Run every strategy over the recorded history of a group.",
+    "size": "Say how many members it takes to read everything in time.",
+    "snapshot": "Record the consumer groups of a running cluster.",
+    "stream": "Plan and audit snapshots as they come through a topic.",
+    "whatif": "Compare the best plans of one group before and after a change.",
+}
+
+FLEET = {
+    "audit": "Plan and audit every group of a fleet, and write the tables.",
+    "replay": "Replay the recorded history of every group of a fleet.",
+    "size": "Say how many members each group of a fleet needs.",
+}
+"""Those of `evenlag fleet`, in files that begin with `fleet_`."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib.resources import as_file, files
 from pathlib import Path
 
-import click
-
 from evenlag.cli import options
-from evenlag.cli.terminal import err, show
-from evenlag.report.progress import progress_bar
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import progress, show
+from evenlag.errors import SourceError
+
+PICTURE = "picture.png"
 
 
-@click.command()
+@command("evenlag demo", "evenlag demo --out demo --group-time-limit 1")
 @options.out("Folder for the tables and the picture.", default=Path("out/demo"), show_default=True)
 @options.group_time_limit(3.0)
 def demo(out: Path, group_time_limit: float) -> None:
@@ -20,8 +23,16 @@ def demo(out: Path, group_time_limit: float) -> None:
     The snapshot is of a real cluster, and comes with evenlag.
     """
     # PySpark takes a second to import, and most commands do without.
-    from evenlag.cli.fleet import run_demo
+    from evenlag.spark.driver.kafka import session_for
+    from evenlag.spark.jobs.batch import audited, draw_most_gained
 
-    with progress_bar("groups audited", err) as progress:
-        report = run_demo(out, group_time_limit=group_time_limit, progress=progress)
-    show(report.report(), None, as_json=False)
+    picture = out / PICTURE
+    with as_file(files("evenlag.examples")) as folder, progress("groups audited") as told:
+        tables = (folder / "offsets.csv", folder / "members.csv")
+        if not tables[0].exists():
+            raise SourceError(f"{tables[0]}: the recorded snapshot is missing; install evenlag from its repository")
+        picture.unlink(missing_ok=True)  # of a demo before; tables are overwritten beside nothing else
+        spark = session_for(tables, None, None)
+        found = audited(spark, *tables, out=out, overwrite=True, group_time_limit=group_time_limit, progress=told)
+    draw_most_gained(spark, found, picture)
+    show(replace(found, written=[*found.written, str(picture)]).report())

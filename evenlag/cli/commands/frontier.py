@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
+import evenlag
+from evenlag import report
 from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
-from evenlag.cli.terminal import err, show, show_notes
-from evenlag.compare import frontier as find_frontier
-from evenlag.compare.budgets import Frontier
-from evenlag.model.plan import plain
-from evenlag.report.progress import progress_bar
-from evenlag.report.text import frontier_report
+from evenlag.cli.terminal import print_json, progress, show, show_notes
+from evenlag.model.interrupt import ending_searches
 
 
-@click.command()
+@command(
+    "evenlag frontier offsets.csv --members members.csv --group billing",
+    "evenlag frontier group.json --balance topic --json",
+)
 @options.reading
 @options.balance
 @options.limiting(10.0)
@@ -25,21 +26,12 @@ def frontier(source: Source, as_json: bool, **parameters: Any) -> None:
     """Show how much spread each further move buys."""
     problem, notes = source.read()
     notes += problem.warnings
-    with progress_bar("budgets of moves solved", err) as progress:
-        curve = find_frontier(problem, progress=progress, **parameters)
-    show(frontier_report(curve), _document(curve) | {"warnings": notes}, as_json)
-    if not as_json:
+    with ending_searches() as watch, progress("budgets of moves solved") as told:
+        curve = evenlag.frontier(problem, progress=told, **parameters)
+    notes += notes_of(watch)
+    if as_json:
+        print_json(report.frontier_document(curve) | {"warnings": notes})
+    else:
+        show(report.frontier_report(curve))
         show_notes(notes)
-
-
-def _document(curve: Frontier) -> dict[str, Any]:
-    points = [
-        {
-            "moves": point.moves,
-            "spread": plain(point.spread),
-            "bound": plain(point.bound),
-            "assignment": {member: [list(name) for name in names] for member, names in point.assignment.items()},
-        }
-        for point in curve.points
-    ]
-    return {"group": curve.problem.group, "balance": curve.balance, "knee": curve.knee, "points": points}
+    end(watch)

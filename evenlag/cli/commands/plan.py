@@ -6,21 +6,24 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Group
 
+import evenlag
+from evenlag import compare, model, report
 from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
-from evenlag.cli.terminal import show, show_notes, working
-from evenlag.compare.catch_up import pace_of
-from evenlag.model.files import write_json
-from evenlag.report.payoff_text import payoff_document, payoff_report
-from evenlag.report.text import phases_report, plan_report
-from evenlag.search.entry import solve
+from evenlag.cli.terminal import print_json, show, show_notes, working
+from evenlag.model.interrupt import ending_searches
 
 LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
 
 
-@click.command()
+@command(
+    "evenlag plan offsets.csv --members members.csv --group billing",
+    "kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group billing | evenlag plan -",
+    "evenlag plan group.json --stickiness fewest-moves --json --out plan.json",
+)
 @options.reading
 @options.modelling
 @options.across
@@ -41,23 +44,29 @@ def plan(
     """Find the best assignment of one group.
 
     INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
+    Ctrl-C ends the search, and the best plan found until then is given.
     """
     source.keep(out)
     problem, notes, record = source.read_with_record(horizon, capacity)
-    pace = pace_of(record, capacity)
-    with working(f"solving {problem.group}"):
+    pace = compare.catch_up.pace_of(record, capacity)
+    solve = evenlag.solve  # imported before the clock runs
+    with ending_searches() as watch, working(f"solving {problem.group}"):
         result = solve(problem, rates=pace.rates, **parameters)
+    notes += notes_of(watch)
     worth = result.payoff
     document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
-    document["catch_up"] = None if worth is None else payoff_document(worth, pace)
-    report = plan_report(result, () if worth is None else payoff_report(worth, pace))
+    document["catch_up"] = None if worth is None else report.payoff_document(worth, pace)
     if cooperative:
         document |= result.rebalance.to_dict()
-        report = Group(report, phases_report(result.rebalance))
     if out is not None:
-        write_json(out, document)
-    show(report, document, as_json)
-    if not as_json:
+        model.files.write_json(out, document)
+    if as_json:
+        print_json(document)
+    else:
+        show(report.plan_report(result, () if worth is None else report.payoff_report(worth, pace)))
+        if cooperative:
+            show(report.phases_report(result.rebalance))
         show_notes(notes)
+    end(watch)
     if result.pays is False:
         raise click.exceptions.Exit(LEFT_ALONE)

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import click
 
+from evenlag import live
 from evenlag.cli import options
-from evenlag.cli.terminal import print_json, working
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import print_json, say, working
 from evenlag.errors import InvalidPlanError
-from evenlag.live import read_client_config
-from evenlag.live.followed_plan import FollowedPlan, place_of
-from evenlag.live.followed_plan import publish as publish_plan
-from evenlag.model.files import read_json
 
 
-@click.command()
+@command(
+    "evenlag publish plan.json published.json",
+    "evenlag publish plan.json kafka://HOST:PORT/plans --command-config client.properties",
+)
 @click.argument("path", metavar="PLAN", type=options.FILE)
 @click.argument("place", metavar="PLACE")
-@click.option("--command-config", type=options.FILE,
-              help="Properties file with more client settings (TLS, SASL, …), for a topic.")  # fmt: skip
+@options.command_config("for a topic")
 @options.as_json
 def publish(path: Path, place: str, command_config: Path | None, as_json: bool) -> None:
     """Publish a plan for consumers that follow it.
@@ -29,16 +29,20 @@ def publish(path: Path, place: str, command_config: Path | None, as_json: bool) 
     To roll back, publish the earlier plan again.
     """
     options.keep_inputs(Path(place), path)
-    config = {} if command_config is None else read_client_config(command_config)
+    config = {} if command_config is None else live.read_client_config(command_config)
+    # NumPy takes a tenth of a second to import, and help and completion do without.
+    from evenlag.live import followed_plan
+    from evenlag.model.files import read_json
+
     document = read_json(path)
     try:
-        group = FollowedPlan.from_dict(document, version=1).group
+        group = followed_plan.FollowedPlan.from_dict(document, version=1).group
         with working(f"publishing to {place}"):
-            plan = publish_plan(document, place_of(place, group, config))
+            plan = followed_plan.publish(document, followed_plan.place_of(place, group, config))
     except InvalidPlanError as error:
         raise InvalidPlanError(f"{path}: {error}") from error
     if as_json:
         print_json({"group": plan.group, "version": plan.version, "partitions": len(plan.owners)})
         return
     members = len(plan.assignment)
-    click.echo(f"group {group}: version {plan.version}, {len(plan.owners)} partitions to {members} members, at {place}")
+    say(f"group {group}: version {plan.version}, {len(plan.owners)} partitions to {members} members, at {place}")

@@ -8,10 +8,15 @@ import click
 
 from evenlag import live
 from evenlag.cli import options
-from evenlag.cli.terminal import print_json, warn, working
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import print_json, say, warn, working
 
 
-@click.command()
+@command(
+    "evenlag snapshot --bootstrap-server HOST:PORT --out snapshot",
+    "evenlag snapshot --bootstrap-server HOST:PORT --group billing --append --out record",
+    "evenlag snapshot --bootstrap-server HOST:PORT --command-config client.properties --out snapshot",
+)
 @click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="Brokers, joined by commas.")
 @click.option("--group", "groups", multiple=True, help="A group to take; may be given again. Default: all.")
 @options.out("Folder for the offsets and members tables.", required=True)
@@ -19,8 +24,7 @@ from evenlag.cli.terminal import print_json, warn, working
 @click.option("--append", is_flag=True, help="Replace nothing: add a file to the folders offsets and members in --out, "
               "which are read as the record of all calls.")  # fmt: skip
 @click.option("--timeout", type=options.POSITIVE, default=10.0, show_default=True, help="Seconds.")
-@click.option("--command-config", type=options.FILE,
-              help="Properties file with more client settings (TLS, SASL, …).")  # fmt: skip
+@options.command_config()
 @options.as_json
 def snapshot(
     bootstrap_server: str, groups: tuple[str, ...], out: Path, form: str, append: bool, timeout: float,
@@ -48,9 +52,9 @@ def snapshot(
             }
         )
         return
-    click.echo(f"{len(names)} groups, {partitions} partitions, {members} members")
+    say(f"{len(names)} groups, {partitions} partitions, {members} members")
     for path in files:
-        click.echo(f"  {path}")
+        say(f"  {path}")
     if append:
-        click.echo(f"to read all: --offsets {out / 'offsets'} --members {out / 'members'}")
+        say(f"to read all: {out / 'offsets'} --members {out / 'members'}")
     warn(taken.warnings)

@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evenlag import report
 from evenlag.cli import options
-from evenlag.cli.terminal import print_json
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import print_json, say
+from evenlag.model.defaults import FLEET_GAP
 
 if TYPE_CHECKING:
     from evenlag.spark import Batch
 
 
-@click.command()
+@command(
+    "evenlag stream kafka://HOST:PORT/offsets --out out",
+    "evenlag stream kafka://HOST:PORT/offsets --out out --once --json",
+)
 @click.argument("topic", metavar="kafka://HOST:PORT/TOPIC")
 @options.spark_out("Folder for the tables plans, audit and rejects.", required=True)
-@click.option("--checkpoint", type=options.place, metavar="PATH",
+@click.option("--checkpoint", type=options.PLACE, metavar="PATH",
               help="Folder for Spark's notes of what was read; default: in --out.")  # fmt: skip
 @click.option("--once", is_flag=True, help="Read what is there, take every snapshot for whole then, and end.")
 @click.option("--interval", type=options.POSITIVE, default=10.0, show_default=True,
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 @options.only_if_better
 @options.auto_offset_reset
 @options.group_time_limit(2.0)
-@options.gap(options.FLEET_GAP)
+@options.gap(FLEET_GAP)
 @options.repeating
 @options.spark
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each batch.")
@@ -42,16 +48,15 @@ def stream(
 
     Each once, on Spark. After an interruption it goes on where it stopped.
     """
-    # PySpark takes a second to import, and most commands do without.
-    from evenlag.cli.fleet import batch_line, stream_fleet
+    # PySpark takes a second to import, and help does without.
+    from evenlag.spark.driver.kafka import session_for
+    from evenlag.spark.jobs import micro_batches
 
     def show_batch(batch: Batch) -> None:
         if as_json:
             print_json(vars(batch))
         else:
-            click.echo(batch_line(batch))
+            say(report.batch_line(batch))
 
-    stream_fleet(
-        topic, out, options=kafka_options, spark_settings=options.spark_settings(master, conf), progress=show_batch,
-        **parameters,
-    )  # fmt: skip
+    spark = session_for([topic], options.spark_settings(master, conf), None)
+    micro_batches.stream(spark, topic, out=out, options=kafka_options, progress=show_batch, **parameters)

@@ -5,24 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
+import evenlag
+from evenlag import model, report
 from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
-from evenlag.cli.paths import given
-from evenlag.cli.terminal import show, show_notes, working
-from evenlag.compare import Change
-from evenlag.compare import whatif as compare_change
-from evenlag.compare.change import NewPartitions
-from evenlag.model.balance import Balance
-from evenlag.model.files import write_json
+from evenlag.cli.terminal import print_json, show, show_notes, working
+from evenlag.model.interrupt import ending_searches
 from evenlag.model.words import BalanceWord, NewPartitionsWord
-from evenlag.report.whatif_text import whatif_report
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
-_BALANCES = click.Choice([rule.value for rule in Balance])
+_BALANCES = click.Choice(get_args(BalanceWord))
 
 
 def _named(values: Iterable[str]) -> dict[str, str]:
@@ -56,18 +54,12 @@ def _weights(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return weights
 
 
-def _members(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[int, Path | None]:
-    """Tell how many more or fewer members are asked for from the members table that goes with an offsets table."""
-    counts = [int(value) for value in values if _COUNT.fullmatch(value)]
-    tables = [Path(given(value)) for value in values if not _COUNT.fullmatch(value)]
-    if len(counts) > 1 or len(tables) > 1:
-        raise click.BadParameter("give one number such as +2, and one members table")
-    for table in tables:
-        if table.name.isdecimal():
-            raise click.BadParameter(f"{str(table)!r}: say how many more or fewer, as +{table} or -{table}")
-        if not table.exists():
-            raise click.BadParameter(f"it is +2, -1 or a members table; there is no file {str(table)!r}")
-    return counts[0] if counts else 0, tables[0] if tables else None
+def _count(_: click.Context, __: click.Parameter, value: str | None) -> int:
+    if value is None:
+        return 0
+    if not _COUNT.fullmatch(value):
+        raise click.BadParameter(f"{value!r} does not say how many more or fewer; write +2 or -1")
+    return int(value)
 
 
 def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, list[str] | None]:
@@ -80,27 +72,27 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     return added
 
 
-@click.command()
-@click.argument("path", metavar="INPUT", type=options.INPUT)
-@click.option("--members", multiple=True, metavar="+N|-N|FILE", callback=_members,
-              help="So many more members, or so many fewer, the last by name; given a file: the members table that "
-              "goes with an offsets table.")  # fmt: skip
+@command(
+    "evenlag whatif offsets.csv --members members.csv --group billing --change-members +2",
+    "evenlag whatif group.json --remove c1 --partitions orders=12 --json",
+)
+@options.reading
+@click.option("--change-members", metavar="+N|-N", callback=_count,
+              help="+N adds N members, -N removes the last N by name.")  # fmt: skip
 @click.option("--add", multiple=True, metavar="NAME[=TOPIC,…]", callback=_added,
               help="A new member, and what it reads; default: what all others do. May be given again.")  # fmt: skip
 @click.option("--remove", multiple=True, metavar="NAME", help="A member that leaves; may be given again.")
 @click.option("--partitions", multiple=True, metavar="TOPIC=N", callback=_sizes,
               help="More partitions for a topic, N in all; may be given again.")  # fmt: skip
-@click.option("--new-partitions", type=click.Choice([each.value for each in NewPartitions]),
-              default=NewPartitions.EMPTY.value, show_default=True,
+@click.option("--new-partitions", type=click.Choice(get_args(NewPartitionsWord)),
+              default="empty", show_default=True,
               help="Lags of such a topic: new partitions are empty, or all as if the keys had been hashed over all."
               )  # fmt: skip
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", callback=_weights,
               help="Another weight for a member; may be given again.")  # fmt: skip
 @click.option("--balance", type=_BALANCES, help="The rule of counts after the change; default: the one before.")
-@click.option("--balance-before", type=_BALANCES, default=Balance.BOTH.value, show_default=True,
+@click.option("--balance-before", type=_BALANCES, default="both", show_default=True,
               help="The rule of counts before the change.")  # fmt: skip
-@click.option("--group", help="The group to take from a table of several.")
-@options.auto_offset_reset
 @options.pricing
 @options.across
 @options.method
@@ -110,27 +102,30 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @click.option("--save", type=options.FILE, help="Write the changed group here, a problem file.")
 @options.as_json
 def whatif(
-    path: Path, members: tuple[int, Path | None], add: dict[str, list[str] | None], remove: tuple[str, ...],
+    source: Source, change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...],
     partitions: dict[str, int], new_partitions: NewPartitionsWord, weights: dict[str, float],
-    balance: BalanceWord | None, balance_before: BalanceWord, group: str | None, auto_offset_reset: str, horizon: str,
-    save: Path | None, as_json: bool, **parameters: Any,
+    balance: BalanceWord | None, balance_before: BalanceWord, horizon: str, save: Path | None, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare the best plans of one group before and after a change.
 
     A change of members, partitions, weights or balance. Nothing is changed anywhere.
     """
-    more, table = members
-    change = Change(
-        members=more, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
+    change = evenlag.Change(
+        members=change_members, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
         new_partitions=new_partitions,
     )  # fmt: skip
-    source = Source(path, table, group, auto_offset_reset)
     source.keep(save)
     problem, notes = source.read(horizon)
-    with working(f"solving {problem.group} before and after"):
-        found = compare_change(problem, change, balance=balance_before, **parameters)
+    whatif = evenlag.whatif  # imported before the clock runs
+    with ending_searches() as watch, working(f"solving {problem.group} before and after"):
+        found = whatif(problem, change, balance=balance_before, **parameters)
+    notes += notes_of(watch)
     if save is not None:
-        write_json(save, found.after.plan.problem.to_dict())
-    show(whatif_report(found), found.to_dict() | {"notes": [*notes, *found.notes]}, as_json)
-    if not as_json:
+        model.files.write_json(save, found.after.plan.problem.to_dict())
+    if as_json:
+        print_json(found.to_dict() | {"notes": [*notes, *found.notes]})
+    else:
+        show(report.whatif_report(found))
         show_notes(notes)
+    end(watch)

@@ -6,11 +6,14 @@ solver is little where variables are known by number, and all of it is in the co
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ortools.sat.python import cp_model_helper as helper
+
+from evenlag.model.interrupt import LOOK, interrupted, watching
 
 Status = Literal["optimal", "feasible", "infeasible", "invalid", "unknown"]
 LEAST, GREATEST = -(2**63), 2**63 - 1  # stand for no limit
@@ -108,6 +111,7 @@ class IntegerProgram:
         """
         parameters: Any = helper.SatParameters()
         parameters.num_workers, parameters.random_seed = threads, seed
+        parameters.catch_sigint_signal = False  # whose signals are Python's
         if seconds is not None:
             parameters.max_time_in_seconds = seconds
         if work is not None:
@@ -117,7 +121,7 @@ class IntegerProgram:
         callback = None if improved is None else _Improved(improved)
         if callback is not None:
             solver.add_solution_callback(callback)
-        response = solver.solve(self._model)
+        response = _interruptibly(solver, self._model) if watching() else solver.solve(self._model)
         if callback is not None:
             solver.clear_solution_callback(callback)
         status = _STATUSES[int(response.status)]
@@ -129,6 +133,18 @@ def _write(linear: Any, variables: Sequence[int], coefficients: Sequence[int]) -
     terms = sorted(pair for pair in zip(variables, coefficients, strict=True) if pair[1])
     linear.vars.extend([variable for variable, _ in terms])
     linear.coeffs.extend([coefficient for _, coefficient in terms])
+
+
+def _interruptibly(solver: Any, model: Any) -> Any:
+    """Solve in a thread: Python takes an interrupt only where its main thread is not inside CP-SAT."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(solver.solve(model)), daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(LOOK)
+        if interrupted():
+            solver.stop_search()
+    return found[0]
 
 
 class _Improved(helper.SolutionCallback):

@@ -14,10 +14,10 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
+from evenlag.errors import printable
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.backends.outcome import Limits, Outcome, Report, Stopped
 from evenlag.model.formulation import Mip
-from evenlag.model.values import printable
 
 NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
 LARGEST_COEFFICIENT = 1e9  # beyond it float solvers lose digits or refuse the model

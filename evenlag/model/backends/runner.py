@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.backends.outcome import Backend, Limits, Outcome
 from evenlag.model.formulation import Mip
+from evenlag.model.interrupt import LOOK, interrupted, watching
 
 GRACE = 0.05  # seconds past its limit in which a backend may hand over its result
 
@@ -55,8 +56,12 @@ def _heard(process: Any, ours: Connection, limits: Limits, deadline: float) -> O
     best: NDArray[Any] | None = None
     try:
         while True:
-            left = deadline + GRACE - time.monotonic()
-            if not ours.poll(max(left, 0)):
+            left = max(deadline + GRACE - time.monotonic(), 0)
+            if not ours.poll(min(left, LOOK) if watching() else left):
+                if interrupted():
+                    return Outcome(best, None, "time")
+                if time.monotonic() < deadline + GRACE:
+                    continue
                 return Outcome(best, None, "time", f"did not stop within its {limits.seconds:.3g} s and was ended")
             try:
                 message = ours.recv()

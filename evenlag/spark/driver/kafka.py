@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyspark
 from pyspark.errors import AnalysisException
@@ -12,8 +13,9 @@ from pyspark.sql import functions as sf
 
 from evenlag.errors import SourceError
 from evenlag.spark.driver.errors import blamed, reach
+from evenlag.spark.driver.session import local_session
 from evenlag.spark.driver.settings import is_configured
-from evenlag.tables.topics import topic_address
+from evenlag.tables.topics import is_topic, topic_address
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 COMPLETE = {"4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}  # of each line one whose parts are all on Maven Central
@@ -71,6 +73,25 @@ def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
         return dict(settings)
     packages = [settings.get("spark.jars.packages", ""), _coordinates(pyspark.__version__)]
     return {**settings, "spark.jars.packages": ",".join(filter(None, packages))}
+
+
+def session_for(
+    places: Iterable[str | Path | None], settings: Mapping[str, str] | None, options: Mapping[str, str] | None
+) -> SparkSession:
+    """Start Spark with what it needs to read from some places.
+
+    Raises
+    ------
+    SourceError
+        There are options for topics, and no topic.
+    """
+    topics = [place for place in places if place is not None and is_topic(place)]
+    if options and not topics:
+        raise SourceError("options of Kafka's source are for kafka://HOST:PORT/TOPIC, and no table is a topic")
+    spark = local_session(settings=with_connector(settings or {}) if topics else settings)
+    if topics:
+        add_connector(spark)
+    return spark
 
 
 @contextmanager

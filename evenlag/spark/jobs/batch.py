@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
+from evenlag.model.words import BalanceWord
+from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
+from evenlag.report.picture import draw
 from evenlag.search.options import SolveKeywords, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.classic import Folder
@@ -26,7 +29,15 @@ from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Storage, read_parquet
 from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import FleetSolver
-from evenlag.spark.jobs.summary import AuditSummary, summary
+from evenlag.spark.jobs.summary import (
+    AuditSummary,
+    mean_loads,
+    member_loads,
+    reasons,
+    strategies_of,
+    summary,
+    worst_groups,
+)
 from evenlag.spark.native import row_checks
 from evenlag.spark.native.row_checks import audit_rows, group_rows, plan_rows
 from evenlag.spark.worker.one_group import Want
@@ -218,3 +229,37 @@ def _notes(solved: DataFrame) -> tuple[Note, ...]:
     sums = counted.groupBy("text").agg(sf.sum("n").alias("count"), sf.count("*").alias("groups"))
     rows = sums.orderBy(sf.desc("groups"), "text").limit(MOST_LISTED).collect()
     return tuple(Note(row["text"], row["count"], row["groups"]) for row in rows)
+
+
+def audited(
+    spark: SparkSession,
+    offsets: str | Path,
+    members: str | Path | None,
+    *,
+    out: str | Path,
+    balance: BalanceWord = "both",
+    **parameters: Any,
+) -> FleetAudit:
+    """Do the whole job, and return what there is to say of it; parameters are those of `run`."""
+    report = run(spark, offsets, members, out=out, balance=balance, **parameters)
+    written = sink(spark, out)
+    with described(spark, "the report of the command"):
+        rejected = reasons(written.read("rejects"), MOST_REASONS) if report.rejects + report.member_rejects else []
+        return FleetAudit(
+            summary=report,
+            out=out,
+            groups=worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS),
+            strategies=strategies_of(written.read(f"{SUMMARY}/strategies")),
+            rejected=rejected,
+            written=written.names(OUTPUT),
+        )
+
+
+def draw_most_gained(spark: SparkSession, audit: FleetAudit, picture: Path) -> None:
+    """Draw the group that gains most in terms of its mean load, and every strategy over all groups."""
+    written = sink(spark, audit.out)
+    plans, rows = written.read("plans"), written.read("audit")
+    means = {row["group"]: row["mean"] for row in mean_loads(plans).collect()}
+    shown = max(audit.groups, key=lambda row: ((row["today"] or 0) - row["best"]) / (means.get(row["group"]) or 1))
+    loads = member_loads(plans, shown["group"], means[shown["group"]])
+    draw(loads, [row.asDict() for row in rows.collect()], means, picture)

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from pyspark.sql import DataFrame, types
+from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.foresight import AUTO
 from evenlag.compare.members_needed import CLOSE as SIZE_GAP
 from evenlag.compare.members_needed import SizeOptions, solving_of
-from evenlag.compare.simulation import CLOSE as REPLAY_GAP
 from evenlag.compare.simulation import STRATEGIES, ReplayOptions
 from evenlag.errors import SourceError
-from evenlag.model.objective import DEFAULT_STICKINESS
+from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
+from evenlag.report.fleet_text import ANSWERS, MOST_FAILED, MOST_GROUPS, FleetReplays, FleetSizes
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Progress, described, report_end
 from evenlag.spark.driver.sinks import sink
-from evenlag.spark.driver.sources import is_table
+from evenlag.spark.driver.sources import is_table, table_at
+from evenlag.spark.jobs.api import rejects
 from evenlag.spark.jobs.fleet import check_tables
+from evenlag.spark.jobs.summary import lacking_most, strategies_compared, with_answers
 from evenlag.spark.native.row_checks import task_rows
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
@@ -237,3 +239,66 @@ def replay(
             doing="replaying", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
         )
     )  # fmt: skip
+
+
+def sized_fleet(
+    spark: SparkSession, offsets: str | Path, members: str | Path | None, *, out: str | Path | None = None,
+    overwrite: bool = False, auto_offset_reset: str = AUTO_OFFSET_RESET, options: Mapping[str, str] | None = None,
+    **parameters: Any,
+) -> FleetSizes:  # fmt: skip
+    """Size all groups of a table, and return what there is to say of it; parameters are those of `size`.
+
+    `out` is a place as `run` takes one, for the tables `groups`, a row per group, and `sizes`, a row per group and
+    number of members; both are written, or neither.
+    """
+    tables = _tables(spark, offsets, members, options)
+    sizes = size(*tables, auto_offset_reset=auto_offset_reset, **parameters)
+    with described(spark, "the report of the command"):
+        counts = {row["answer"]: row["count"] for row in with_answers(sizes).groupBy("answer").count().collect()}
+        failed = sizes.filter("error is not null").orderBy("group").limit(MOST_FAILED).collect()
+        return FleetSizes(
+            answers={name: counts.get(name, 0) for name in ANSWERS},
+            groups=[row.asDict() for row in lacking_most(sizes).take(MOST_GROUPS)],
+            errors=[f"{row['group']}: {row['error']}" for row in failed],
+            rejects=rejects(*tables, auto_offset_reset=auto_offset_reset).count(),
+            written=[] if out is None else _write_sizes(sizes, out, overwrite),
+        )
+
+
+def replayed_fleet(
+    spark: SparkSession, offsets: str | Path, members: str | Path | None, *, out: str | Path | None = None,
+    form: Form = "parquet", overwrite: bool = False, auto_offset_reset: str = AUTO_OFFSET_RESET,
+    options: Mapping[str, str] | None = None, **parameters: Any,
+) -> FleetReplays:  # fmt: skip
+    """Replay all groups of a table, and return what there is to say of it; parameters are those of `replay`."""
+    tables = _tables(spark, offsets, members, options)
+    replays = replay(*tables, auto_offset_reset=auto_offset_reset, **parameters)
+    failed = replays.summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()
+    return FleetReplays(
+        groups=replays.groups.count(),
+        strategies=[row.asDict() for row in strategies_compared(replays.summary).collect()],
+        errors=[f"{row['group']}: {row['error']}" for row in failed],
+        rejects=rejects(*tables, auto_offset_reset=auto_offset_reset).count(),
+        written=[] if out is None else replays.write(out, form, overwrite),
+    )
+
+
+def _tables(
+    spark: SparkSession, offsets: str | Path, members: str | Path | None, options: Mapping[str, str] | None
+) -> tuple[DataFrame, DataFrame | None]:
+    offsets_df = table_at(spark, offsets, "offsets", options)
+    return offsets_df, None if members is None else table_at(spark, members, "members", options)
+
+
+def _write_sizes(sizes: DataFrame, out: str | Path, overwrite: bool) -> list[str]:
+    spark = sizes.sparkSession
+    tables: Sequence[DataFrame] = (
+        sizes.drop("sizes").orderBy("group"),
+        sizes.select("group", "snapshot_ts", sf.inline("sizes")).orderBy("group", "members"),
+    )
+    place, names = sink(spark, out), ("groups", "sizes")
+    with place.whole(names, overwrite) as folder, blamed("the sizes"):
+        for name, table in zip(names, tables, strict=True):
+            with described(spark, f"writing {name}"):
+                table.write.parquet(f"{folder}/{name}")
+    return place.names(names)

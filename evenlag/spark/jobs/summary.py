@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from evenlag.compare.strategies import CURRENT, OPTIMAL
+from evenlag.report.picture import Loads
 from evenlag.tables.outputs import KEY
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
@@ -113,3 +116,102 @@ def _binding(audit_df: DataFrame) -> DataFrame:
         .select("balance", "binding", "groups", (sf.col("groups") / sf.col("solved")).alias("share"))
         .orderBy("balance", sf.desc("groups"), "binding")
     )
+
+
+def worst_groups(plans: DataFrame, audit: DataFrame, balance: str, most: int) -> list[dict[str, Any]]:
+    """Return the groups with the largest difference between today's spread and the optimum's."""
+    today = audit.filter(sf.col("strategy") == CURRENT).select("snapshot_ts", "group", sf.col("spread").alias("today"))
+    best = audit.filter((sf.col("strategy") == OPTIMAL) & (sf.col("balance") == balance)).select(
+        "snapshot_ts", "group", "status", "bound", "binding", sf.col("spread").alias("best")
+    )
+    rows = best.join(today, ["snapshot_ts", "group"], "left").join(mean_loads(plans), ["snapshot_ts", "group"], "left")
+    gain = sf.coalesce(sf.col("today") - sf.col("best"), sf.lit(0))
+    rows = (
+        rows.orderBy(sf.desc(gain), "snapshot_ts", "group")
+        .withColumn("snapshot_ts", sf.col("snapshot_ts").cast("string"))  # JSON knows no times
+        .na.fill(0, ["partitions", "busy_members", "moves"])
+    )
+    return [row.asDict() for row in rows.take(most)]
+
+
+def mean_loads(plans: DataFrame) -> DataFrame:
+    """Return the mean load of each group's busy members, those that the plan gives anything, and what it counts."""
+    busy = sf.count_distinct("consumer_id")
+    held = sf.sum(sf.when(sf.col("consumer_id").isNotNull(), sf.col("lag")))
+    return plans.groupBy("snapshot_ts", "group").agg(
+        sf.when(busy > 0, held / busy).cast("double").alias("mean"),
+        sf.count("*").alias("partitions"),
+        sf.count_if(sf.col("move") == "moved").alias("moves"),
+        busy.alias("busy_members"),
+    )
+
+
+def member_loads(plans: DataFrame, group: str, mean: float) -> Loads:
+    """Return what each member of a group has to read, today and by the plan."""
+    today: defaultdict[str, float] = defaultdict(float)
+    planned: defaultdict[str, float] = defaultdict(float)
+    for row in plans.filter(sf.col("group") == group).collect():
+        for loads, member in ((today, row["previous_consumer_id"]), (planned, row["consumer_id"])):
+            if member is not None:
+                loads[member] += row["lag"]
+    names = sorted(today | planned)
+    return Loads(group, [today[name] for name in names], [planned[name] for name in names], mean)
+
+
+def reasons(rejects: DataFrame, most: int) -> list[dict[str, Any]]:
+    """Return why most rows are rejected."""
+    counts = rejects.groupBy("source", "reason").count().orderBy(sf.desc("count"), "source", "reason")
+    return [row.asDict() for row in counts.take(most)]
+
+
+def strategies_of(table: DataFrame) -> dict[str, dict[str, Any]]:
+    """Return how far each strategy is from the optimum over all groups."""
+    names = {
+        "groups": "groups", "best": "optimal", "median": "share_median", "p90": "share_p90", "p99": "share_p99",
+        "worst": "share_max", "broken": "broken",
+    }  # fmt: skip
+    rows = table.orderBy("share_median", "share_max", "strategy").collect()
+    return {row["strategy"]: {name: row[column] for name, column in names.items()} for row in rows}
+
+
+def strategies_compared(summary: DataFrame) -> DataFrame:
+    """Return a row per strategy: in how many groups it is best, how much its cost is above the best otherwise."""
+    least = summary.filter("best").select("group", sf.col("cost").alias("least"))
+    above = (sf.col("cost") - sf.col("least")) / sf.greatest("least", sf.lit(1.0))
+    return (
+        summary.filter("strategy is not null")
+        .join(least, "group", "left")
+        .withColumn("share", sf.greatest(above, sf.lit(0.0)))
+        .groupBy("strategy")
+        .agg(
+            sf.count("*").alias("groups"),
+            sf.count_if("best").alias("best"),
+            sf.median("share").alias("median"),
+            sf.max("share").alias("worst"),
+            sf.sum("moves").alias("moves"),
+            sf.sum("rebalances").alias("rebalances"),
+            sf.sum("seconds_above").alias("above"),
+            sf.count_if(sf.col("error").isNotNull()).alias("failed"),
+        )
+        .orderBy(sf.desc("best"), "median", "strategy")
+    )
+
+
+def with_answers(sizes: DataFrame) -> DataFrame:
+    """Add the column `answer` to sizes: a key of `fleet_text.ANSWERS`."""
+    more = sf.col("fewest") - sf.col("members")
+    answer = (
+        sf.when(sf.col("error").isNotNull(), "failed").when(more.isNull(), "none")
+        .when(more > 0, "more").when(more < 0, "fewer").otherwise("enough")
+    )  # fmt: skip
+    return sizes.withColumn("answer", answer)
+
+
+def lacking_most(sizes: DataFrame) -> DataFrame:
+    """Return the groups that lack most members, first those for which no number was found."""
+    names = (
+        "group", "snapshot_ts", "members", "fewest", "proven", "binding_from", "hottest_topic", "hottest_partition",
+        "hottest_seconds", "capacity", "capacity_source",
+    )  # fmt: skip
+    lack = sf.col("fewest") - sf.col("members")
+    return sizes.filter("error is null").orderBy(sf.desc_nulls_first(lack), "group").select(*names)

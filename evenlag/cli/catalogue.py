@@ -1,0 +1,68 @@
+"""Commands that are known by name, and imported when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from evenlag.cli.signals import raising_interrupts
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+class Command(click.Command):
+    """A command that ends by KeyboardInterrupt where it is interrupted."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        with raising_interrupts():
+            return super().invoke(ctx)
+
+
+def command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function; its help ends with these examples, a line each."""
+    epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
+    return click.command(cls=Command, epilog=epilog)
+
+
+class Catalogue(click.Group):
+    """A group of commands, each in a file of its own.
+
+    Parameters
+    ----------
+    parts : mapping of name to help
+        The first line of each command's help, so that nothing is imported to list them.
+    home : str
+        The package with the modules, which are named as the commands in them are, after `prefix`.
+    """
+
+    def __init__(self, *args: Any, parts: Mapping[str, str], home: str, prefix: str = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.parts, self._home, self._prefix = parts, home, prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the names."""
+        return sorted(self.parts)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command; None if there is none of this name."""
+        if cmd_name not in self.parts:
+            return None
+        name = self._prefix + cmd_name
+        found: click.Command = getattr(import_module(f"{self._home}.{name}"), name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.parts[name]) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands, and options of the group, that begin so."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self.parts[name]) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)

@@ -1,0 +1,53 @@
+"""`evenlag fleet audit`: plans and audits of all groups, as tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import print_json, progress, show
+from evenlag.model.defaults import FLEET_GAP
+
+
+@command(
+    "evenlag fleet audit offsets.csv --members members.csv --out out",
+    "evenlag fleet audit record/offsets --members record/members --out out --group-time-limit 1 --json",
+)
+@options.fleet
+@options.spark_out(
+    "Folder for the tables plans, audit, rejects, groups and summary, or table:CATALOG.NAMESPACE.", required=True
+)
+@options.overwrite
+@options.modelling
+@options.method
+@options.horizon_or_auto
+@options.only_if_better
+@options.pause
+@options.group_time_limit(2.0)
+@options.time_limit(None, "Seconds for the whole call; default: as many as the groups need.")
+@options.gap(FLEET_GAP)
+@options.repeating
+@options.tasks
+@options.spark
+@options.as_json
+def fleet_audit(
+    offsets: str | Path, members: str | Path | None, kafka_options: dict[str, str], master: str | None,
+    conf: dict[str, str], as_json: bool, **parameters: Any,
+) -> None:  # fmt: skip
+    """Plan and audit every group of a fleet, and write the tables.
+
+    OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or table:CATALOG.NAMESPACE.NAME.
+    """
+    # PySpark takes a second to import, and help does without.
+    from evenlag.spark.driver.kafka import session_for
+    from evenlag.spark.jobs.batch import audited
+
+    spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
+    with progress("groups audited") as told:
+        found = audited(spark, offsets, members, progress=told, options=kafka_options, **parameters)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show(found.report())

@@ -1,0 +1,46 @@
+"""`evenlag fleet replay`: every strategy over the recorded histories of all groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import print_json, progress, show
+
+
+@command(
+    "evenlag fleet replay record/offsets --members record/members",
+    "evenlag fleet replay record/offsets --strategies evenlag,range --out out --format csv",
+)
+@options.fleet
+@options.replaying
+@options.spark_out("Folder for the tables summary and steps, or table:CATALOG.NAMESPACE.")
+@options.form(("parquet", "csv"), default="parquet", show_default=True)
+@options.overwrite
+@options.tasks
+@options.spark
+@options.as_json
+def fleet_replay(
+    offsets: str | Path, members: str | Path | None, out: str | Path | None, kafka_options: dict[str, str],
+    master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any,
+) -> None:  # fmt: skip
+    """Replay the recorded history of every group of a fleet.
+
+    OFFSETS is an offsets table with snapshots of several times: a file, a folder, kafka://HOST:PORT/TOPIC or
+    table:CATALOG.NAMESPACE.NAME.
+    """
+    if out is None:
+        options.refuse_without_out("--format", "--overwrite")
+    # PySpark takes a second to import, and help does without.
+    from evenlag.spark.driver.kafka import session_for
+    from evenlag.spark.jobs.by_history import replayed_fleet
+
+    spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
+    with progress("groups replayed") as told:
+        found = replayed_fleet(spark, offsets, members, out=out, progress=told, options=kafka_options, **parameters)
+    if as_json:
+        print_json(vars(found))
+    else:
+        show(found.report())

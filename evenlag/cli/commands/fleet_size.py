@@ -1,0 +1,55 @@
+"""`evenlag fleet size`: how many members all groups need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.terminal import print_json, progress, show
+from evenlag.tables.defaults import GROUP_TIME_LIMIT
+
+
+@command(
+    "evenlag fleet size offsets.csv --members members.csv --drain 15m --capacity 2000",
+    "evenlag fleet size record/offsets --members record/members --drain 15m --out out",
+)
+@options.fleet
+@options.drain
+@options.capacity
+@options.balance
+@options.slack
+@options.most
+@options.group_time_limit(GROUP_TIME_LIMIT)
+@options.repeating
+@options.spark_out("Folder for the tables groups and sizes, or table:CATALOG.NAMESPACE.")
+@options.overwrite
+@options.tasks
+@options.spark
+@options.as_json
+def fleet_size(
+    offsets: str | Path, members: str | Path | None, drain: str, out: str | Path | None,
+    kafka_options: dict[str, str], master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any,
+) -> None:  # fmt: skip
+    """Say how many members each group of a fleet needs.
+
+    To read everything within a time. OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or
+    table:CATALOG.NAMESPACE.NAME.
+    """
+    if out is None:
+        options.refuse_without_out("--overwrite")
+    deadline = options.deadline(drain)
+    # PySpark takes a second to import, and help does without.
+    from evenlag.spark.driver.kafka import session_for
+    from evenlag.spark.jobs.by_history import sized_fleet
+
+    spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
+    with progress("groups sized") as told:
+        found = sized_fleet(
+            spark, offsets, members, drain_seconds=deadline, out=out, progress=told, options=kafka_options, **parameters
+        )
+    if as_json:
+        print_json(vars(found))
+    else:
+        show(found.report())

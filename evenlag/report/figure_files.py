@@ -1,0 +1,24 @@
+"""Which files pictures are written to; matplotlib is not needed to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evenlag.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = (".png", ".svg", ".pdf")
+
+
+def check_kind(path: Path) -> None:
+    """Refuse a picture whose suffix names no format.
+
+    Raises
+    ------
+    SourceError
+        It is none of `KINDS`.
+    """
+    if path.suffix.lower() not in KINDS:
+        raise SourceError(f"{path}: unknown kind of picture; name it .png, .svg or .pdf")

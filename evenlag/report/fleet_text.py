@@ -1,0 +1,204 @@
+"""What the commands for fleets show: the figures of many groups, and how they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evenlag.figures import number, percent, quantity
+from evenlag.report.replay_text import fleet_table
+from evenlag.report.sheet import Sheet
+from evenlag.report.size_text import sizes_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST_GROUPS = 15  # in a table of groups
+MOST_FAILED = 20  # groups named
+MOST_REASONS = 5  # of rejected rows
+
+ANSWERS = {
+    "more": ("needs more members", "need more members"),
+    "enough": ("has as many as it needs", "have as many as they need"),
+    "fewer": ("could do with fewer", "could do with fewer"),
+    "none": ("for which no number of members was found",) * 2,
+    "failed": ("failed", "failed"),
+}
+
+
+@dataclass(frozen=True)
+class FleetAudit:
+    """The outcome of a job.
+
+    Attributes
+    ----------
+    summary : evenlag.spark.jobs.batch.RunReport
+    out : str or Path
+        The folder, or the namespace, with the tables.
+    groups : list of dict
+        The groups whose spread the plan cuts most: figures in messages.
+    strategies : dict of strategy to figures
+        `groups`, `best` (at the optimum), `median`, `p90`, `p99` and `worst` excess as a share of the optimum's
+        largest load, `broken`.
+    rejected : list of dict
+        Why rows of the tables were rejected, the most frequent first: `source` (the table), `reason`, `count`.
+    written : list of str
+        What was written, each with its place.
+    """
+
+    summary: Any
+    out: str | Path
+    groups: list[dict[str, Any]]
+    strategies: dict[str, dict[str, Any]]
+    rejected: list[dict[str, Any]]
+    written: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a document for JSON."""
+        return {
+            "out": str(self.out),
+            "written": self.written,
+            "summary": asdict(self.summary),
+            "groups": self.groups,
+            "strategies": self.strategies,
+            "rejected": self.rejected,
+        }
+
+    def report(self) -> RenderableType:
+        """Return the tables."""
+        summary = self.summary
+        statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
+        head = Text(f"{sum(summary.statuses.values()):,} groups: {statuses}", style="bold")
+        rows = f"{summary.rows:,} rows = {summary.plans:,} planned + {summary.rejects:,} rejected"
+        head.append(f"\n{rows}, in {summary.seconds:.1f} s on {summary.master}", style="not bold")
+        notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
+        notes += [Text(f"rejected: {reason}", style="yellow") for reason in self._reasons()]
+        notes += [Text(f"note: {note}", style="yellow") for note in summary.notes]
+        written = Text("written: " + ", ".join(self.written))
+        return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
+
+    def _reasons(self) -> list[str]:
+        """Say why rows were rejected, and of how many more the table tells."""
+        reasons = [f"{quantity(each['count'], 'row')} of {each['source']}: {each['reason']}" for each in self.rejected]
+        rest = self.summary.rejects + self.summary.member_rejects - sum(each["count"] for each in self.rejected)
+        return [
+            *reasons,
+            *([f"{quantity(rest, 'row')} for other reasons, which are in the table rejects"] if rest else []),
+        ]
+
+    def _groups_table(self) -> Sheet:
+        title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
+        table = Sheet(title)
+        table.columns("name", "group")
+        table.columns(
+            "figure", "partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"
+        )
+        table.columns("name", "held up by", "best is")
+        for row in self.groups:
+            style = "green" if row["status"] == "OPTIMAL" else "yellow"
+            table.row(
+                row["group"], f"{row['partitions']:,}", f"{row['busy_members']:,}", number(row["today"]),
+                number(row["best"]), number(row["bound"]), f"{row['moves']:,}",
+                (row["binding"] or "").replace(";", ", "), Text(row["status"], style=style),
+            )  # fmt: skip
+        return table
+
+    def _strategies_table(self) -> Sheet:
+        table = Sheet("spread above the best under the same balance, as a share of the best plan's largest load")
+        table.columns("name", "strategy")
+        table.columns("figure", "groups", "at the best", "median", "p90", "p99", "worst", "breaks its balance")
+        for strategy, row in self.strategies.items():
+            table.row(
+                strategy, f"{row['groups']:,}", f"{row['best']:,}",
+                *(percent(row[name]) for name in ("median", "p90", "p99", "worst")), f"{row['broken']:,}",
+            )  # fmt: skip
+        return table
+
+
+@dataclass(frozen=True)
+class FleetSizes:
+    """How many members the groups of a fleet need.
+
+    Attributes
+    ----------
+    answers : dict of answer to groups
+        `more`: groups that need more members than they have; `enough`; `fewer`; `none`: no number of members was found
+        that makes it; `failed`.
+    groups : list of dict
+        Those that lack most, first those without a number: `group, snapshot_ts, members` (today)`, fewest, proven,
+        binding_from, hottest_topic, hottest_partition, hottest_seconds, capacity, capacity_source`.
+    errors : list of str
+        Groups that could not be sized.
+    rejects : int
+        Rows of both tables that could not be used.
+    written : list of str
+    """
+
+    answers: dict[str, int]
+    groups: list[dict[str, Any]]
+    errors: list[str]
+    rejects: int
+    written: list[str]
+
+    def report(self) -> RenderableType:
+        """Return the table and what there is to say."""
+        told = [f"{count:,} {ANSWERS[name][count != 1]}" for name, count in self.answers.items() if count]
+        head = Text(f"{sum(self.answers.values()):,} groups: {', '.join(told)}", style="bold")
+        title = "the groups that lack most" if len(self.groups) == MOST_GROUPS else "groups"
+        return Group(head, sizes_table(self.groups, title), *_notes(self.errors, self.rejects, self.written))
+
+
+@dataclass(frozen=True)
+class FleetReplays:
+    """How strategies did over many groups.
+
+    Attributes
+    ----------
+    groups : int
+    strategies : list of dict
+        For each strategy `groups`, `best` (groups where it is), `median` and `worst` of its cost above that of the
+        group's best (a fraction), `moves`, `rebalances`, `above` (seconds), `failed`.
+    errors : list of str
+        Groups that could not be replayed.
+    rejects : int
+        Rows of both tables that could not be used.
+    written : list of str
+    """
+
+    groups: int
+    strategies: list[dict[str, Any]]
+    errors: list[str]
+    rejects: int
+    written: list[str]
+
+    def report(self) -> RenderableType:
+        """Return the table and what there is to say."""
+        head = Text(f"{self.groups:,} groups replayed", style="bold")
+        return Group(head, fleet_table(self.strategies), *_notes(self.errors, self.rejects, self.written))
+
+
+def batch_line(batch: Any) -> str:
+    """Say in a line what became of a batch of a stream."""
+    parts = [
+        f"batch {batch.number}: {batch.rows:,} rows came, {batch.snapshots:,} snapshots of a group audited",
+        f"{batch.plans:,} rows planned",
+        f"{batch.rejects:,} rejected",
+        f"{batch.waiting:,} waiting",
+    ]
+    parts += [f"{batch.short:,} snapshots short of rows"] if batch.short else []
+    parts += [f"{batch.failed:,} failed"] if batch.failed else []
+    return ", ".join(parts) + f"; {batch.seconds:.1f} s"
+
+
+def _notes(errors: Sequence[str], rejects: int, written: Sequence[str]) -> list[Text]:
+    """Return what stands below a table: groups that failed, rows rejected, tables written."""
+    notes = [Text(f"failed: {error}", style="red") for error in errors]
+    if rejects:
+        notes.append(Text(f"note: {rejects:,} rows rejected; `evenlag fleet audit` lists them", style="yellow"))
+    if written:
+        notes.append(Text("written: " + ", ".join(written)))
+    return notes
