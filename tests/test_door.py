@@ -99,7 +99,7 @@ def test_a_problem_file_is_read_from_its_text_too() -> None:
     assert evenlag.read(path.read_text()).to_dict() == wanted.to_dict()
     assert evenlag.read(" ".join(path.read_text().split())).to_dict() == wanted.to_dict()
     for members in (["a"], {"a": ["t"]}, "group,consumer_id\ng,a"):
-        with pytest.raises(SourceError, match="names its members itself"):
+        with pytest.raises(SourceError, match="names its members itself; leave `members` out"):
             evenlag.read(path, members=members)
 
 
@@ -147,7 +147,7 @@ def test_one_of_several_groups_is_named() -> None:
     for frame in (many(), pl.from_pandas(many()), pl.from_pandas(many()).lazy(), pa.table(many())):
         assert evenlag.read(frame, group="b").members == ("z",)
         assert evenlag.read(frame, group="a").to_dict() == {**EXPECTED, "group": "a"}
-    with pytest.raises(InvalidProblemError, match=r"the DataFrame: holds 2 groups.*a, b"):
+    with pytest.raises(InvalidProblemError, match="the DataFrame: holds 2 groups; choose one with `group`: a, b"):
         evenlag.read(many())
     with pytest.raises(InvalidProblemError, match="the DataFrame: holds no group 'c'; it has a, b"):
         evenlag.read(many(), group="c")
@@ -188,6 +188,19 @@ def test_notes_of_a_history_stay_with_their_snapshot() -> None:
     assert any("1 row is there again" in note for note in first.problem.warnings)
     assert not any("again" in note for note in second.problem.warnings)
     assert any("not read: colour" in note for note in last.problem.warnings)
+
+
+def test_notes_and_errors_name_parameters_not_options() -> None:
+    text = """# TYPE kafka_consumergroup_lag gauge
+kafka_consumergroup_lag{consumergroup="g",partition="0",topic="t"} 5
+kafka_consumergroup_lag{consumergroup="g",partition="1",topic="t"} 7
+"""
+    assert any("`members`" in note for note in evenlag.read(text).warnings)
+    assert evenlag.read(text, members=["a", "b"]).members == ("a", "b")
+    with pytest.raises(
+        InvalidProblemError, match="give it as `members`, and the text or table of offsets as the source"
+    ):
+        evenlag.read("GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS\ng a-1 /h a 0\n")
 
 
 # ---- what is wrong --------------------------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +26,8 @@ from evenlag.tables.loading import read_file
 Source = str | os.PathLike[str] | bytes | IO[str] | IO[bytes] | Frame
 """A path, a text of several lines, an open file, or a DataFrame."""
 Members = Source | Sequence[str] | Mapping[str, Iterable[str] | None]
+
+_OPTION = re.compile(r"(?<!\S)--(group|members|format|auto-offset-reset|horizon|capacity)\b")
 
 
 @spelled
@@ -78,9 +82,10 @@ def read(
     <Problem 'g': partitions=2, topics=1, members=2, total_lag=160000>
     """
     one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
-    given, table, notes = _inputs(source, members, group, format)
-    problem, assumed = tables.read_group(given, table, group, auto_offset_reset, horizon, capacity, format)
-    return _noted(problem, [*notes, *assumed])
+    with _in_python():
+        given, table = _inputs(source, members, group, format)
+        problem, assumed = tables.read_group(given, table, group, auto_offset_reset, horizon, capacity, format)
+    return _noted(problem, assumed)
 
 
 @spelled
@@ -98,43 +103,57 @@ def read_history(
     `read`. The source is a snapshot table with the column `snapshot_ts`, or a folder of dated texts.
     """
     one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
-    given, table, notes = _inputs(source, members, group, format)
-    snapshots, assumed = tables.read_history(given, table, group, auto_offset_reset, format)
+    with _in_python():
+        given, table = _inputs(source, members, group, format)
+        snapshots, assumed = tables.read_history(given, table, group, auto_offset_reset, format)
     made = []
     for place, snapshot in enumerate(snapshots):
         begin = f"snapshot of {snapshot.ts}: "
         own = [note.removeprefix(begin) for note in assumed if note.startswith(begin)]
         last = place == len(snapshots) - 1
-        others = [*notes, *(note for note in assumed if not note.startswith("snapshot of "))] if last else []
+        others = [note for note in assumed if last and not note.startswith("snapshot of ")]
         made.append(replace(snapshot, problem=_noted(snapshot.problem, [*others, *own])))
     return made
 
 
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Name parameters where an error of the tables names the command's options."""
+    try:
+        yield
+    except (InvalidProblemError, SourceError) as error:
+        if (said := _worded(str(error))) == str(error):
+            raise
+        raise type(error)(said) from None
+
+
+def _worded(text: str) -> str:
+    named = _OPTION.sub(lambda match: f"`{match[1].replace('-', '_')}`", text)
+    return named.replace(" as INPUT", " as the source")
+
+
 def _noted(problem: Problem, notes: Iterable[str]) -> Problem:
-    return replace(problem, warnings=tuple(dict.fromkeys([*notes, *problem.warnings])))
+    return replace(problem, warnings=tuple(dict.fromkeys([*map(_worded, notes), *problem.warnings])))
 
 
 def _inputs(
     source: Source, members: Members | None, group: str | None, form: str | None
-) -> tuple[tables.Input, tables.Input | None, list[str]]:
-    """Return the source and the members as readers take them, and what there is to say of their columns."""
+) -> tuple[tables.Input, tables.Input | None]:
+    """Return the source and the members as readers take them."""
     given = _input(source, "offsets", group)
     if form is not None and isinstance(given, Reading):
         raise SourceError(f"{given.source}: has no format; leave format={form!r} out")
-    notes = list(given.notes) if isinstance(given, Reading) else []
     if members is None:
-        return given, None, notes
+        return given, None
     by_name = _by_name(members)
     if by_name is None:
-        table = _input(members, "members", group)
-        notes += table.notes if isinstance(table, Reading) else []
-        return given, table, notes
+        return given, _input(members, "members", group)
     if isinstance(given, Reading):
-        return given, [_members_of(by_name, given)], notes
+        return given, [_members_of(by_name, given)]
     if tables.is_problem(given, form):
-        return given, Reading(), notes  # which names its members itself, and is refused for that
+        return given, Reading()  # which names its members itself, and is refused for that
     readings = read_file(given, "offsets", form)
-    return readings, [_members_of(by_name, each) for each in readings], notes
+    return readings, [_members_of(by_name, each) for each in readings]
 
 
 def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
