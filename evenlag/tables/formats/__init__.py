@@ -1,12 +1,20 @@
 """Texts that other tools write about consumer groups, a file for each format."""
 
 from evenlag.tables.formats.base import Format, Reading
+from evenlag.tables.formats.burrow import BURROW
+from evenlag.tables.formats.confluent import CONFLUENT
 from evenlag.tables.formats.describe import DESCRIBE
+from evenlag.tables.formats.prometheus import PROMETHEUS
+from evenlag.tables.formats.promql import PROMQL
 
 FORMATS: dict[str, Format] = {
     each.name: each
     for each in (
         DESCRIBE,
+        BURROW,
+        CONFLUENT,
+        PROMETHEUS,
+        PROMQL,
     )
 }  # fmt: skip
 """Every format that is told apart by its content, by the name that `--format` takes."""

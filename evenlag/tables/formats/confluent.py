@@ -1,0 +1,117 @@
+"""Confluent's lists of lags: of its command (`-o json`), and of its REST API v3 (`/consumer-groups/GROUP/lags`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evenlag.errors import SourceError
+from evenlag.model.values import shown
+from evenlag.tables.formats.base import Format, Reading
+from evenlag.tables.formats.json_texts import documents, first_document, whole_number
+from evenlag.tables.formats.owners import add_owners
+from evenlag.tables.formats.remarks import Remarks
+
+_LIST, _LAG = "KafkaConsumerLagList", "KafkaConsumerLag"
+# By column: the field of the REST API, and of the command.
+_FIELDS = {
+    "cluster": ("cluster_id", "cluster"),
+    "group": ("consumer_group_id", "consumer_group"),
+    "topic": ("topic_name", "topic"),
+    "partition": ("partition_id", "partition"),
+    "consumer_id": ("consumer_id", "consumer"),
+    "client_id": ("client_id", "client"),
+    "group_instance_id": ("instance_id", "instance"),
+}
+_NUMBERS = ("current_offset", "log_end_offset", "lag")
+_ASK = "ask for `confluent kafka consumer group lag list GROUP -o json`, or for /consumer-groups/GROUP/lags"
+
+
+def recognises(text: str) -> bool:
+    """Return whether a text is such a list, or one lag of it."""
+    document = first_document(text)
+    if isinstance(document, list):
+        return bool(document) and all(_is_lag(each) for each in document)
+    return isinstance(document, dict) and (document.get("kind") == _LIST or _is_lag(document))
+
+
+def _is_lag(document: object) -> bool:
+    return (
+        isinstance(document, dict)
+        and all(name in document for name in _NUMBERS)
+        and all(any(name in document for name in _FIELDS[column]) for column in ("group", "topic", "partition"))
+    )
+
+
+def read(text: str, source: str) -> Reading:
+    """Read one list, or several: pages of one group, or several groups.
+
+    Raises
+    ------
+    SourceError
+        A page is missing, or an item is broken.
+    """
+    reading = Reading(source=source, unit="item", subscriptions="unknown")
+    remarks = Remarks()
+    clusters: dict[str, str] = {}
+    for number, lag in enumerate(_lags(text, source), start=1):
+        row = _row(lag, f"{source}, item {number}")
+        group, cluster = row["group"], row.pop("cluster")
+        if clusters.setdefault(group, cluster) != cluster:
+            raise SourceError(
+                f"{source}, item {number}: group {group!r} of cluster {cluster!r} is also there of cluster "
+                f"{clusters[group]!r}; give the lags of one cluster"
+            )
+        if row["current_offset"] is None and row["log_end_offset"] is None:
+            remarks.unknown[group].add(f"{row['topic']}-{row['partition']}")
+        reading.offsets.append((number, row))
+    if not reading.offsets:
+        raise SourceError(f"{source}: the list is empty: the group has committed nothing, or is no group; {_ASK}")
+    add_owners(reading, remarks, "Confluent")
+    reading.notes = remarks.notes()
+    return reading
+
+
+def _lags(text: str, source: str) -> Iterator[Any]:
+    """Give the lags of all pages."""
+    following = None
+    for line, document in documents(text, source):
+        if isinstance(document, list):
+            yield from document
+        elif isinstance(document, dict) and document.get("kind") == _LIST and isinstance(document.get("data"), list):
+            following = (document.get("metadata") or {}).get("next")
+            yield from document["data"]
+        elif _is_lag(document):
+            yield document
+        else:
+            raise SourceError(f"{source}, line {line}: is no list of lags: {shown(document)}; {_ASK}")
+    if following:
+        raise SourceError(f"{source}: the last page names a next one; add the answer of {following}")
+
+
+def _row(lag: Any, place: str) -> dict[str, Any]:
+    """Return the row of a lag, and its cluster."""
+    if not _is_lag(lag):
+        raise SourceError(f"{place}: is no lag of a partition: {shown(lag)}; {_ASK}")
+    row = {column: next((lag[name] for name in names if name in lag), None) for column, names in _FIELDS.items()}
+    row.pop("group_instance_id")
+    partition = whole_number(row["partition"])
+    numbers = {name: whole_number(lag[name]) for name in _NUMBERS}
+    if not all(isinstance(row[name], str) for name in ("group", "topic")) or partition is None:
+        raise SourceError(f"{place}: has no group, topic and partition: {shown(lag)}")
+    label = f"{row['topic']}-{partition}"
+    for name, number in numbers.items():
+        if number is None and lag[name] is not None:
+            raise SourceError(f"{place}: {name} of {label} is no whole number: {shown(lag[name])}")
+    current, end = numbers["current_offset"], numbers["log_end_offset"]
+    if current is None or current < 0:  # never committed
+        numbers["current_offset"] = numbers["lag"] = None
+        if end is None:
+            numbers["lag"] = 0
+    elif end is None and numbers["lag"] is None:
+        raise SourceError(f"{place}: {label} has neither lag nor log_end_offset: {shown(lag)}")
+    texts = {name: row[name] or None for name in ("consumer_id", "client_id")}
+    return row | texts | numbers | {"partition": partition, "cluster": str(row["cluster"])}
+
+
+CONFLUENT = Format("confluent", "Confluent's JSON lists of lags, of its command or its REST API v3", recognises, read)

@@ -1,0 +1,66 @@
+"""JSON documents in a text: one, or several one after another, as pages that were put together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.files import unique
+
+_SPACE = " \t\r\n\ufeff"
+_DECODER = json.JSONDecoder(object_pairs_hook=unique)
+
+
+def first_document(text: str) -> Any:
+    """Return the first document; None where the text does not begin with one.
+
+    Examples
+    --------
+    >>> first_document('{"error": false} {"error": true}')
+    {'error': False}
+    """
+    begin = len(text) - len(text.lstrip(_SPACE))
+    if text[begin : begin + 1] not in ("{", "["):
+        return None
+    try:
+        return _DECODER.raw_decode(text, begin)[0]
+    except (ValueError, RecursionError):  # InvalidProblemError is one too
+        return None
+
+
+def documents(text: str, source: str) -> Iterator[tuple[int, Any]]:
+    """Give the documents, each with the line on which it begins.
+
+    Raises
+    ------
+    SourceError
+        The text is not JSON from some place on; the message names the line.
+    """
+    at = line = 0
+    while True:
+        begin = len(text) - len(text[at:].lstrip(_SPACE))
+        line += text.count("\n", at, begin)
+        if begin >= len(text):
+            return
+        try:
+            document, end = _DECODER.raw_decode(text, begin)
+        except json.JSONDecodeError as error:
+            raise SourceError(
+                f"{source}, line {error.lineno}: is not JSON ({error.msg}); give the whole answer"
+            ) from None
+        except InvalidProblemError as error:
+            raise SourceError(f"{source}, in the JSON that begins on line {line + 1}: {error}") from None
+        except (ValueError, RecursionError) as error:
+            raise SourceError(f"{source}, line {line + 1}: cannot be read as JSON: {error}") from None
+        yield line + 1, document
+        line += text.count("\n", begin, end)
+        at = end
+
+
+def whole_number(value: object) -> int | None:
+    """Return a JSON number without a fraction as an int, also 25.0; None for any other value."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,41 @@
+"""Members as the rows of partitions name them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from evenlag.tables.copies import Numbered
+from evenlag.tables.formats.base import Reading
+from evenlag.tables.formats.remarks import Remarks
+
+
+def owners_of(offsets: Sequence[Numbered]) -> list[Numbered]:
+    """Return a row for each owner that rows of a group name, with the number of the first row that does, by name.
+
+    Examples
+    --------
+    >>> owners_of([(3, {"consumer_id": "c1", "client_id": "app", "host": None}), (4, {"consumer_id": None})])
+    [(3, {'consumer_id': 'c1', 'client_id': 'app', 'host': None})]
+    """
+    owners: dict[str, Numbered] = {}
+    for number, row in offsets:
+        if row["consumer_id"] is not None:
+            member = {name: row.get(name) for name in ("consumer_id", "client_id", "host")}
+            owners.setdefault(row["consumer_id"], (number, member))
+    return [owners[name] for name in sorted(owners)]
+
+
+def add_owners(reading: Reading, remarks: Remarks, tool: str) -> None:
+    """Add the members to offsets that are read, and remark where a group has none, or gaps between partitions."""
+    groups: defaultdict[str, list[Numbered]] = defaultdict(list)
+    for number, row in reading.offsets:
+        groups[row["group"]].append((number, row))
+    for group, rows in groups.items():
+        remarks.groups.add(group)
+        remarks.note_gaps(group, ((row["topic"], row["partition"]) for _, row in rows))
+        owners = owners_of(rows)
+        reading.members += [(number, {"group": group, **row}) for number, row in owners]
+        if not owners:
+            remarks.unowned[tool].add(group)
+            remarks.unmanned.add(group)

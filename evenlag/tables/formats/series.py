@@ -1,0 +1,180 @@
+"""Monitors' series put together: the lag, the offsets and the members of each group at each time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+
+from evenlag.errors import SourceError
+from evenlag.tables.formats.base import Reading
+from evenlag.tables.formats.exporters import EXPORTERS, Exporter, cluster_of, column_by_labels, column_of, tools
+from evenlag.tables.formats.remarks import Remarks, some
+from evenlag.tables.formats.samples import Partition, Sample, partition_of
+from evenlag.tables.formats.series_rows import GroupReader, GroupSeries
+
+Time = float | None
+Group = tuple[str | None, str]  # cluster and name
+_SCATTERED = 0.5  # of a group's partitions: what a time has on average where the times of series differ
+
+
+@dataclass
+class _Told:
+    """The samples of one tool at one time."""
+
+    groups: defaultdict[Group, GroupSeries] = field(default_factory=lambda: defaultdict(dict))
+    logs: GroupSeries = field(default_factory=dict)
+    members: defaultdict[Group, list[Sample]] = field(default_factory=lambda: defaultdict(list))
+
+
+def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool) -> Reading:
+    """Make the tables of the series in a text.
+
+    Parameters
+    ----------
+    samples : iterable of Sample
+        In any order; foreign series are left out.
+    source : str
+        What errors call the text.
+    place : str
+        What a sample's number counts: "line" or "series".
+    dated : bool
+        Samples of different times are of different snapshots. Else the times only tell which of two is newer.
+
+    Raises
+    ------
+    SourceError
+        No series tells the lag of a group; one lacks a label, is no whole number, or contradicts another.
+    """
+    told, nameless = _sorted(samples, source, place, dated=dated)
+    chosen, passed = _chosen(told)
+    if not chosen:
+        raise SourceError(
+            f"{source}: no series tells the lag of a consumer group partition by partition; read are those of {tools()}"
+        )
+    remarks = Remarks()
+    reading = Reading(source=source, unit=place, subscriptions="unknown")
+    names = _named(chosen)
+    for at in sorted(told, key=lambda at: at or 0.0):
+        ts = None if at is None else _iso(at)
+        for group, name in names.items():
+            mine = told[at].get(chosen[group].name)
+            if mine is None or group not in mine.groups:
+                continue
+            reader = GroupReader(chosen[group], name, remarks, partial(_place, source, place))
+            offsets = reader.offsets(mine.groups[group], mine.logs)
+            members = reader.members(offsets, mine.members.get(group, ()))
+            for table, rows in ((reading.offsets, offsets), (reading.members, members)):
+                table += [(number, {"snapshot_ts": ts, "group": name, **row}) for number, row in rows]
+    _check_times(reading, source)
+    reading.notes = [*_text_notes(chosen, passed, nameless), *remarks.notes()]
+    return reading
+
+
+def _place(source: str, place: str, sample: Sample) -> str:
+    return f"{source}, {place} {sample.number}"
+
+
+def _sorted(
+    samples: Iterable[Sample], source: str, place: str, *, dated: bool
+) -> tuple[dict[Time, dict[str, _Told]], int]:
+    """Sort the samples by time and tool; also say how many series have no name."""
+    told: defaultdict[Time, dict[str, _Told]] = defaultdict(dict)
+    nameless = set()
+    where = partial(_place, source, place)
+    for sample in samples:
+        fits = column_by_labels(sample.labels) if sample.name is None else column_of(sample.name, sample.labels)
+        if fits is None:
+            continue
+        if isinstance(fits, list):
+            raise SourceError(
+                f"{where(sample)}: {sample.name} has no label {', '.join(fits)}; give the series themselves, not sums"
+            )
+        exporter, column = fits
+        if sample.name is None:
+            nameless.add(sample.number)
+        mine = told[sample.at if dated else None].setdefault(exporter.name, _Told())
+        cluster, labels = cluster_of(sample.labels), sample.labels
+        if column == "members":
+            mine.members[cluster, labels[exporter.group]].append(sample)
+            continue
+        partition: Partition = (cluster, labels[exporter.topic], partition_of(sample, exporter, where))
+        table = mine.groups[cluster, labels[exporter.group]] if column in ("lag", "current_offset") else mine.logs
+        table.setdefault(partition, {}).setdefault(column, []).append(sample)
+    return dict(told), len(nameless)
+
+
+def _chosen(told: Mapping[Time, Mapping[str, _Told]]) -> tuple[dict[Group, Exporter], dict[str, str]]:
+    """Return for each group the tool that is believed, and for each tool that is not the one in its place.
+
+    Tools need not name a cluster alike, so one that tells of a group by its name tells of it in any cluster.
+    """
+    groups: defaultdict[str, set[Group]] = defaultdict(set)
+    for tools_then in told.values():
+        for name, mine in tools_then.items():
+            groups[name] |= mine.groups.keys()
+    chosen: dict[Group, Exporter] = {}
+    passed: dict[str, str] = {}
+    believed: dict[str, str] = {}
+    for exporter in EXPORTERS:
+        for cluster, group in sorted(groups[exporter.name], key=lambda key: (key[1], key[0] or "")):
+            if believed.setdefault(group, exporter.name) == exporter.name:
+                chosen[cluster, group] = exporter
+            else:
+                passed.setdefault(exporter.name, believed[group])
+    return chosen, passed
+
+
+def _named(chosen: Mapping[Group, Exporter]) -> dict[Group, str]:
+    """Return what each group is called: with its cluster where a group of this name is in several."""
+    clusters: defaultdict[str, int] = defaultdict(int)
+    for _, group in chosen:
+        clusters[group] += 1
+    ordered = sorted(chosen, key=lambda key: (key[1], key[0] or ""))
+    return {
+        (cluster, group): f"{cluster}/{group}" if clusters[group] > 1 and cluster else group
+        for cluster, group in ordered
+    }
+
+
+def _text_notes(chosen: Mapping[Group, Exporter], passed: Mapping[str, str], nameless: int) -> list[str]:
+    """Return the notes on the text as a whole."""
+    notes = []
+    twice = [name for group, name in _named(chosen).items() if group[1] != name]
+    if twice:
+        notes.append(f"groups of one name are in several clusters, and are told apart as {some(twice)}")
+    notes += [
+        f"series of {name} are passed over where {taken} tells of the same group" for name, taken in passed.items()
+    ]
+    if nameless:
+        notes.append(f"{nameless} series have no name, as the result of a calculation: their values are taken as lags")
+    return notes
+
+
+def _check_times(reading: Reading, source: str) -> None:
+    """Refuse series whose samples are of times of their own: no time would have the whole group.
+
+    Raises
+    ------
+    SourceError
+        The message names the group.
+    """
+    rows: defaultdict[object, int] = defaultdict(int)
+    times: defaultdict[object, set[object]] = defaultdict(set)
+    partitions: defaultdict[object, set[object]] = defaultdict(set)
+    for _, row in reading.offsets:
+        rows[row["group"]] += 1
+        times[row["group"]].add(row["snapshot_ts"])
+        partitions[row["group"]].add((row["topic"], row["partition"]))
+    for group, count in rows.items():
+        if len(times[group]) > 1 and count <= _SCATTERED * len(times[group]) * len(partitions[group]):
+            raise SourceError(
+                f"{source}: group {group!r}: the series have samples of different times, so that hardly any time has "
+                "the whole group; ask Prometheus for query_range with a step, or for one query"
+            )
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,162 @@
+"""Answers of monitors in JSON: Burrow's, Confluent's, Prometheus'."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.monitors import lags, read, refused, rows
+
+
+def partition(number: int, lag: int | None = 5, **fields: Any) -> dict[str, Any]:
+    end = None if lag is None else {"offset": 10, "timestamp": 1, "lag": 1}
+    there = {"topic": "t", "partition": number, "owner": "/h", "client_id": "app", "status": "OK"}
+    return there | {"start": end, "end": end, "current_lag": lag or 0, "complete": 1} | fields
+
+
+def burrow(*partitions: dict[str, Any], **status: Any) -> str:
+    told = {"cluster": "c", "group": "g", "status": "OK", "partitions": partitions, "partition_count": len(partitions)}
+    request = {"url": "/v3/kafka/c/consumer/g/lag", "host": "h"}
+    return json.dumps(
+        {"error": False, "message": "consumer status returned", "status": told | status, "request": request}
+    )
+
+
+def test_burrow_tells_lag_and_owner() -> None:
+    reading = read(burrow(partition(0), partition(1, None, client_id="", owner="")))
+    assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id") == [
+        ("t", 0, 10, 15, 5, "app_/h"), ("t", 1, None, None, 0, None)
+    ]  # fmt: skip
+    assert [row["consumer_id"] for _, row in reading.members] == ["app_/h"]
+    assert any("t-1" in note for note in reading.notes)
+    del (old := partition(0))["client_id"]
+    assert rows(read(burrow(old)), "consumer_id") == [("t", 0, "/h")]
+    assert any("whole of its window" in note for note in read(burrow(partition(0, complete=0.5))).notes)
+
+
+def test_burrows_answers_of_several_groups_may_follow_one_another() -> None:
+    text = burrow(partition(0)) + "\n" + burrow(partition(0, 7), group="h")
+    assert lags(read(text), "g") == {("t", 0): 5}
+    assert lags(read(text), "h") == {("t", 0): 7}
+    assert "of cluster 'd' is also there of cluster 'c'" in refused(
+        burrow(partition(0)) + burrow(partition(1), cluster="d")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (burrow(partition(0), partition_count=7), "has 1 of the group's 7 partitions"),
+        (burrow(status="NOTFOUND"), "knows no partition of group 'g' (NOTFOUND)"),
+        (json.dumps({"error": True, "message": "no", "request": {"url": "/v3/kafka/c"}}), "error: no"),
+        (
+            json.dumps({"error": False, "message": "", "topics": {}, "request": {"url": "/v3/kafka/c"}}),
+            "no lag by partition",
+        ),
+        (burrow(partition(0, current_lag=1.5)), "item 1: t-0 has no whole number"),
+        (burrow(partition(0, end=4)), "item 1: t-0 has an end that is no offset"),
+        (burrow(partition(0)) + "\n{", "line 2: is not JSON"),
+        (burrow(partition(0)) + "\n[]", "line 2: is no answer of Burrow"),
+    ],
+)
+def test_burrows_other_answers_are_refused(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+def lag_of(number: int, lag: int | None = 5, **fields: Any) -> dict[str, Any]:
+    ids = {"cluster_id": "c", "consumer_group_id": "g", "topic_name": "t", "partition_id": number}
+    names = {"consumer_id": "c1", "instance_id": "", "client_id": "app"}
+    return ids | names | {"current_offset": 7, "log_end_offset": 12, "lag": lag} | fields
+
+
+def page(*data: dict[str, Any], following: str | None = None) -> str:
+    return json.dumps({"kind": "KafkaConsumerLagList", "metadata": {"next": following}, "data": data})
+
+
+def test_confluents_command_and_its_rest_api_tell_the_same() -> None:
+    names = {"cluster_id": "cluster", "consumer_group_id": "consumer_group", "topic_name": "topic"}
+    names |= {"partition_id": "partition", "consumer_id": "consumer", "instance_id": "instance", "client_id": "client"}
+    listed = [lag_of(0), lag_of(1, consumer_id="", client_id="", current_offset=-1)]
+    command = json.dumps([{names.get(name, name): value for name, value in each.items()} for each in listed])
+    for text in (command, page(*listed), page(listed[0], following="https://x/2") + page(listed[1])):
+        reading = read(text)
+        assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id", "client_id") == [
+            ("t", 0, 7, 12, 5, "c1", "app"), ("t", 1, None, 12, None, None, None)
+        ]  # fmt: skip
+        assert [row["consumer_id"] for _, row in reading.members] == ["c1"]
+    assert any("members are not told" in note for note in read(page(lag_of(0, consumer_id=None))).notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (page(lag_of(0), following="https://x/2"), "add the answer of https://x/2"),
+        (page(), "the list is empty"),
+        (page(lag_of(0, current_offset=1.5)), "item 1: current_offset of t-0 is no whole number: 1.5"),
+        (page(lag_of(0), {"topic_name": "t"}), "item 2: is no lag of a partition"),
+        (page(lag_of(0)) + page(lag_of(1, cluster_id="d")), "item 2: group 'g' of cluster 'd'"),
+        (page(lag_of(0, topic_name=3)), "item 1: has no group, topic and partition"),
+        (page(lag_of(0, lag=None, log_end_offset=None)), "has neither lag nor log_end_offset"),
+        (page(lag_of(0)) + '{"a": 1, "a": 2}', "'a' is given twice"),
+        (page(lag_of(0)) + "{}", "is no list of lags"),
+    ],
+)
+def test_confluents_broken_lists_are_refused(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+def series(number: int, *samples: tuple[float, str], name: str | None = "kafka_consumergroup_lag") -> dict[str, Any]:
+    metric = {"consumergroup": "g", "topic": "t", "partition": str(number)} | ({"__name__": name} if name else {})
+    values = [[at, value] for at, value in samples]
+    return {"metric": metric} | ({"value": values[0]} if len(values) == 1 else {"values": values})
+
+
+def answer(*result: dict[str, Any], kind: str = "vector", **fields: Any) -> str:
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": result}} | fields)
+
+
+def test_an_answer_to_query_is_a_snapshot() -> None:
+    reading = read(answer(series(0, (1767323045.678, "5")), series(1, (1767323045.678, "1e+3")), warnings=["slow"]))
+    assert rows(reading, "lag", "snapshot_ts") == [
+        ("t", 0, 5, "2026-01-02T03:04:05.678Z"), ("t", 1, 1000, "2026-01-02T03:04:05.678Z")
+    ]  # fmt: skip
+    assert any("warns: slow" in note for note in reading.notes)
+    bare = json.loads(answer(series(0, (1, "5"))))["data"]
+    assert rows(read(json.dumps(bare)), "lag") == rows(read(json.dumps(bare["result"])), "lag") == [("t", 0, 5)]
+
+
+def test_an_answer_to_query_range_is_a_record() -> None:
+    commits = series(0, (1.0, "10"), (61.0, "70"), name="kafka_consumergroup_current_offset")
+    reading = read(answer(series(0, (1.0, "5"), (61.0, "9")), commits, kind="matrix"))
+    assert rows(reading, "snapshot_ts", "current_offset", "log_end_offset") == [
+        ("t", 0, "1970-01-01T00:00:01.000Z", 10, 15), ("t", 0, "1970-01-01T00:01:01.000Z", 70, 79)
+    ]  # fmt: skip
+
+
+def test_series_of_times_of_their_own_are_refused() -> None:
+    apart = [series(number, (float(number), "5"), (10.0 + number, "5")) for number in range(3)]
+    assert "query_range with a step" in refused(answer(*apart, kind="matrix"))
+
+
+def test_series_without_a_name_are_lags() -> None:
+    reading = read(answer(series(0, (1.0, "5"), name=None)))
+    assert lags(reading, "g") == {("t", 0): 5}
+    assert any("have no name" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"status": "error", "errorType": "bad_data", "error": "1:2: parse error"}', "error: 1:2: parse error"),
+        (answer(), "found no series"),
+        (answer(kind="scalar"), "of type 'scalar'"),
+        (answer({"metric": {"a": "b"}, "value": [1, "2"]}), "no series tells the lag"),
+        (answer({"metric": {"a": "b"}}), "series 1: is no series"),
+        (answer(series(0, (1.0, "five"))), 'series 1: a sample is [seconds, "number"]'),
+        (answer(series(0, (1.0, "0.5"))), "series 1: kafka_consumergroup_lag is 0.5"),
+        (answer({"metric": {"topic": 1}, "value": [1, "2"]}), "series 1: has a label that is no text"),
+        (answer(series(0, (1.0, "5"))) + "\n[", "is not JSON"),
+    ],
+)
+def test_other_answers_of_prometheus_are_refused(text: str, message: str) -> None:
+    assert message in refused(text)

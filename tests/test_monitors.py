@@ -1,0 +1,191 @@
+"""What monitors tell of consumer groups, read as tables."""
+
+import pytest
+
+from evenlag.model.lag import partition_lag
+from evenlag.tables.formats import FORMATS
+from evenlag.tables.formats.exporters import EXPORTERS, Exporter
+from tests.monitors import ANSWERS, DESCRIBED, OFFSETS, OWNED, PLAIN, lags, read, recorded, recorded_rows, refused, rows
+
+# ---- recorded answers of real exporters ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_recorded_answers_tell_the_lags_that_a_snapshot_told_at_the_same_moment(name: str) -> None:
+    reading = read(recorded(name))
+    told: dict[str, dict[tuple[str, int], int]] = {}
+    for row in recorded_rows():
+        offsets = (int(row[column]) if row[column] else None for column in OFFSETS)
+        told.setdefault(row["group"], {})[row["topic"], int(row["partition"])] = partition_lag(*offsets).messages
+    assert len(told) == 2
+    for group, expected in told.items():
+        mine = lags(reading, group)
+        missing = expected.keys() - mine.keys()
+        assert mine == {key: lag for key, lag in expected.items() if key not in missing}
+        assert not any(expected[key] for key in missing)
+        assert group != "billing" or not missing
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_recorded_answers_name_owners_or_count_members(name: str) -> None:
+    reading = read(recorded(name))
+    held = {(row["topic"], int(row["partition"])): row for row in recorded_rows() if row["group"] == "billing"}
+    members = {row["consumer_id"] for _, row in reading.members if row["group"] == "billing"}
+    named = {
+        (row["topic"], row["partition"]): row["client_id"] for _, row in reading.offsets if row["group"] == "billing"
+    }
+    if any(named.values()):
+        assert named == {key: held[key]["client_id"] for key in named}
+        assert len(members) == 2
+    else:
+        assert members == {"member-1", "member-2"}
+        assert any("plan is a fresh one" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *map(recorded, ANSWERS), DESCRIBED, OWNED.format(0, "c1", 5), '[{"metric": {}, "value": [1, "2"]}]',
+        '{"status": "error", "errorType": "bad_data", "error": "parse error"}',
+        '{"kind": "KafkaConsumerLagList", "data": []}',
+    ],
+)  # fmt: skip
+def test_no_text_is_recognised_by_two_formats(text: str) -> None:
+    assert len([name for name, form in FORMATS.items() if form.recognises(text)]) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "[1]",
+        "topic,partition,lag\nt,0,5\n",
+        '{"topics": {"t": [1]}, "members": {}}',
+        "t 5",
+        "# a comment",
+    ],
+)
+def test_other_texts_are_recognised_by_none(text: str) -> None:
+    assert not [name for name, form in FORMATS.items() if form.recognises(text)]
+
+
+# ---- the series of each tool ---------------------------------------------------------------------------------
+
+
+def series(exporter: Exporter, column: str, value: float, partition: int = 0, owner: str = "c1") -> str:
+    labels = {exporter.group: "g", exporter.topic: "t", exporter.partition: str(partition)}
+    mine = {label: labels[label] for label in exporter.needs(column)}
+    if exporter.owner and column in ("lag", "current_offset"):
+        mine[exporter.owner] = owner
+    listed = ",".join(f'{name}="{text}"' for name, text in mine.items())
+    return f"{getattr(exporter, column)}{{{listed}}} {value}"
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS, ids=lambda exporter: exporter.name)
+def test_the_series_of_each_tool_make_the_columns_of_the_offsets_table(exporter: Exporter) -> None:
+    values = {"lag": 60, "current_offset": 40, "log_end_offset": 100, "log_start_offset": 10, "members": 3}
+    there = {column: value for column, value in values.items() if getattr(exporter, column)}
+    reading = read("\n".join(series(exporter, column, value) for column, value in there.items()))
+    (_, row), owner = reading.offsets[0], "c1" if exporter.owner else None
+    assert lags(reading, "g") == {("t", 0): 60}
+    assert row["consumer_id"] == owner
+    for column in ("current_offset", "log_end_offset", "log_start_offset"):
+        assert row[column] == values[column] or column not in there
+    missing = 3 - (owner is not None) if "members" in there else 0
+    assert [each["consumer_id"] for _, each in reading.members] == [
+        *([owner] if owner else []), *(f"member-{number}" for number in range(1, missing + 1))
+    ]  # fmt: skip
+
+
+def test_lag_and_log_end_tell_the_commit_as_lag_and_commit_tell_the_log_end() -> None:
+    kminion = next(exporter for exporter in EXPORTERS if exporter.name == "KMinion")
+    assert rows(read(f"{series(kminion, 'lag', 5)}\n{series(kminion, 'log_end_offset', 12)}"), "current_offset") == [
+        ("t", 0, 7)
+    ]
+    text = f'{PLAIN.format(0, 5)}\nkafka_consumergroup_current_offset{{consumergroup="g",topic="t",partition="0"}} 7'
+    assert rows(read(text), "log_end_offset") == [("t", 0, 12)]
+
+
+def test_partitions_that_a_group_says_nothing_of_are_never_committed_where_their_log_is_told() -> None:
+    log = 'kafka_topic_partition_current_offset{{topic="{}",partition="{}"}} {}'
+    reading = read("\n".join([PLAIN.format(0, 5), log.format("t", 0, 9), log.format("t", 1, 8), log.format("u", 0, 7)]))
+    assert rows(reading, "log_end_offset", "current_offset", "lag") == [("t", 0, 9, 4, 5), ("t", 1, 8, None, None)]
+    assert "not told" in "".join(read(f"{PLAIN.format(0, 5)}\n{PLAIN.format(2, 5)}").notes)
+
+
+def test_minus_one_of_kafka_exporter_means_that_nothing_is_committed() -> None:
+    reading = read(f"{PLAIN.format(0, -1)}\n{PLAIN.format(1, 3)}")
+    assert rows(reading, "current_offset", "lag") == [("t", 0, None, 0), ("t", 1, None, 3)]
+    assert any("t-0" in note and "lag taken as 0" in note for note in reading.notes)
+
+
+def test_members_that_are_counted_beyond_those_named_get_names_of_their_own() -> None:
+    kommitted = next(exporter for exporter in EXPORTERS if exporter.name == "Kommitted")
+    reading = read(f"{series(kommitted, 'lag', 5, owner='member-1')}\n{series(kommitted, 'members', 3)}")
+    assert [row["consumer_id"] for _, row in reading.members] == ["member-1", "member-2", "member-3"]
+    assert any("hold nothing" in note for note in reading.notes)
+    nobody = read(f'{PLAIN.format(0, 5)}\nkafka_consumergroup_members{{consumergroup="g"}} 0')
+    assert not nobody.members
+    assert any("has no member now" in note for note in nobody.notes)
+    assert any("name them with --members" in note for note in read(PLAIN.format(0, 5)).notes)
+
+
+def test_of_two_tools_the_one_that_names_owners_is_taken() -> None:
+    reading = read(f"{PLAIN.format(0, 7)}\n{OWNED.format(0, 'c1', 5)}")
+    assert rows(reading, "lag", "consumer_id") == [("t", 0, 5, "c1")]
+    assert any("kafka_exporter" in note and "passed over" in note for note in reading.notes)
+
+
+def test_groups_of_one_name_in_several_clusters_are_told_apart() -> None:
+    other = OWNED.format(0, "c2", 6).replace("dev", "prod")
+    reading = read(f"{OWNED.format(0, 'c1', 5)}\n{other}")
+    assert [row["group"] for _, row in reading.offsets] == ["dev/g", "prod/g"]
+    assert any("dev/g, prod/g" in note for note in reading.notes)
+    assert [row["group"] for _, row in read(other).offsets] == ["g"]
+
+
+def test_series_that_contradict_one_another_are_refused_with_both_lines() -> None:
+    assert "line 2" in (text := refused(f"{OWNED.format(0, 'c1', 5)}\n{OWNED.format(0, 'c2', 5)}"))
+    assert "line 1" in text
+    assert "'c1' and 'c2'" in text
+    text = refused(f"{PLAIN.format(0, 5)}\n{PLAIN.format(0, 6)}")
+    assert "text, line 2" in text
+    assert "text, line 1" in text
+    assert "t-0 of group 'g'" in text
+    other = PLAIN.format(0, 6).replace("}", ',instance="b"}')
+    assert "instance='b'" in refused(f"{PLAIN.format(0, 5)}\n{other}")
+    assert rows(read(f"{PLAIN.format(0, 5)}\n{PLAIN.format(0, 5)}"), "lag") == [("t", 0, 5)]
+
+
+def test_of_series_with_times_the_newest_is_taken() -> None:
+    reading = read(f"{OWNED.format(0, 'c1', 5)} 1000\n{OWNED.format(0, 'c2', 9)} 2000")
+    assert rows(reading, "consumer_id", "lag") == [("t", 0, "c2", 9)]
+    assert any("the newest is taken: t-0" in note for note in reading.notes)
+
+
+def test_of_what_the_brokers_of_redpanda_tell_the_highest_offset_holds() -> None:
+    labels = 'redpanda_topic="t",redpanda_partition="0"'
+    text = f'redpanda_kafka_consumer_group_committed_offset{{redpanda_group="g",{labels}}} 4\n'
+    reading = read(text + f'redpanda_kafka_max_offset{{{labels}}} 9\nredpanda_kafka_max_offset{{{labels},pod="b"}} 7\n')
+    assert lags(reading, "g") == {("t", 0): 5}
+    assert "redpanda_kafka_max_offset" in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (PLAIN.format(0, 1.5), "is 1.5, not a whole number below 2^53"),
+        (PLAIN.format(0, "9007199254740992"), "not a whole number below 2^53"),
+        (PLAIN.format(0, "+Inf"), "not a whole number"),
+        (PLAIN.format("x", 1), "partition is 'x'"),
+        ('kafka_consumergroup_lag{consumergroup="g",topic="t"} 5', "has no label partition"),
+        ('kafka_consumergroup_lag{consumergroup="g",topic="t",part', "is cut short or broken"),
+        ("# TYPE go_goroutines gauge\ngo_goroutines 8", "no series tells the lag"),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_its_line(line: str, message: str) -> None:
+    text = f"# TYPE kafka_consumergroup_lag gauge\n{line}\n"
+    assert message in refused(text)
+    assert "line 2: " in refused(text) or "no series" in message
