@@ -31,9 +31,9 @@ _SCENARIO_FIELDS = ("weight", "topics")
 
 # What is dropped from the input; a count goes before each.
 _UNKNOWN_SUBSCRIPTION = "subscriptions to topics that have no partitions here, ignored"
-_UNKNOWN_MEMBER = "owned entries dropped: their member is not in the group"
+UNKNOWN_MEMBER = "owned entries dropped: their member is not in the group"
 _UNKNOWN_PARTITION = "owned entries dropped: there is no such partition"
-_UNSUBSCRIBED = "owned entries dropped: their member no longer subscribes to the topic"
+UNSUBSCRIBED = "owned entries dropped: their member no longer subscribes to the topic"
 _OUTDATED = "owned entries dropped: a higher generation claims the partition"
 _TIED = "owned entries dropped: two members of one generation claim the partition"
 
@@ -151,7 +151,7 @@ def parse(
                 raise InvalidProblemError(f"{field}: {name!r} is not a member of the group")
     partitions = Partitions(lags)
     dropped: Counter[str] = Counter()
-    subscribed, empty_topics = _subscriptions(partitions, names, members, dropped)
+    subscribed, empty_topics = subscriptions(partitions, names, members, dropped)
     caps = np.array([parse_cap(name, max_partitions.get(name)) for name in names], dtype=np.int64)
     ages = tuple(parse_generation(name, generations.get(name)) for name in names)
     pinned = _pins(pins, partitions, names, subscribed, caps)
@@ -173,7 +173,7 @@ def parse(
         owner=claims.owner,
         pins=pinned,
         empty_topics=empty_topics,
-        warnings=_warnings(partitions, dropped),
+        warnings=said_of(partitions, dropped),
         lost_claims=claims.lost_claims,
         scenario_weights=tuple(weight for weight, _ in futures),
         scenario_lags=stacked([lags for _, lags in futures]),
@@ -229,7 +229,7 @@ def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction
     return parse_weight(place, entry[0]), future.lags
 
 
-def _warnings(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
+def said_of(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
     """Say what is not as one would expect, with counts."""
     said = [f"{count} {what}" for what, count in sorted(dropped.items()) if count]
     if empty := len(partitions.empty):
@@ -237,7 +237,7 @@ def _warnings(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _subscriptions(
+def subscriptions(
     partitions: Partitions, names: tuple[str, ...], members: Mapping[str, Iterable[str]], dropped: Counter[str]
 ) -> tuple[Bools, dict[str, tuple[str, ...]]]:
     """Return who subscribes to which topic (T, M), and the subscribers of each topic without partitions."""
@@ -246,6 +246,9 @@ def _subscriptions(
     subscribed = np.zeros((len(topics), len(names)), dtype=bool)
     for m, name in enumerate(names):
         entry = members[name]
+        if entry is partitions.topics:
+            subscribed[: len(partitions.topics), m] = True
+            continue
         if isinstance(entry, str | bytes) or not isinstance(entry, Iterable):
             raise InvalidProblemError(f"member {name!r}: its topics must be a list of names; got {kind(entry)}")
         known = [index.get(_subscribed(name, topic)) for topic in entry]
@@ -324,14 +327,14 @@ class _Claims:
         entries = set(parse_entries(owned, 2, f"member {member!r}: owned"))
         m = self._members.get(member)
         if m is None:
-            self._dropped[_UNKNOWN_MEMBER] += len(entries)
+            self._dropped[UNKNOWN_MEMBER] += len(entries)
             return
         for topic, partition in entries:
             p = self._partitions.find(topic, partition)
             if p is None:
                 self._dropped[_UNKNOWN_PARTITION] += 1
             elif not self._subscribed[self._partitions.topic_of[p], m]:
-                self._lose(p, m, _UNSUBSCRIBED)
+                self._lose(p, m, UNSUBSCRIBED)
             else:
                 self._claim(p, m)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,36 @@ class Partitions:
         self.topic_of: Index = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         self.ids: NDArray[np.int64] = np.concatenate([none, *(columns[topic][0] for topic in self.topics)])
         self.lags = summable(np.concatenate([none, *(columns[topic][1] for topic in self.topics)]))
-        self._numbers = {topic: t for t, topic in enumerate(self.topics)}
-        self._starts = np.searchsorted(self.topic_of, np.arange(len(sizes) + 1)).tolist()
+
+    @classmethod
+    def of_rows(
+        cls, topics: Sequence[str], topic_of: NDArray[Any], ids: NDArray[Any], lags: NDArray[np.int64]
+    ) -> Partitions:
+        """Take rows that are in canonical order, with at least one for each topic.
+
+        Raises
+        ------
+        InvalidProblemError
+            A name, a partition number or a lag is none.
+        """
+        partitions = cls({})
+        partitions.topics = tuple(check_name(topic, "a topic") for topic in topics)
+        partitions.topic_of = topic_of.astype(np.int32)
+        partitions.ids = ids.astype(np.int64)
+        if len(lags) and not (lags.min() >= 0 and lags.max() <= MAX_LAG):
+            for t, partition, lag in zip(topic_of.tolist(), ids.tolist(), lags.tolist(), strict=True):
+                parse_lag(partitions.topics[t], partition, lag)
+        partitions.lags = summable(lags.astype(np.int64))
+        return partitions
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {topic: t for t, topic in enumerate(self.topics)}
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts: list[int] = np.searchsorted(self.topic_of, np.arange(len(self.topics) + 1)).tolist()
+        return starts
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, summable
 from evenlag.model.cards import problem_card
+from evenlag.model.from_rows import MemberRow, parse_rows
 from evenlag.model.names import spelled
 from evenlag.model.parse import parse, parse_document
-from evenlag.model.partitions import LagsByTopic
+from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.values import kind
 
 __all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "check_problem", "summable"]
@@ -159,6 +160,25 @@ class Problem:
                 scenarios, assignor,
             )
         )  # fmt: skip
+
+    @classmethod
+    def from_rows(
+        cls,
+        partitions: Partitions,
+        owners: Sequence[str | None],
+        members: Mapping[str, MemberRow],
+        *,
+        group: str,
+        assignor: str | None = None,
+    ) -> Problem:
+        """Build a problem from the rows of a table, which are columns already; see `parse_rows`.
+
+        Raises
+        ------
+        InvalidProblemError
+            As `from_lags`, to whose problem this one is equal.
+        """
+        return cls(**parse_rows(group, partitions, owners, members, assignor))
 
     def at(
         self,

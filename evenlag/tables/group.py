@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
 
 OFFSET_FIELDS = ("log_start_offset", "log_end_offset", "current_offset")
@@ -127,29 +127,13 @@ class GroupRows:
         """
         if not self.topics:
             raise InvalidProblemError(f"no usable row: all {self.rejected_rows} rows of the group were rejected")
-        owned: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-        ids = self.partition_ids.tolist()
-        for topic, partition, owner in zip(self.topic_of.tolist(), ids, self.owners, strict=True):
-            if owner is not None:
-                owned[owner].append((self.topics[topic], partition))
-        members = tuple(Member(name) for name in owned) if self.members is None else self.members
-        return Problem.from_lags(
-            self._lags(),
-            {member.consumer_id: self.topics if member.topics is None else member.topics for member in members},
+        members = self.members
+        if members is None:
+            members = tuple(Member(name) for name in sorted({name for name in self.owners if name is not None}))
+        return Problem.from_rows(
+            Partitions.of_rows(self.topics, self.topic_of, self.partition_ids, self.lags),
+            self.owners,
+            {member.consumer_id: member for member in members},
             group=self.group,
-            owned=owned,
-            weights={member.consumer_id: 1 if member.weight is None else member.weight for member in members},
-            max_partitions={member.consumer_id: member.max_partitions for member in members},
-            generations={member.consumer_id: member.generation for member in members},
             assignor=self.assignor,
         )
-
-    def _lags(self) -> dict[str, Any]:
-        starts = np.searchsorted(self.topic_of, np.arange(len(self.topics) + 1)).tolist()
-        lags: dict[str, Any] = {}
-        for t, topic in enumerate(self.topics):
-            here = slice(starts[t], starts[t + 1])
-            ids, column = self.partition_ids[here], self.lags[here]
-            dense = np.array_equal(ids, np.arange(len(ids)))
-            lags[topic] = column if dense else dict(zip(ids.tolist(), column.tolist(), strict=True))
-        return lags

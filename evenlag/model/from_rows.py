@@ -1,0 +1,109 @@
+"""Columns of a table to the fields of a `Problem`: the rules of `parse`, whole columns at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.arrays import NOBODY, Bools, Index
+from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, said_of, subscriptions
+from evenlag.model.partitions import Partitions
+from evenlag.model.values import check_name, parse_cap, parse_generation, parse_weight
+
+_STRANGER = -2  # owns a partition, and is no member
+
+
+class MemberRow(Protocol):
+    """What a row of a table tells of a member; None where it says nothing."""
+
+    @property
+    def topics(self) -> Sequence[str] | None:
+        """What it subscribes to; None: all of the group's."""
+
+    @property
+    def weight(self) -> float | None:
+        """As in `Problem.from_lags`."""
+
+    @property
+    def max_partitions(self) -> int | None:
+        """As in `Problem.from_lags`."""
+
+    @property
+    def generation(self) -> int | None:
+        """As in `Problem.from_lags`."""
+
+
+def parse_rows(
+    group: str,
+    partitions: Partitions,
+    owners: Sequence[str | None],
+    members: Mapping[str, MemberRow],
+    assignor: str | None = None,
+) -> Fields:
+    """Put the rows of a group in the form of `Problem`, and raise what `parse` raises.
+
+    Parameters
+    ----------
+    group : str
+    partitions : Partitions
+    owners : sequence of str or None (P,)
+        Who holds each partition; in a table that is one at most.
+    members : mapping of name to MemberRow
+    assignor : str, optional
+    """
+    check_name(group, "the group")
+    names = tuple(sorted(check_name(member, "a member") for member in members))
+    rows = [members[name] for name in names]
+    dropped: Counter[str] = Counter()
+    every = partitions.topics
+    topics_of = {name: every if row.topics is None else row.topics for name, row in zip(names, rows, strict=True)}
+    subscribed, empty_topics = subscriptions(partitions, names, topics_of, dropped)
+    owner, lost_claims = _owners(owners, names, partitions.topic_of, subscribed, dropped)
+    return Fields(
+        group=group,
+        topics=partitions.topics,
+        members=names,
+        topic_of=partitions.topic_of,
+        partition_ids=partitions.ids,
+        lags=partitions.lags,
+        subscribed=subscribed,
+        weights=tuple(_weight(name, row.weight) for name, row in zip(names, rows, strict=True)),
+        caps=np.array([parse_cap(n, row.max_partitions) for n, row in zip(names, rows, strict=True)], dtype=np.int64),
+        generations=tuple(parse_generation(n, row.generation) for n, row in zip(names, rows, strict=True)),
+        owner=owner,
+        pins=np.full(len(partitions), NOBODY, dtype=np.int32),
+        empty_topics=empty_topics,
+        warnings=said_of(partitions, dropped),
+        lost_claims=lost_claims,
+        scenario_weights=(),
+        scenario_lags=np.empty((0, 0), np.int64),
+        assignor=None if assignor is None else check_name(assignor, "the assignor"),
+    )
+
+
+def _weight(name: str, weight: float | None) -> Fraction:
+    return Fraction(1) if weight is None else parse_weight(f"member {name!r}", weight)
+
+
+def _owners(
+    owners: Sequence[str | None], names: tuple[str, ...], topic_of: Index, subscribed: Bools, dropped: Counter[str]
+) -> tuple[Index, NDArray[Any]]:
+    """Return the owner of each partition, and the claims of members who no longer subscribe to the topic."""
+    number: dict[str | None, int] = {name: m for m, name in enumerate(names)}
+    number[None] = NOBODY
+    owner: Index = np.array([number.get(name, _STRANGER) for name in owners], dtype=np.int32)
+    claimed = owner >= 0
+    if names:
+        unsubscribed = np.flatnonzero(claimed & ~subscribed[topic_of, np.maximum(owner, 0)])
+    else:
+        unsubscribed = np.flatnonzero(claimed)
+    lost = np.column_stack([unsubscribed, owner[unsubscribed]]).astype(np.int32)
+    dropped[UNSUBSCRIBED] += len(lost)
+    dropped[UNKNOWN_MEMBER] += int((owner == _STRANGER).sum())
+    owner[unsubscribed] = NOBODY
+    return np.maximum(owner, NOBODY), lost
