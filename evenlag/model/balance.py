@@ -165,12 +165,21 @@ class CountRule:
 
     @cached_property
     def _fewest_moves(self) -> tuple[int, Cells]:
+        if self._keeps_today:
+            return 0, self.network.owned
         counts = self._counts(keep_owned=True)
         kept = np.minimum(counts - self.network.pinned, self.network.owned).sum()
         pinned = self.problem.pins != NOBODY
         kept += (pinned & (self.problem.pins == self.problem.owner)).sum()
         owned = ((self.problem.owner != NOBODY) & self.problem.assignable).sum()
         return int(owned - kept), counts
+
+    @property
+    def _keeps_today(self) -> bool:
+        """Whether today's assignment keeps the rule as it is, and leaves nothing to decide."""
+        problem = self.problem
+        settled = not problem.capped_or_pinned and np.array_equal(problem.owner != NOBODY, problem.assignable)
+        return settled and self.violation(self.network.owned) is None
 
     def some_counts(self) -> Cells:
         """Return one choice of counts n[t, m] that keeps the rule."""

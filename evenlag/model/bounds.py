@@ -46,13 +46,17 @@ class LoadBounds:
     max_load_lb: Number
     min_load_ub: Number
 
-    def raise_max(self, value: Number) -> None:
-        """Take what is proven of the largest load, if it is more than is known."""
-        self.max_load_lb = max(self.max_load_lb, value)
+    def raise_max(self, value: Number, of: int = 1) -> None:
+        """Take value / `of`, which is proven of the largest load, if it is more than is known."""
+        known = self.max_load_lb
+        if value * known.denominator > known.numerator * of:  # a fraction is made of few
+            self.max_load_lb = value if of == 1 else Fraction(value, of)
 
-    def lower_min(self, value: Number) -> None:
-        """Take what is proven of the smallest load, if it is less than is known."""
-        self.min_load_ub = min(self.min_load_ub, value)
+    def lower_min(self, value: Number, of: int = 1) -> None:
+        """Take value / `of`, which is proven of the smallest load, if it is less than is known."""
+        known = self.min_load_ub
+        if value * known.denominator < known.numerator * of:
+            self.min_load_ub = value if of == 1 else Fraction(value, of)
 
     def least(self, kind: str) -> Number:
         """Return the least spread or makespan that this leaves, in messages."""
@@ -151,12 +155,12 @@ def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: 
     for j in range(1, min(members, count + 1)):
         least = max(j * fewest, count - (members - j) * most, j)
         heavy = int(sums[j]) + total - int(sums[count - (least - j)])
-        bounds.raise_max(Fraction(heavy, j))
-        bounds.lower_min(Fraction(total - heavy, members - j))
+        bounds.raise_max(heavy, j)
+        bounds.lower_min(total - heavy, members - j)
         greatest = max(min(j * most, count - (members - j) * fewest), j)
         light = total - int(sums[count - j]) + int(sums[min(greatest - j, count - j)])
-        bounds.lower_min(Fraction(light, j))
-        bounds.raise_max(Fraction(total - light, members - j))
+        bounds.lower_min(light, j)
+        bounds.raise_max(total - light, members - j)
 
 
 def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
@@ -164,8 +168,8 @@ def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
     over = len(lags) - members * fewest
     if 0 < over < members:
         held = over * (fewest + 1)
-        bounds.raise_max(Fraction(int(lags[len(lags) - held :].sum()), over))
-        bounds.lower_min(Fraction(int(lags[: len(lags) - held].sum()), members - over))
+        bounds.raise_max(int(lags[len(lags) - held :].sum()), over)
+        bounds.lower_min(int(lags[: len(lags) - held].sum()), members - over)
 
 
 def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
@@ -258,8 +262,8 @@ def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.
             rank = np.arange(len(first)) - np.repeat(np.cumsum(np.maximum(spare, 0)) - spare.clip(0), spare.clip(0))
             extras = small[first + rank]
             heavy += int(np.sort(extras)[:more].sum())
-        bounds.raise_max(Fraction(heavy, j))
-        bounds.lower_min(Fraction(total - heavy, members - j))
+        bounds.raise_max(heavy, j)
+        bounds.lower_min(total - heavy, members - j)
 
 
 def _oversized_by_weight(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:

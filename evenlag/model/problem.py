@@ -333,6 +333,8 @@ class Problem:
     @cached_property
     def relative_weights(self) -> NDArray[Any]:
         """Weights as the smallest whole numbers in the same proportion (Python integers; 0 if inactive), (M,)."""
+        if self.equal_weights:
+            return self.active.astype(np.int64).astype(object)
         active = [w if on else Fraction(0) for w, on in zip(self.weights, self.active, strict=True)]
         denominator = lcm(*(w.denominator for w in active)) if active else 1
         whole = [int(w * denominator) for w in active]
@@ -352,7 +354,7 @@ class Problem:
     def load_unit(self) -> Fraction:
         """Messages per unit of load · factor, weights being normalised to mean 1 over the active members."""
         weights = [w for w in self.relative_weights if w]
-        if not weights:
+        if self.equal_weights:
             return Fraction(1)
         return Fraction(sum(weights), len(weights) * lcm(*weights))
 

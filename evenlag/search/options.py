@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -102,8 +103,10 @@ class SolveOptions:
         return self.threads or min(os.cpu_count() or 1, MOST_THREADS)
 
     def within(self, time_limit: float, work: float | None = None) -> SolveOptions:
-        """Return the same options with other limits, in seconds."""
-        return replace(self, time_limit=time_limit, work=work)
+        """Return the same options with other limits, in seconds; of thousands of groups each has its own."""
+        other = copy(self)  # what is checked already need not be checked again
+        vars(other).update(time_limit=time_limit, work=work)
+        return other
 
 
 def solving_options(call: str, keywords: SolveKeywords, own: Iterable[str] = ()) -> SolveOptions:
