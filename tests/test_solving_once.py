@@ -114,7 +114,7 @@ def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> No
     groups = solved.groups.collect()
     assert [row["group"] for row in sorted(groups, key=lambda row: str(row["group"]))] == ["g000", "g001", "g002"]
     assert {(row["status"], row["late"]) for row in groups} == {("ERROR", True)}
-    assert all("before a task for it could start" in row["error"] for row in groups)
+    assert all("reached before its turn" in row["error"] for row in groups)
     plans = solved.plans.collect()
     assert len(plans) == offsets.count()
     assert {(row["consumer_id"], row["move"]) for row in plans} == {(None, None)}

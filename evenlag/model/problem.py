@@ -25,7 +25,7 @@ __all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "check_probl
 
 _OF_STRUCTURE = (
     "partitions", "topic_starts", "topic_sizes", "assignable", "allowed", "active", "equal_subscriptions",
-    "equal_weights", "relative_weights", "load_unit",
+    "equal_weights", "relative_weights", "load_unit", "capped_or_pinned",
 )  # fmt: skip
 
 
@@ -202,6 +202,19 @@ class Problem:
         several = list(scenarios)
         lags = stacked([lags for _, lags in several])
         return replace(self, scenario_weights=tuple(weight for weight, _ in several), scenario_lags=lags)
+
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """What problems are alike in that differ by names, lags and owners alone."""
+        weights = tuple((weight.numerator, weight.denominator) for weight in self.weights)
+        arrays = (self.topic_of, self.subscribed, self.caps, self.pins)
+        return (*(array.tobytes() for array in arrays), weights)
+
+    def take_structure(self, other: Problem) -> None:
+        """Take what follows from `structure`, which is the same, and has been worked out for another problem."""
+        shared = {name: other.__dict__[name] for name in _OF_STRUCTURE if name in other.__dict__}
+        shared.pop("partitions", None)  # they are named
+        self.__dict__.update(shared)
 
     def same_structure(self, other: Problem) -> bool:
         """Whether both have the same partitions and the same members, with the same rules for them."""

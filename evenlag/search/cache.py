@@ -15,6 +15,7 @@ from evenlag.model.problem import Problem, check_problem
 
 T = TypeVar("T")
 
+MOST_STRUCTURES = 500  # that are known at a time
 MOST_KEPT = 200_000  # partitions of a problem whose plans are kept; larger ones are worked out again
 
 
@@ -24,6 +25,8 @@ class SolveCache:
     Parameters
     ----------
     problem : Problem
+    alike : SolveCache, optional
+        Of a problem that differs by names, lags and owners alone: its count rules serve here too.
 
     Attributes
     ----------
@@ -31,9 +34,11 @@ class SolveCache:
         What its plan took when it was made.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, alike: SolveCache | None = None) -> None:
         check_problem(problem)
-        self.problem = problem
+        self.problem, self._alike = problem, alike
+        if alike is not None:
+            problem.take_structure(alike.problem)
         self._rules: dict[tuple[str, int], CountRule] = {}
         self._load_bounds: dict[tuple[str, int], LoadBounds] = {}
         self._kept: dict[tuple[Any, ...], Any] = {}
@@ -44,7 +49,10 @@ class SolveCache:
         """Return `count_rule` of the problem, and raise what it raises."""
         key = (balance, slack)
         if key not in self._rules:
-            self._rules[key] = count_rule(self.problem, balance, slack)
+            if self._alike is None:
+                self._rules[key] = count_rule(self.problem, balance, slack)
+            else:
+                self._rules[key] = self._alike.rule(balance, slack).at(self.problem)
         return self._rules[key]
 
     def load_bounds(self, rule: CountRule) -> LoadBounds:
@@ -83,3 +91,18 @@ class SolveCache:
         if isinstance(outcome, EvenlagError):
             raise outcome
         return outcome
+
+
+class Caches:
+    """A cache for each problem of many, of which most are alike but for names, lags and owners."""
+
+    def __init__(self) -> None:
+        self._first: dict[Any, SolveCache] = {}
+
+    def of(self, problem: Problem) -> SolveCache:
+        """Return a new cache of a problem."""
+        first = self._first.get(problem.structure)
+        cache = SolveCache(problem, first)
+        if first is None and len(self._first) < MOST_STRUCTURES:
+            self._first[problem.structure] = cache
+        return cache

@@ -102,10 +102,10 @@ class SolveOptions:
         """Threads of the MIP: as asked for, else all processors, at most `MOST_THREADS`."""
         return self.threads or min(os.cpu_count() or 1, MOST_THREADS)
 
-    def within(self, time_limit: float, work: float | None = None) -> SolveOptions:
-        """Return the same options with other limits, in seconds; of thousands of groups each has its own."""
-        other = copy(self)  # what is checked already need not be checked again
-        vars(other).update(time_limit=time_limit, work=work)
+    def within(self, time_limit: float, work: float | None = None, gap: float = 0.0) -> SolveOptions:
+        """Return the same options with other limits, in seconds, and a gap of at least `gap`."""
+        other = copy(self)  # thousands of groups have their own: what is checked need not be checked again
+        vars(other).update(time_limit=time_limit, work=work, gap=max(self.gap, gap))
         return other
 
 

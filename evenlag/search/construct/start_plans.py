@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,10 +36,13 @@ class Baselines:
 
     Attributes
     ----------
+    only : sequence of str
+        Which of them.
     largest : mapping of heuristic to partitions
         Beyond which it takes longer than stages that do more.
     """
 
+    only: Sequence[str] = tuple(HEURISTICS)
     largest: Mapping[str, int] = field(default_factory=lambda: {"swap-balance": 2_000})
     name: str = "baselines"
 
@@ -49,7 +52,7 @@ class Baselines:
 
     def run(self, task: Task, best: Incumbent, _share: float) -> Iterator[Finding]:
         """Offer each that is defined for the problem."""
-        for name in HEURISTICS:
+        for name in self.only:
             if best.found and task.clock.passed():
                 return
             if len(task.problem.lags) > self.largest.get(name, np.inf):

@@ -15,8 +15,15 @@ MOVES_SHARE = 0.1  # of the time left, to bound the objective by the moves that 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What needs no solver: how high the largest and how low the smallest load must be, and the moves that takes."""
+    """What needs no solver: how high the largest and how low the smallest load must be, and the moves that takes.
 
+    Attributes
+    ----------
+    with_moves : bool
+        Whether the moves are asked about, which can take far longer than all else.
+    """
+
+    with_moves: bool = True
     name: str = "bounds"
 
     def applies(self, _task: Task, best: Incumbent) -> bool:
@@ -31,7 +38,9 @@ class Bounds:
             moves, _ = task.rule.fewest_moves()
         least = task.least_base
         yield Bound(whole(least + task.goal.stickiness * moves), least, moves)
-        if task.moves_matter and (task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started)):
+        if not self.with_moves or not task.moves_matter:
+            return
+        if task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started):
             yield bound_with_moves(task, best, share)
 
 

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Place
 
-CANCELLED = 2.0  # seconds that Spark gets to end what it was told to cancel
+CANCELLED = 0.5  # seconds that Spark gets to end what it was told to cancel
 LOOK = 0.25  # seconds from one look at a running job to the next
 
 T = TypeVar("T")

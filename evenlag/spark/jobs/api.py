@@ -88,9 +88,9 @@ def solve(
     want : {"plan", "audit", "both"}
         With both a group's plan and its audit share its time.
     time_limit : float or None
-        Seconds for the whole call: first a quick plan for every group, then more time where most is unproven. Groups
-        whose turn comes too late get the plan that takes the least effort, and those whose task could not start in
-        time are in `groups` as errors; both are marked `late`.
+        Seconds for the whole call: first a plan for every group, no worse than today's and the lag-aware assignor's,
+        then more time where most is unproven. Groups whose first plan comes after that are marked `late`; those for
+        which not even that was possible are in `groups` as errors, marked `late` too.
     group_time_limit : float
         Seconds, the most that one group gets.
     auto_offset_reset : str

@@ -24,6 +24,8 @@ from evenlag.tables.outputs import KEY
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
 TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
+AT_ONCE = (1, 1)  # the same where each task shares out a time among its groups, and all end together
+FEW = (1, 2)  # the same where groups take hardly longer than to hand them on
 ROWS_PER_TASK = 500_000  # at most, but for the rows of one group: a task holds its rows, 0.4 KB each
 RECORDED_PER_TASK = 200_000  # the same where it has whole histories, 1 KB a row
 
@@ -74,12 +76,14 @@ def check_tables(
     whole: bool = False,
     copies: bool = False,
     until: float | None = None,
+    per_slot: tuple[int, int] = TASKS_PER_SLOT,
 ) -> Fleet:
     """Check both tables, predict lags where a horizon is given, and say which tasks are to solve their groups.
 
     With `whole`, and where a group has several snapshots, they are all for one task; else each is by itself.
     Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject. Where
-    Spark could not count the groups before a time (`until`, epoch) it goes on without.
+    Spark could not count the groups before a time (`until`, epoch) it goes on without. `per_slot` is how many tasks
+    there are at least and at most for each that runs at once.
 
     Raises
     ------
@@ -112,7 +116,7 @@ def check_tables(
         members = None if members_df is None else check_members(members_df)
         counts = counting.result() or _Counts()
     slots = driver.slots()  # asked after a first job: a cluster knows its executors only when they have come
-    least, most = (slots * factor for factor in TASKS_PER_SLOT)
+    least, most = (slots * factor for factor in per_slot)
     per_task = RECORDED_PER_TASK if counts.recorded else ROWS_PER_TASK
     tasks = tasks or max(min(max(-(-counts.packed // GROUPS_PER_TASK), least), most), -(-counts.rows // per_task))
     return Fleet(

@@ -12,21 +12,23 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
+from evenlag.heuristics import HEURISTICS
 from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
-from evenlag.spark.jobs.fleet import Fleet, check_tables
-from evenlag.spark.native.row_checks import task_rows
-from evenlag.spark.worker.one_group import Want
-from evenlag.spark.worker.task import Solver, Unreached
+from evenlag.spark.jobs.fleet import AT_ONCE, FEW, TASKS_PER_SLOT, Fleet, check_tables
+from evenlag.spark.native.row_checks import task_rows, unreached_groups
+from evenlag.spark.worker.one_group import LATE, Want
+from evenlag.spark.worker.task import UNREACHED, Solver
 from evenlag.spark.worker.turns import RESERVE, Budget
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY, SOLVED
 
-GRACE = 2.0  # seconds beyond the time limit that tasks get to end
+LAST, GRACE = 0.3, 0.7  # seconds beyond the time limit when the last first plan is begun, and when jobs are cancelled
+BEYOND = 0.05  # share of the limit that is added to both
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
 
@@ -81,14 +83,25 @@ class FleetSolver:
         priced = self._options.only_if_better is not None and self._options.pause > 0
         return check_tables(
             offsets_df, members_df, auto_offset_reset, tasks, self._horizon,
-            whole=priced or self._horizon == AUTO, copies=copies, until=self.until,
+            whole=priced or self._horizon == AUTO, copies=copies, until=self.until, per_slot=self._per_slot,
         )  # fmt: skip
+
+    @property
+    def _per_slot(self) -> tuple[int, int]:
+        """How many tasks there are for each that runs at once, at least and at most."""
+        if self._options.method in HEURISTICS and self._want == Want.PLAN:
+            return FEW
+        return TASKS_PER_SLOT if self._limits[0] is None or self._options.deterministic else AT_ONCE
 
     @property
     def until(self) -> float | None:
         """When jobs that still run are cancelled (epoch): tasks end by themselves before, if they could start."""
+        return self._beyond(GRACE)
+
+    def _beyond(self, seconds: float) -> float | None:
+        """Return a time (epoch) so far beyond the limit, and by a share of it."""
         limit, _ = self._limits
-        return None if limit is None else self._started + limit + GRACE
+        return None if limit is None else self._started + limit * (1 + BEYOND) + seconds
 
     @property
     def over(self) -> bool:
@@ -115,6 +128,7 @@ class FleetSolver:
             slots=fleet.slots,
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == Want.BOTH else RESERVE,
+            last=self._beyond(LAST),
         )
         options = replace(self._options, threads=driver.task_cpus())
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED.ddl)))
@@ -129,9 +143,10 @@ class FleetSolver:
         solved = solving.table
         if not solving.whole:
             self._report_cut(solved, fleet.groups)
-            missed = rows.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti").select(rows.columns)
-            late = Unreached(self._want, self._options.balance, schema)
-            return solved.unionByName(fleet.packing.repartition(missed).mapInArrow(late, SOLVED.ddl))
+            known = fleet.offsets.filter("snapshot_ts is not null and `group` is not null")
+            missed = known.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti")
+            late = unreached_groups(missed, str(self._want), str(self._options.balance), UNREACHED, LATE)
+            return solved.unionByName(late)
         if solving.hint and solved.count() != fleet.groups:
             raise SourceError(solving.hint)
         report_end(self._progress, fleet.groups, counters)

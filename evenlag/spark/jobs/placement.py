@@ -17,6 +17,8 @@ from evenlag.search.construct.lpt import lpt
 from evenlag.tables.outputs import KEY
 
 MOST_PACKED = 20_000  # the largest groups of a fleet, known to the driver by name; smaller ones go by hash
+FEW = 500  # groups that are always placed by name
+SMALL = 200  # of which a task holds so many or more: a hash spreads them well enough, and spares the rows a join
 COST, COST_PER_ROW = 10_000, 50  # microseconds that a group is expected to take, whatever it holds and for each row
 TASK = "task"
 BLOCK = 1 << 16  # numbers that are hashed at once
@@ -51,18 +53,21 @@ class TaskPacking:
     ) -> TaskPacking:
         """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`).
 
-        `others` is the number of groups that are smaller than these, and go by their hash.
+        `others` is the number of groups that are smaller than these, and go by their hash, as small ones among many do.
         """
-        if not rows:
-            return cls(tasks, costs=(COST,) * tasks, by=by)
+        every = [COST + COST_PER_ROW * count for _, count in rows]
+        share = sum(every) / tasks / SMALL
+        rows = [row for row, cost in zip(rows, every, strict=True) if cost > share or len(every) <= FEW]
         costs = [COST + COST_PER_ROW * count for _, count in rows]
+        by_hash = -(-(sum(every) - sum(costs) + others * min(every, default=COST)) // tasks)
+        if not rows:
+            return cls(tasks, costs=(by_hash or COST,) * tasks, by=by)
         names = [f"{task:09}" for task in range(tasks)]
         problem = Problem.from_lags({"groups": costs}, {name: ["groups"] for name in names})
         plan = lpt(count_rule(problem, "none"))
         order = sorted(range(tasks), key=lambda task: (-int(plan.loads[task]), task))
         rank = {task: number for number, task in enumerate(order)}
-        rest = -(-others * min(costs) // tasks)
-        loads = tuple(max(int(plan.loads[task]) + rest, 1) for task in order)
+        loads = tuple(max(int(plan.loads[task]) + by_hash, 1) for task in order)
         task_of = {key: rank[task] for (key, _), task in zip(rows, plan.member_of.tolist(), strict=True)}
         return cls(tasks, task_of, loads, by)
 

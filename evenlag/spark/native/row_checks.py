@@ -5,19 +5,20 @@ A null reason means that the row counts. Copies of a row follow the rule of `tab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
+from evenlag.compare.strategies import OPTIMAL
 from evenlag.spark.native.lag_columns import first_reason, with_lags
 from evenlag.spark.native.typed import Typed, row_text
-from evenlag.tables.columns import MEMBERS, OFFSETS, TableKind, check_columns, check_once
+from evenlag.tables.columns import MEMBERS, OFFSETS, Table, TableKind, check_columns, check_once
 from evenlag.tables.columns import Column as TableColumn
 from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group import OFFSET_FIELDS
-from evenlag.tables.outputs import AUDIT, GROUPS, KEY, PLANS, REJECTS
+from evenlag.tables.outputs import AUDIT, AUDIT_FIELDS, GROUPS, KEY, PLANS, REJECTS, SOLVED
 
 _NEEDED_OFFSETS = {*PARTITION_ROWS.key, *OFFSET_FIELDS, "lag", "consumer_id", "auto_offset_reset"}
 
@@ -217,3 +218,42 @@ def audit_rows(solved: DataFrame) -> DataFrame:
 def group_rows(solved: DataFrame) -> DataFrame:
     """Give what became of each group (`outputs.GROUPS`)."""
     return solved.select(*GROUPS.names)
+
+
+def unreached_groups(checked_offsets: DataFrame, want: str, balance: str, error: str, note: str) -> DataFrame:
+    """Give groups that no task came to as tasks would (`outputs.SOLVED`): natively, as reading them is all there is.
+
+    Parameters
+    ----------
+    checked_offsets : DataFrame
+        Their rows.
+    want : {"plan", "audit", "both"}
+    balance, error, note : str
+        Of the audit, and of the groups.
+    """
+    rows = checked_offsets if "mark" not in checked_offsets.columns else without_copies(checked_offsets, PARTITION_ROWS)
+    usable = sf.col("reason").isNull()
+    partition = sf.struct(
+        "topic", "partition", "lag", sf.col("consumer_id").alias("previous_consumer_id"),
+        *(sf.lit(None).cast("string").alias(name) for name in ("consumer_id", "move")),
+    )  # fmt: skip
+    groups = rows.groupBy(*KEY).agg(
+        sf.sort_array(sf.collect_list(sf.when(usable, partition))).alias("plan"),
+        *(sf.count_if(usable & (sf.col("clamped") == name)).alias(name) for name in ("beyond_end", "before_start")),
+        sf.count_if(~usable).alias("rejected_rows"),
+    )
+    told = {"status": "ERROR", "seconds": "0", "error": error}
+    values = {name: sf.lit(text) for name, text in {**told, "late": "true", "attempt": "0"}.items()}
+    values |= {name: sf.col(name) for name in groups.columns} | {"warnings": sf.array(sf.lit(note))}
+    row = {name: sf.lit(text) for name, text in {**told, "strategy": OPTIMAL, "balance": balance}.items()}
+    row["rejected_rows"] = sf.col("rejected_rows")
+    audit = sf.array(sf.struct(_as(AUDIT_FIELDS, row)))
+    values["audit"] = sf.array() if want == "plan" else audit
+    if want == "audit":
+        values["plan"] = sf.array()
+    return groups.select(*_as(SOLVED, values))
+
+
+def _as(table: Table, values: Mapping[str, Column]) -> list[Column]:
+    """Return the columns of a table with these values, null where there is none."""
+    return [values.get(each.name, sf.lit(None)).cast(each.ddl).alias(each.name) for each in table]

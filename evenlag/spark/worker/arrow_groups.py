@@ -160,12 +160,19 @@ def _members(columns: dict[str, Any], group_of: Ints, rows: Ints) -> dict[int, t
     """Return each group's members, by name."""
     members_of: dict[int, dict[str, Member | None]] = {}
     names = columns["consumer_id"].take(pa.array(rows)).to_pylist()
-    contents = columns["member"].take(pa.array(rows)).to_pylist()
-    for number, name, fields in zip(group_of[rows].tolist(), names, contents, strict=True):
-        member = Member(name, **fields)
+    told = columns["member"].take(pa.array(rows))
+    contents = zip(*(_values(told.field(field.name)) for field in told.type), strict=True)
+    fields = [field.name for field in told.type]
+    for number, name, values in zip(group_of[rows].tolist(), names, contents, strict=True):
+        member = Member(name, **dict(zip(fields, values, strict=True)))
         others = members_of.setdefault(number, {})
         others[name] = member if others.get(name, member) == member else None
     return {
         number: tuple(member for _, member in sorted(by_name.items()) if member is not None)
         for number, by_name in members_of.items()
     }
+
+
+def _values(column: Any) -> Sequence[Any]:
+    """The values of a column; most of them say nothing at all."""
+    return (None,) * len(column) if column.null_count == len(column) else column.to_pylist()

@@ -15,9 +15,10 @@ from evenlag.model.names import Name
 from evenlag.model.payoff import Rates
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
-from evenlag.search.cache import SolveCache
+from evenlag.search.cache import Caches, SolveCache
 from evenlag.search.leave import weighed
-from evenlag.search.options import NET, SolveOptions
+from evenlag.search.options import AUTO, NET, SolveOptions
+from evenlag.search.portfolio import FIRST, LEAST, QUICK
 from evenlag.search.solver import search
 from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import AUDIT_FIELDS, with_doubles
@@ -28,6 +29,9 @@ CLOCK = "the wall clock stopped the search before its work limit: another run ma
 
 MEANS = "spreads and makespans of the audit are means over what horizon auto expects"
 
+# By whether the owner changes, there was none, and there is none now.
+MOVES = np.array(["kept", "moved", "forced", "forced", *["unassigned"] * 4], dtype=object)
+
 COARSE = 0.01  # of the mean load: the gap at which a quick turn ends
 
 
@@ -37,6 +41,15 @@ class Want(Name):
     PLAN = "plan"
     AUDIT = "audit"
     BOTH = "both"
+
+
+class Effort(Name):
+    """How much a turn is for."""
+
+    LEAST = "least"  # a plan no worse than today's and the published lag-aware assignor's, and a bound
+    FIRST = "first"  # and than a fresh one
+    QUICK = "quick"  # a plan within `COARSE` of its bound, which need not be evened out by the tie rule
+    FULL = "full"
 
 
 @dataclass(frozen=True)
@@ -155,10 +168,10 @@ class GroupResult:
             to, owner = plan.member_of, plan.problem.owner
             names = np.array([*plan.problem.members, None], dtype=object)  # NOBODY, -1, is the last
             consumers = names[to].tolist()
-            kinds = [to == NOBODY, owner == NOBODY, owner == to]
-            moves = np.select(kinds, ["unassigned", "forced", "kept"], "moved").tolist()
+            kind = np.where(to == owner, 0, 1) + 2 * (owner == NOBODY) + 4 * (to == NOBODY)
+            moves = MOVES[kind].tolist()
         return PlanColumns(
-            topic=[rows.topics[t] for t in rows.topic_of.tolist()],
+            topic=np.array(rows.topics, dtype=object)[rows.topic_of].tolist(),
             partition=rows.partition_ids.tolist(),
             lag=rows.lags.tolist(),
             previous_consumer_id=rows.owners,
@@ -190,10 +203,11 @@ def solve_group(
     *,
     time_limit: float,
     late: bool = False,
-    quick: bool = False,
+    effort: Effort = Effort.FULL,
     earlier: GroupResult | None = None,
     past: Past | None = None,
     foresee: bool = False,
+    caches: Caches | None = None,
 ) -> GroupResult:
     """Plan a group, audit it, or both; what goes wrong becomes a row with status ERROR.
 
@@ -208,18 +222,18 @@ def solve_group(
         the work each, and the clock cuts neither before `NET` times the limit.
     late : bool
         The time for the whole call is used up: said in the warnings.
-    quick : bool
-        A plan within `COARSE` of its bound will do, and it need not be evened out by the tie rule.
+    effort : Effort
     earlier : GroupResult, optional
         What came of the group's turn before: it is gone on from, and what comes of it is no worse.
     past : Past, optional
         What is recorded of the group: rates, where moves are weighed.
     foresee : bool
         Plan for what the record lets expect (horizon `auto`), but where it is too late for that.
+    caches : Caches, optional
+        Of the groups of a task.
     """
     started = time.monotonic()
     done = earlier or GroupResult(rows, want, options.balance, late=late)
-    options = replace(options, gap=max(options.gap, COARSE)) if quick else options
     part = time_limit / 2 if want == Want.BOTH else time_limit
     wall = NET * time_limit if options.deterministic else part
     try:
@@ -229,25 +243,41 @@ def solve_group(
             if past is not None and foresee and not late:
                 problem, assumed = past.foreseen(problem, rows.snapshot_ts)
                 assumed += [MEANS] if want != Want.PLAN and problem.scenario_weights else []
-            cache = SolveCache(problem)
+            cache = SolveCache(problem) if caches is None else caches.of(problem)
             weighing = past if options.only_if_better is not None else None
             rates = None if weighing is None else weighing.rates(rows.snapshot_ts)
             done = replace(done, notes=(*problem.warnings, *assumed), rates=rates, cache=cache)
         problem = cache.problem
         if want != Want.AUDIT:
-            result = search(
-                problem, options.within(wall, part), known=done.result, cache=cache, tie_break=not quick, explain=False
-            )
-            done = replace(done, result=result)
+            done = replace(done, result=_plan(done, options.within(wall, part), effort))
         if want != Want.PLAN:
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
             known = None if done.audited is None else done.audited.optima
-            done = replace(done, audited=audit_with(problem, options.within(left, part), known=known, cache=cache))
+            limited = _within_coarse(options.within(left, part), effort)
+            done = replace(done, audited=audit_with(problem, limited, known=known, cache=cache))
     except Exception as failure:  # whatever one group does must not cost the others their plans
         done = done.failed(f"{type(failure).__name__}: {failure}")
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
     seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
     return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
+
+
+def _plan(done: GroupResult, options: SolveOptions, effort: Effort) -> Result:
+    """Search for a plan, going on from what is there."""
+    cache = done.cache
+    assert cache is not None
+    steps = None
+    if options.method == AUTO and effort != Effort.FULL and not cache.problem.scenario_weights:
+        steps = {Effort.LEAST: LEAST, Effort.FIRST: FIRST}.get(effort, QUICK)
+    return search(
+        cache.problem, _within_coarse(options, effort), known=done.result, cache=cache, steps=steps,
+        tie_break=effort == Effort.FULL, explain=False,
+    )  # fmt: skip
+
+
+def _within_coarse(options: SolveOptions, effort: Effort) -> SolveOptions:
+    """Return the options, with a gap that will do for now but where the effort is full."""
+    return options if effort == Effort.FULL else options.within(options.time_limit, options.work, COARSE)
 
 
 def decided(done: GroupResult, options: SolveOptions) -> GroupResult:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 from zipimport import zipimporter
@@ -17,14 +17,15 @@ import pyarrow as pa
 
 from evenlag.errors import EvenlagError
 from evenlag.model.backends import PACKAGES_OF
+from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_groups import group_rows
-from evenlag.spark.worker.one_group import GroupResult, Want, decided, solve_group
+from evenlag.spark.worker.one_group import Effort, GroupResult, Want, decided, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows
 from evenlag.tables.past import Past
 
-UNREACHED = "the time limit of the whole call was reached before a task for it could start"
+UNREACHED = "the time limit of the whole call was reached before its turn: give it more time, or more tasks at once"
 NO_PASTS: Mapping[str, Past] = {}
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
@@ -75,10 +76,11 @@ class Solver:
         groups = group_rows(batches)
         histories = groupby(groups, key=lambda rows: rows.group) if self.recorded else ()
         pasts = {group: Past(list(rows)) for group, rows in histories}
-        turn = partial(self._isolated if failures else self._turn, pasts=pasts)
+        budget = self.budget.for_rows(sum(len(group.lags) for group in groups))
+        turn = partial(self._isolated if failures else self._turn, pasts=pasts, caches=Caches(), last=budget.last)
         solved: list[GroupResult] = []
         held = 0  # rows of those
-        for result in take_turns(groups, self.budget, task, self.options.gap, turn):
+        for result in take_turns(groups, budget, task, self.options.gap, turn):
             solved.append(decided(result, self.options))
             if self.done is not None:
                 self.done.add(1)
@@ -93,38 +95,26 @@ class Solver:
         forget_archives()
 
     def _turn(
-        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None,
-        pasts: Mapping[str, Past] = NO_PASTS,
+        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
+        pasts: Mapping[str, Past] = NO_PASTS, caches: Caches | None = None, last: float | None = None,
     ) -> GroupResult:  # fmt: skip
+        if last is not None and earlier is None and time.time() >= last:
+            return GroupResult(rows, self.want, self.options.balance, late=True, error=UNREACHED)
         return self.solve(
-            rows, self.options, self.want, time_limit=time_limit, quick=quick, late=late, earlier=earlier,
-            past=pasts.get(rows.group), foresee=self.foresee,
+            rows, self.options, self.want, time_limit=time_limit, effort=effort, late=late, earlier=earlier,
+            past=pasts.get(rows.group), foresee=self.foresee, caches=caches,
         )  # fmt: skip
 
     def _isolated(
-        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None,
-        pasts: Mapping[str, Past] = NO_PASTS,
+        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
+        pasts: Mapping[str, Past] = NO_PASTS, caches: Caches | None = None, last: float | None = None,
     ) -> GroupResult:  # fmt: skip
         started = time.monotonic()
         try:
-            return in_own_process(lambda: self._turn(rows, time_limit, quick, late, earlier, pasts))
+            return in_own_process(lambda: self._turn(rows, time_limit, effort, late, earlier, pasts, caches, last))
         except ProcessDiedError as error:
             before = earlier or GroupResult(rows, self.want, self.options.balance, late=late)
             return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
-
-
-@dataclass(frozen=True)
-class Unreached:
-    """Gives the groups of a task, of which none is solved, as rows of `schema` (`outputs.SOLVED`)."""
-
-    want: Want
-    balance: str
-    schema: Any
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Take the rows of a task (`outputs.ROWS`)."""
-        for group in group_rows(batches):
-            yield result_batch([GroupResult(group, self.want, self.balance, late=True, error=UNREACHED)], self.schema)
 
 
 def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0) -> Any:
@@ -159,7 +149,7 @@ def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
     """Column by column: a group can have a million rows."""
     fields, plans = list(kind.value_type), [result.plan for result in results]
     columns = [
-        pa.concat_arrays([pa.array(getattr(plan, field.name), field.type) for plan in plans]) for field in fields
+        pa.array(list(chain.from_iterable(getattr(plan, field.name) for plan in plans)), field.type) for field in fields
     ]
     structs = pa.StructArray.from_arrays(columns, fields=fields)
     ends = accumulate((len(plan.topic) for plan in plans), initial=0)

@@ -8,18 +8,19 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.search.clock import LEAST_SECONDS
-from evenlag.spark.worker.one_group import GroupResult
+from evenlag.spark.worker.one_group import Effort, GroupResult
 from evenlag.tables.group import GroupRows
 
-QUICKEST, QUICKEST_PER_ROW = 0.004, 1e-5  # seconds that the plan of least effort takes, in all and for each row
-RESERVE = 0.1  # share of the time limit kept for what comes after the last plan
+RESERVE = 0.03  # share of the time limit kept for what comes after the last plan is written
+FIRST_PLAN, FIRST_PLAN_PER_ROW = 0.001, 7e-6  # seconds that it takes, in all and for each row
+WRITING_PER_ROW = 4e-6  # seconds that a task takes, at its end, to hand a row of its plans on and have it written
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Budget:
         How many tasks run at once.
     deterministic : bool
         Every group gets `group_limit`, whatever the clock says, until the deadline.
+    last : float or None
+        Seconds since the epoch when plans of least effort are no longer begun either.
     """
 
     group_limit: float
@@ -45,6 +48,7 @@ class Budget:
     costs: Sequence[float] = (1.0,)
     slots: int = 1
     deterministic: bool = False
+    last: float | None = None
 
     @classmethod
     def share(
@@ -57,12 +61,13 @@ class Budget:
         slots: int,
         deterministic: bool,
         reserve: float = RESERVE,
+        last: float | None = None,
     ) -> Budget:
         """Share out `time_limit` seconds from `started` (epoch) on; None is no limit for the whole call."""
         if time_limit is None:
             return cls(group_time_limit, None, costs, slots, deterministic)
         useful = time_limit * (1 - reserve)
-        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic)
+        return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic, last)
 
     def task_end(self, task: int) -> float | None:
         """Return when this task should end (epoch): it takes its part of the time left, as those after it must."""
@@ -72,15 +77,22 @@ class Budget:
         own, to_come = self.costs[task : task + 1] or (1.0,), sum(self.costs[task:])
         return now + max(self.deadline - now, 0) * min(own[0] * self.slots / max(to_come, own[0]), 1)
 
+    def for_rows(self, rows: int) -> Budget:
+        """Return the budget of a task that has so many rows to write when its last plan stands."""
+        if self.deadline is None:
+            return self
+        writing = WRITING_PER_ROW * rows
+        return replace(self, deadline=self.deadline - writing, last=None if self.last is None else self.last - writing)
+
     @property
     def over(self) -> bool:
         """Whether the time of the call is up."""
         return self.deadline is not None and time.time() >= self.deadline
 
 
-def least_effort(rows: int) -> float:
-    """Return the seconds that reading a group and its quickest plan take, roughly."""
-    return QUICKEST + QUICKEST_PER_ROW * rows
+def first_effort(rows: int) -> float:
+    """Return the seconds that a group's first plan takes, roughly, where it is more than the least."""
+    return FIRST_PLAN + FIRST_PLAN_PER_ROW * rows
 
 
 def recoverable(lags: NDArray[np.int64], holders: NDArray[np.int64], members: int) -> float:
@@ -117,10 +129,10 @@ SHORTEST = 0.02  # seconds that are worth another turn
 
 
 class Turn(Protocol):
-    """Solves one group within a limit in seconds, quickly or not, and goes on from what came of its turn before."""
+    """Solves one group within a limit in seconds, and goes on from what came of its turn before."""
 
     def __call__(
-        self, rows: GroupRows, time_limit: float, quick: bool, late: bool, earlier: GroupResult | None, /
+        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None, /
     ) -> GroupResult:
         """Give what became of the group."""
 
@@ -128,10 +140,10 @@ class Turn(Protocol):
 def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: float, turn: Turn) -> Iterator[GroupResult]:
     """Solve the groups of a task, and give each when its last turn is over.
 
-    Without a limit for the whole call, and with work limits, each has one turn. Else the first turn of a group is a
-    quick one, and ends at the latest when its fair share of the time that is left is used up; what that saves goes to
-    the others. The time left then goes to the group with most messages between its plan and its bound for each
-    second that it has had, in turns that double, and at the end to those whose plan is proven but not yet evened out.
+    Without a limit for the whole call, and with work limits, each has one turn. Else every group first has a turn of
+    least effort, or of a little more where there is time for all of them. The time left then goes to the group with
+    most messages between its plan and its bound for each second that it has had: a quick turn first, then turns that
+    double, and at the end those whose plan is proven but not yet evened out.
 
     Parameters
     ----------
@@ -148,30 +160,33 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
     if end is None or budget.deterministic:
         for group in groups:
             late = budget.over
-            yield turn(group, LEAST_SECONDS if late else budget.group_limit, False, late, None)
+            yield turn(group, LEAST_SECONDS if late else budget.group_limit, Effort.FULL, late, None)
         return
     open_: list[tuple[float, int, GroupResult]] = []  # first the one with most unproven for each second
 
     def leave_open(number: int, result: GroupResult) -> None:
         heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST_SECONDS), number, result))
 
-    efforts = [least_effort(len(group.lags)) for group in groups]
+    efforts = [first_effort(len(group.lags)) for group in groups]
     to_come = sum(efforts)
-    for number, (group, effort) in enumerate(zip(groups, efforts, strict=True)):
-        fair = max(end - time.time(), 0.0) * effort / to_come
-        to_come -= effort
-        result = turn(group, min(max(fair, LEAST_SECONDS), budget.group_limit), True, budget.over, None)
+    for number, (group, seconds) in enumerate(zip(groups, efforts, strict=True)):
+        effort = Effort.FIRST if end - time.time() > to_come else Effort.LEAST
+        to_come -= seconds
+        result = turn(group, budget.group_limit, effort, budget.over, None)
         if result.may_gain:
             leave_open(number, result)
         else:
             yield result
+    looked_at: set[int] = set()
     while open_:
         _, number, result = heapq.heappop(open_)
         longer = max(LONGER * result.seconds, SHORTEST)
         limit = min(longer, budget.group_limit - result.seconds, end - time.time())
         if limit >= SHORTEST:
-            result = turn(result.rows, limit, False, False, result)
-            if result.may_gain and result.unproven(gap):
+            effort = Effort.FULL if number in looked_at else Effort.QUICK
+            looked_at.add(number)
+            result = turn(result.rows, limit, effort, False, result)
+            if result.may_gain and (effort == Effort.QUICK or result.unproven(gap)):
                 leave_open(number, result)
                 continue
         yield result

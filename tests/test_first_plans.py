@@ -1,0 +1,115 @@
+"""What a group of a fleet gets when time is short: at least today's or the lag-aware plan, checked, with a bound."""
+
+import time
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.balance import count_rule
+from evenlag.model.check import violation
+from evenlag.model.objective import resolve_objective
+from evenlag.model.plan import current_plan
+from evenlag.model.problem import NOBODY
+from evenlag.search.cache import Caches
+from evenlag.search.options import SolveOptions
+from evenlag.spark.worker.one_group import Effort, Want, solve_group
+from evenlag.spark.worker.task import UNREACHED, Solver
+from evenlag.spark.worker.turns import Budget, take_turns
+from evenlag.tables.group import GroupRows, Member
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from([0, 1, 5, 30, 1000]), st.sampled_from(["a", "b", "c", "gone", None]), st.integers(0, 1)),
+    min_size=1,
+    max_size=14,
+)
+
+
+def group(rows: list[tuple[int, str | None, int]], members: str = "abc", **more: Any) -> GroupRows:
+    columns = {
+        "topic_of": np.array([topic for *_, topic in rows]),
+        "partition_ids": np.arange(len(rows)),
+        "lags": np.array([lag for lag, *_ in rows], dtype=np.int64),
+        "owners": [owner for _, owner, _ in rows],
+    }
+    topics = ["orders", "payments"][: 1 + max(topic for *_, topic in rows)]
+    if not (columns["topic_of"] == 0).any():
+        topics, columns["topic_of"] = ["payments"], np.zeros(len(rows), dtype=np.int64)
+    return GroupRows.sort(
+        ("now", "g"), topics, members=tuple(Member(name, **more) for name in members), **columns
+    )  # fmt: skip
+
+
+@settings(deadline=None)
+@given(ROWS, st.sampled_from(["both", "topic", "group"]), st.sampled_from([0, "0.1%", "10%"]), st.booleans())
+def test_the_least_is_no_worse_than_today_and_than_lag_aware(
+    rows: list[tuple[int, str | None, int]], balance: Any, stickiness: Any, fresh: bool
+) -> None:
+    effort = Effort.FIRST if fresh else Effort.LEAST
+    options = SolveOptions(balance=balance, stickiness=stickiness)
+    done = solve_group(group(rows), options, Want.PLAN, time_limit=2.0, effort=effort)
+    result = done.result
+    assert result is not None
+    problem = result.plan.problem
+    rule = count_rule(problem, balance)
+    goal = resolve_objective(rule, stickiness=stickiness)
+    assert violation(result.plan, rule, goal) is None
+    assert result.bound <= result.objective == goal.value(result.plan)
+    for plan in (current_plan(problem), HEURISTICS["lag-aware"](problem)):
+        if violation(plan, rule, goal) is None:
+            assert result.objective <= goal.value(plan)
+
+
+@settings(deadline=None)
+@given(st.lists(ROWS, min_size=2, max_size=4), st.sampled_from([None, 2.0]), st.sampled_from([None, 9]))
+def test_groups_that_are_alike_share_no_more_than_their_structure(
+    several: list[list[tuple[int, str | None, int]]], weight: float | None, cap: int | None
+) -> None:
+    caches, size = Caches(), min(map(len, several))
+    for rows in several:
+        here = group(rows[:size], weight=weight, max_partitions=cap)
+        for balance in ("both", "none"):
+            options = SolveOptions(balance=balance, stickiness=0)
+            own = solve_group(here, options, Want.PLAN, time_limit=2.0, effort=Effort.FIRST)
+            shared = solve_group(here, options, Want.PLAN, time_limit=2.0, effort=Effort.FIRST, caches=caches)
+            assert (own.error, own.plan, own.warnings) == (shared.error, shared.plan, shared.warnings)
+            if own.result is not None and shared.result is not None:
+                assert (own.result.bound, own.result.status) == (shared.result.bound, shared.result.status)
+
+
+@given(ROWS, st.sampled_from(["both", "topic", "group", "none"]))
+def test_where_today_keeps_the_rule_the_flow_needs_no_move_either(
+    rows: list[tuple[int, str | None, int]], balance: str
+) -> None:
+    problem = group(rows).problem()
+    rule = count_rule(problem, balance)
+    kept = rule._counts(keep_owned=True)
+    moves = int(((problem.owner != NOBODY) & problem.assignable).sum() - np.minimum(kept, rule.network.owned).sum())
+    assert rule.fewest_moves()[0] == moves
+
+
+def test_a_fresh_plan_is_tried_where_there_is_time_for_all() -> None:
+    rows = [group([(10 * p, "abc"[p % 3], 0) for p in range(12)])] * 3
+    for left, effort in ((5.0, Effort.FIRST), (0.0, Effort.LEAST)):
+        asked: list[Effort] = []
+
+        def turn(here: GroupRows, limit: float, effort: Effort, late: bool, _earlier: Any, seen: Any = asked) -> Any:
+            seen.append(effort)
+            return solve_group(here, SolveOptions(method="lag-aware"), Want.PLAN, time_limit=limit, late=late)
+
+        assert len(list(take_turns(rows, Budget(2.0, time.time() + left), 0, 0.0, turn))) == 3
+        assert asked == [effort] * 3
+
+
+def test_a_task_that_comes_too_late_for_any_plan_says_so_of_each_group() -> None:
+    rows = group([(10 * p, "abc"[p % 3], 0) for p in range(12)])
+    solver = Solver(SolveOptions(), Budget(2.0), Want.PLAN, None)
+    reached = solver._turn(rows, 2.0, Effort.LEAST, True, None, last=time.time() + 60)
+    assert (reached.error, reached.late) == (None, True)
+    unreached = solver._turn(rows, 2.0, Effort.LEAST, True, None, last=time.time() - 1)
+    assert (unreached.error, unreached.late, unreached.status) == (UNREACHED, True, "ERROR")
+    assert set(unreached.plan.consumer_id) == {None}
+    later = solver._turn(rows, 0.1, Effort.QUICK, False, reached, last=time.time() - 1)
+    assert later.error is None
