@@ -41,7 +41,7 @@ docs: .venv/.docs ## build the documentation site into site/
 
 lock: .venv/.ready ## resolve constraints.txt anew
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --universal --python-version 3.11 pyproject.toml --extra all --extra dev --extra docs \
+	$(BIN)/uv pip compile --universal --python-version 3.11 pyproject.toml --extra all --extra connect --extra dev --extra docs \
 	  --no-annotate --no-header --quiet --upgrade --output-file constraints.txt
 	@printf '%s\n%s\n' '# Versions of a reproducible set-up; `make lock` writes this file anew.' "$$(cat constraints.txt)" > constraints.txt
 

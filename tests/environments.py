@@ -1,14 +1,21 @@
 """Python environments for executors, made of the packages that are installed here."""
 
 import os
+import re
 import shutil
+import sys
+import tomllib
 import venv
 from collections.abc import Iterable
-from importlib.metadata import distribution, requires
+from importlib.metadata import distribution, distributions, requires
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from tests.jars import filled, run
+
+ROOT = Path(__file__).parent.parent
+CLIENT = "pyspark-client"
 LEFT_OUT = {"tests", "include"}  # folders that nobody imports, a fifth of all
 
 
@@ -48,3 +55,28 @@ def _link(source: Path, target: Path) -> None:
         pass
     except OSError:  # another disk
         shutil.copy2(source, target)
+
+
+def packages_of_client() -> set[str]:
+    """The packages that evenlag and `pyspark-client` require, without this one."""
+    [client] = distributions(path=[str(pyspark_client())])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = list(map(Requirement, [*project["dependencies"], *(client.requires or ())]))
+    extras = {(each.name, extra) for each in wanted for extra in each.extras}
+    further = {
+        need.name
+        for name, extra in extras
+        for need in map(Requirement, requires(name) or ())
+        if need.marker is not None and need.marker.evaluate({"extra": extra})
+    }
+    return {each.name for each in wanted} | further
+
+
+def pyspark_client() -> Path:
+    """The folder with `pyspark-client`, in the version of constraints.txt, fetched by pip on first use.
+
+    It cannot be among the packages of the tests: its modules are named like those of PySpark.
+    """
+    [version] = re.findall(rf"^{CLIENT}==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    return filled(f"{CLIENT}-{version}", lambda folder: run([*pip, "--target", str(folder), f"{CLIENT}=={version}"]))

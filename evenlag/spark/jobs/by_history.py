@@ -24,7 +24,7 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
-from evenlag.spark.driver.protocol import Progress, described, report_end
+from evenlag.spark.driver.protocol import Progress, described, needs_java, report_end
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import is_table, table_at
 from evenlag.spark.jobs.api import rejects
@@ -173,11 +173,15 @@ class Replays:
         SourceError
             The place is taken or cannot be written.
         """
+        spark = self.groups.sparkSession
+        needs_java(
+            spark, "Replays.write", "write its summary and steps with the session, as summary.write.parquet(path)"
+        )
         if is_table(out) and form != "parquet":
             raise SourceError(f"{out}: its catalog has a format of its own; leave {form} out")
         suffix = "" if is_table(out) else f".{form}"
         tables = {f"summary{suffix}": self.summary, f"steps{suffix}": self.steps}
-        place = sink(self.groups.sparkSession, out)
+        place = sink(spark, out)
         with place.whole(list(tables), overwrite) as folder, blamed("the replay"):
             for name, table in tables.items():
                 order = ("group", "strategy", *(("snapshot_ts",) if "steps" in name else ()))

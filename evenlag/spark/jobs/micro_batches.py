@@ -18,7 +18,7 @@ from evenlag.errors import SourceError
 from evenlag.search.options import SolveKeywords, check_seconds, solving_options
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kafka import connected, record_text, topic_options
-from evenlag.spark.driver.protocol import described
+from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sources import json_table
 from evenlag.spark.driver.storage import Storage, read_parquet
 from evenlag.spark.jobs.batch import TABLES, run
@@ -122,6 +122,7 @@ def stream(
     InvalidProblemError
         An option has a value that it cannot have.
     """
+    needs_java(spark, "stream", "call solve on each snapshot, or run the stream where Spark's driver runs")
     solving_options("stream", solving)  # checks them before anything is begun
     check_seconds("group_time_limit", group_time_limit)
     check_seconds("interval", interval, zero=True)
