@@ -30,7 +30,8 @@ _BEGINS = re.compile(rf"[ \t]*(?:({_NAME})|\{{[ \t]*\"([^\"\n]*)\")")
 
 def recognises(text: str) -> bool:
     """Return whether a text has a line of a series, or one that says of which type a series is."""
-    return bool(_TYPE.search(text) or _WITH_LABELS.search(text))
+    # Other texts may be long, and most have neither.
+    return ("# TYPE " in text and bool(_TYPE.search(text))) or ("{" in text and bool(_WITH_LABELS.search(text)))
 
 
 def read(text: str, source: str) -> Reading:
@@ -54,6 +55,8 @@ def _samples(text: str, source: str, passed: list[tuple[int, str]]) -> Iterator[
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = _SAMPLE.fullmatch(line)
+        if match is not None and match["name"] and not is_known(match["name"]):
+            continue
         sample = None if match is None else _sample(number, match)
         if sample is not None:
             yield sample
@@ -86,6 +89,8 @@ def _unescaped(text: str) -> str:
     r"""Return the text of a name or of a value in quotes, where `\\`, `\"` and `\n` stand for single characters."""
     if not text.startswith('"'):
         return text
+    if "\\" not in text:
+        return text[1:-1]
     return re.sub(r"\\(.)", lambda match: {"n": "\n", '"': '"', "\\": "\\"}.get(match[1], match[0]), text[1:-1])
 
 

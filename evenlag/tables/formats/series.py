@@ -17,6 +17,7 @@ from evenlag.tables.formats.series_rows import GroupReader, GroupSeries
 
 Time = float | None
 Group = tuple[str | None, str]  # cluster and name
+Topic = tuple[str | None, str]  # likewise
 _SCATTERED = 0.5  # of a group's partitions: what a time has on average where the times of series differ
 
 
@@ -25,7 +26,7 @@ class _Told:
     """The samples of one tool at one time."""
 
     groups: defaultdict[Group, GroupSeries] = field(default_factory=lambda: defaultdict(dict))
-    logs: GroupSeries = field(default_factory=dict)
+    logs: defaultdict[Topic, GroupSeries] = field(default_factory=lambda: defaultdict(dict))
     members: defaultdict[Group, list[Sample]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -64,7 +65,9 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
             if mine is None or group not in mine.groups:
                 continue
             reader = GroupReader(chosen[group], name, remarks, partial(_place, source, place))
-            offsets = reader.offsets(mine.groups[group], mine.logs)
+            partitions = mine.groups[group]
+            logs = [mine.logs[topic] for topic in {key[:2] for key in partitions} if topic in mine.logs]
+            offsets = reader.offsets(partitions, {key: columns for each in logs for key, columns in each.items()})
             members = reader.members(offsets, mine.members.get(group, ()))
             for table, rows in ((reading.offsets, offsets), (reading.members, members)):
                 table += [(number, {"snapshot_ts": ts, "group": name, **row}) for number, row in rows]
@@ -101,7 +104,8 @@ def _sorted(
             mine.members[cluster, labels[exporter.group]].append(sample)
             continue
         partition: Partition = (cluster, labels[exporter.topic], partition_of(sample, exporter, where))
-        table = mine.groups[cluster, labels[exporter.group]] if column in ("lag", "current_offset") else mine.logs
+        of_group = column in ("lag", "current_offset")
+        table = mine.groups[cluster, labels[exporter.group]] if of_group else mine.logs[partition[:2]]
         table.setdefault(partition, {}).setdefault(column, []).append(sample)
     return dict(told), len(nameless)
 

@@ -44,7 +44,7 @@ class GroupReader:
         partitions : mapping
             By partition and column the samples of the group.
         logs : mapping
-            Likewise those of the partitions themselves, whatever the group.
+            Likewise those of all partitions of its topics, whatever the group.
 
         Raises
         ------
@@ -54,9 +54,8 @@ class GroupReader:
         self._remarks.groups.add(self._group)
         rows: list[Numbered] = []
         blind = []
-        topics = {key[:2] for key in partitions}
         # Some tools leave out where a group has not committed, but tell the log of each partition.
-        silent = {key for key in logs.keys() - partitions.keys() if key[:2] in topics and "log_end_offset" in logs[key]}
+        silent = {key for key in logs.keys() - partitions.keys() if "log_end_offset" in logs[key]}
         for key in sorted(partitions.keys() | silent, key=lambda key: key[1:]):
             number, row = self._row(key, partitions.get(key, {}), logs.get(key, {}))
             if row["lag"] is None and row["log_end_offset"] is None:
