@@ -33,6 +33,12 @@ def refused(text: str) -> str:
     return str(error.value)
 
 
+def notes(reading: Reading) -> list[str]:
+    """All notes of a reading."""
+    of_groups = [*reading.notes_of.values(), *reading.member_notes.values()]
+    return [*reading.notes, *(note for each in of_groups for note in each)]
+
+
 def rows(reading: Reading, *columns: str) -> list[tuple[Any, ...]]:
     return [tuple(row.get(column) for column in ("topic", "partition", *columns)) for _, row in reading.offsets]
 

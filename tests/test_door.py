@@ -194,6 +194,7 @@ def test_notes_and_errors_name_parameters_not_options() -> None:
     text = """# TYPE kafka_consumergroup_lag gauge
 kafka_consumergroup_lag{consumergroup="g",partition="0",topic="t"} 5
 kafka_consumergroup_lag{consumergroup="g",partition="1",topic="t"} 7
+kafka_consumergroup_members{consumergroup="g"} 3
 """
     assert any("`members`" in note for note in evenlag.read(text).warnings)
     assert evenlag.read(text, members=["a", "b"]).members == ("a", "b")

@@ -5,7 +5,20 @@ import pytest
 from evenlag.model.lag import partition_lag
 from evenlag.tables.formats import FORMATS
 from evenlag.tables.formats.exporters import EXPORTERS, Exporter
-from tests.monitors import ANSWERS, DESCRIBED, OFFSETS, OWNED, PLAIN, lags, read, recorded, recorded_rows, refused, rows
+from tests.monitors import (
+    ANSWERS,
+    DESCRIBED,
+    OFFSETS,
+    OWNED,
+    PLAIN,
+    lags,
+    notes,
+    read,
+    recorded,
+    recorded_rows,
+    refused,
+    rows,
+)
 
 # ---- recorded answers of real exporters ----------------------------------------------------------------------
 
@@ -39,7 +52,7 @@ def test_recorded_answers_name_owners_or_count_members(name: str) -> None:
         assert len(members) == 2
     else:
         assert members == {"member-1", "member-2"}
-        assert any("plan is a fresh one" in note for note in reading.notes)
+        assert any("plan is a fresh one" in note for note in notes(reading))
 
 
 @pytest.mark.parametrize(
@@ -112,37 +125,44 @@ def test_partitions_that_a_group_says_nothing_of_are_never_committed_where_their
     log = 'kafka_topic_partition_current_offset{{topic="{}",partition="{}"}} {}'
     reading = read("\n".join([PLAIN.format(0, 5), log.format("t", 0, 9), log.format("t", 1, 8), log.format("u", 0, 7)]))
     assert rows(reading, "log_end_offset", "current_offset", "lag") == [("t", 0, 9, 4, 5), ("t", 1, 8, None, None)]
-    assert "not told" in "".join(read(f"{PLAIN.format(0, 5)}\n{PLAIN.format(2, 5)}").notes)
+    gap = notes(read(f"{PLAIN.format(0, 5)}\n{PLAIN.format(2, 5)}"))
+    assert any("t-1: not told" in note for note in gap)
+
+
+def test_a_log_start_beyond_the_log_end_was_told_at_another_moment() -> None:
+    start = 'kafka_topic_partition_oldest_offset{topic="t",partition="0"} 99'
+    commit = 'kafka_consumergroup_current_offset{consumergroup="g",topic="t",partition="0"} 7'
+    assert lags(read(f"{PLAIN.format(0, 5)}\n{commit}\n{start}"), "g") == {("t", 0): 5}
 
 
 def test_minus_one_of_kafka_exporter_means_that_nothing_is_committed() -> None:
     reading = read(f"{PLAIN.format(0, -1)}\n{PLAIN.format(1, 3)}")
     assert rows(reading, "current_offset", "lag") == [("t", 0, None, 0), ("t", 1, None, 3)]
-    assert any("t-0" in note and "lag taken as 0" in note for note in reading.notes)
+    assert any("t-0" in note and "lag taken as 0" in note for note in notes(reading))
 
 
 def test_members_that_are_counted_beyond_those_named_get_names_of_their_own() -> None:
     kommitted = next(exporter for exporter in EXPORTERS if exporter.name == "Kommitted")
     reading = read(f"{series(kommitted, 'lag', 5, owner='member-1')}\n{series(kommitted, 'members', 3)}")
     assert [row["consumer_id"] for _, row in reading.members] == ["member-1", "member-2", "member-3"]
-    assert any("hold nothing" in note for note in reading.notes)
+    assert any("hold nothing" in note for note in notes(reading))
     nobody = read(f'{PLAIN.format(0, 5)}\nkafka_consumergroup_members{{consumergroup="g"}} 0')
     assert not nobody.members
-    assert any("has no member now" in note for note in nobody.notes)
-    assert any("name them with --members" in note for note in read(PLAIN.format(0, 5)).notes)
+    assert any("has no member now" in note for note in notes(nobody))
+    assert read(PLAIN.format(0, 5)).unknown_members == {"g"}
 
 
 def test_of_two_tools_the_one_that_names_owners_is_taken() -> None:
     reading = read(f"{PLAIN.format(0, 7)}\n{OWNED.format(0, 'c1', 5)}")
     assert rows(reading, "lag", "consumer_id") == [("t", 0, 5, "c1")]
-    assert any("kafka_exporter" in note and "passed over" in note for note in reading.notes)
+    assert any("kafka_exporter" in note and "passed over" in note for note in notes(reading))
 
 
 def test_groups_of_one_name_in_several_clusters_are_told_apart() -> None:
     other = OWNED.format(0, "c2", 6).replace("dev", "prod")
     reading = read(f"{OWNED.format(0, 'c1', 5)}\n{other}")
     assert [row["group"] for _, row in reading.offsets] == ["dev/g", "prod/g"]
-    assert any("dev/g, prod/g" in note for note in reading.notes)
+    assert any("dev/g, prod/g" in note for note in notes(reading))
     assert [row["group"] for _, row in read(other).offsets] == ["g"]
 
 
@@ -162,14 +182,15 @@ def test_series_that_contradict_one_another_are_refused_with_both_lines() -> Non
 def test_of_series_with_times_the_newest_is_taken() -> None:
     reading = read(f"{OWNED.format(0, 'c1', 5)} 1000\n{OWNED.format(0, 'c2', 9)} 2000")
     assert rows(reading, "consumer_id", "lag") == [("t", 0, "c2", 9)]
-    assert any("the newest is taken: t-0" in note for note in reading.notes)
+    assert any("t-0: told several times" in note for note in notes(reading))
 
 
 def test_of_what_the_brokers_of_redpanda_tell_the_highest_offset_holds() -> None:
     labels = 'redpanda_topic="t",redpanda_partition="0"'
     text = f'redpanda_kafka_consumer_group_committed_offset{{redpanda_group="g",{labels}}} 4\n'
-    reading = read(text + f'redpanda_kafka_max_offset{{{labels}}} 9\nredpanda_kafka_max_offset{{{labels},pod="b"}} 7\n')
-    assert lags(reading, "g") == {("t", 0): 5}
+    ends = [f"redpanda_kafka_max_offset{{{labels}}} 7", f'redpanda_kafka_max_offset{{{labels},pod="b"}} 9']
+    for order in (ends, ends[::-1]):
+        assert lags(read(text + "\n".join(order)), "g") == {("t", 0): 5}
     assert "redpanda_kafka_max_offset" in refused(text)
 
 

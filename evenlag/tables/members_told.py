@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from evenlag.errors import InvalidProblemError
 from evenlag.tables.copies import MEMBER_ROWS
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import GroupRows, Member
@@ -31,6 +32,11 @@ class MembersTold:
         self._readings = [reading for reading in readings if self._given or reading.members]
         self._source = ", ".join(dict.fromkeys(reading.source for reading in self._readings))
         self._rows = rows_of_group(self._readings, "members", group, group)
+        # Monitors tell times of their own; a table of members without any is of all of them.
+        texts = self._given and all(reading.group for reading in offsets)
+        self._timeless = texts and all(row["snapshot_ts"] is None for _, row in self._rows.numbered)
+        self._unknown = [reading.source for reading in offsets if group in reading.unknown_members]
+        self._notes = [note for reading in offsets for note in reading.member_notes.get(group, ())]
 
     def at(self, ts: Any, rows: GroupRows) -> tuple[tuple[Member, ...] | None, list[str]]:
         """Return the members at a time, each once, and notes; None where nothing but owners is told.
@@ -41,14 +47,22 @@ class MembersTold:
             The time of the offsets.
         rows : GroupRows
             The offsets.
+
+        Raises
+        ------
+        InvalidProblemError
+            A member is not described, or nobody is known and the text cannot tell that nobody is there.
         """
         now = [
             (number, row)
             for number, row in self._rows.numbered
-            if row["snapshot_ts"] == ts or (row["snapshot_ts"] is None and self._rows.of_text(number))
+            if row["snapshot_ts"] == ts or self._timeless or (row["snapshot_ts"] is None and self._rows.of_text(number))
         ]
         if not now:
-            return ((), [self._nobody(ts)]) if self._given else (None, self._doubts(rows))
+            if self._given:
+                return (), [self._nobody(ts)]
+            self._check_known(rows)
+            return None, [*self._notes, *self._doubts(rows)]
         for number, row in now:
             with at(self._rows.place(number)):
                 check_member(row)
@@ -58,7 +72,16 @@ class MembersTold:
         if not self._given:
             listed = {member.consumer_id for member in members}
             members += [Member(owner) for owner in dict.fromkeys(rows.owners) if owner and owner not in listed]
+            notes += self._notes
         return tuple(members), [*notes, *self._subscriptions(members, rows)]
+
+    def _check_known(self, rows: GroupRows) -> None:
+        """Refuse a group of which nobody is known, though somebody may well be in it."""
+        if self._unknown and not any(rows.owners):
+            raise InvalidProblemError(
+                f"{', '.join(self._unknown)}: tells neither who is in group {self._group!r} nor who holds what; name "
+                "its members with --members"
+            )
 
     def _subscriptions(self, members: Sequence[Member], rows: GroupRows) -> list[str]:
         """Say where subscriptions come from, if a text lists none."""

@@ -56,9 +56,10 @@ class OneGroup:
         auto_offset_reset: str,
     ) -> None:
         self.source, self._reset = source, auto_offset_reset
-        self.notes = [note for reading in (*offsets, *(members or ())) for note in reading.notes]
         label = group or _named_by(offsets, members)
         self._group = _chosen(source, offsets, label, group)
+        readings = (*offsets, *(members or ()))
+        self.notes = [note for reading in readings for note in (*reading.notes, *reading.notes_of.get(self._group, ()))]
         self._rows = rows_of_group(offsets, "offsets", self._group, label)
         self._at: defaultdict[Any, list[Numbered]] = defaultdict(list)
         for number, row in self._rows.numbered:

@@ -23,6 +23,12 @@ class Reading:
         not name one.
     notes : list of str
         Sentences for the user: lines that were passed over, assumptions, partitions whose lag is unknown.
+    notes_of : mapping of str to list of str
+        Such sentences on single groups.
+    member_notes : mapping of str to list of str
+        Likewise on their members, void where a members table is given.
+    unknown_members : set of str
+        Groups of which the text tells neither members nor owners, though they may have some.
     passed_over : list of (int, str)
         Lines that are not rows, with their numbers.
     source : str
@@ -44,6 +50,9 @@ class Reading:
     unit: str = "line"
     group: str = ""
     subscriptions: Literal["told", "assignment", "unknown"] = "told"
+    notes_of: dict[str, list[str]] = field(default_factory=dict)
+    member_notes: dict[str, list[str]] = field(default_factory=dict)
+    unknown_members: set[str] = field(default_factory=set)
 
     def named_members(self) -> list[Numbered]:
         """Return all members that are named: those listed, and owners of partitions, each of these once."""

@@ -9,7 +9,7 @@ from evenlag.model.values import shown
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.json_texts import documents, first_document, whole_number
 from evenlag.tables.formats.owners import add_owners
-from evenlag.tables.formats.remarks import Remarks, some
+from evenlag.tables.formats.remarks import Remarks
 
 _ASK = "ask Burrow for /v3/kafka/CLUSTER/consumer/GROUP/lag"
 
@@ -40,7 +40,6 @@ def read(text: str, source: str) -> Reading:
     """
     reading = Reading(source=source, unit="item", subscriptions="unknown")
     remarks = Remarks()
-    partial: set[str] = set()
     clusters: dict[str, str] = {}
     item = 0
     for line, document in documents(text, source):
@@ -56,12 +55,13 @@ def read(text: str, source: str) -> Reading:
             row = _row(partition, f"{source}, item {item}")
             label = f"{row['topic']}-{row['partition']}"
             if row["current_offset"] is None:
-                remarks.unknown[group].add(label)
+                remarks[group].unknown.add(label)
             elif _share(partition) < 1:
-                partial.add(label)
+                remarks[group].partial.add(label)
             reading.offsets.append((item, {"group": group} | row))
     add_owners(reading, remarks, "Burrow")
-    reading.notes = _notes(reading, partial, remarks)
+    if reading.members:
+        reading.notes.append("Burrow names members by client id and host: those that have both in common count as one")
     return reading
 
 
@@ -118,15 +118,6 @@ def _share(partition: dict[str, Any]) -> float:
     """Return how much of the time that Burrow looks at it has seen."""
     share = partition.get("complete", 1)
     return float(share) if isinstance(share, int | float) else 1.0
-
-
-def _notes(reading: Reading, partial: set[str], remarks: Remarks) -> list[str]:
-    notes = []
-    if reading.members:
-        notes.append("Burrow names members by client id and host: those that have both in common count as one")
-    if partial:
-        notes.append(f"Burrow has not seen partitions for the whole of its window: {some(partial)}")
-    return [*notes, *remarks.notes()]
 
 
 BURROW = Format("burrow", "Burrow's JSON of a consumer's lag", recognises, read)

@@ -63,12 +63,11 @@ def read(text: str, source: str) -> Reading:
                 f"{clusters[group]!r}; give the lags of one cluster"
             )
         if row["current_offset"] is None and row["log_end_offset"] is None:
-            remarks.unknown[group].add(f"{row['topic']}-{row['partition']}")
+            remarks[group].unknown.add(f"{row['topic']}-{row['partition']}")
         reading.offsets.append((number, row))
     if not reading.offsets:
         raise SourceError(f"{source}: the list is empty: the group has committed nothing, or is no group; {_ASK}")
     add_owners(reading, remarks, "Confluent")
-    reading.notes = remarks.notes()
     return reading
 
 

@@ -27,15 +27,15 @@ def owners_of(offsets: Sequence[Numbered]) -> list[Numbered]:
 
 
 def add_owners(reading: Reading, remarks: Remarks, tool: str) -> None:
-    """Add the members to offsets that are read, and remark where a group has none, or gaps between partitions."""
+    """Add the members to the offsets that are read, and all remarks."""
     groups: defaultdict[str, list[Numbered]] = defaultdict(list)
     for number, row in reading.offsets:
         groups[row["group"]].append((number, row))
     for group, rows in groups.items():
-        remarks.groups.add(group)
-        remarks.note_gaps(group, ((row["topic"], row["partition"]) for _, row in rows))
+        remarks[group].note_gaps((row["topic"], row["partition"]) for _, row in rows)
         owners = owners_of(rows)
         reading.members += [(number, {"group": group, **row}) for number, row in owners]
         if not owners:
-            remarks.unowned[tool].add(group)
-            remarks.unmanned.add(group)
+            remarks[group].tool = tool
+            remarks[group].unknown_members = True
+    remarks.add_to(reading)

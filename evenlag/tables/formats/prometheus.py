@@ -45,6 +45,9 @@ def read(text: str, source: str) -> Reading:
     passed: list[tuple[int, str]] = []
     reading = assemble(_samples(text, source, passed), source, "line", dated=False)
     reading.passed_over = passed
+    if passed:
+        lines = "1 line that is no sample is" if len(passed) == 1 else f"{len(passed)} lines that are no samples are"
+        reading.notes.append(f"{source}: {lines} passed over; the first is line {passed[0][0]}: {shown(passed[0][1])}")
     return reading
 
 

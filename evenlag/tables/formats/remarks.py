@@ -1,108 +1,94 @@
-"""The notes on what monitors leave open: unknown lags, owners and members that they do not name."""
+"""The notes on what a monitor leaves open of a group: unknown lags, owners and members that it does not name."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_MOST = 6  # names listed in a note
-
-Named = defaultdict[str, set[str]]
-
-
-def some(names: Collection[str]) -> str:
-    """List the first few names, and count the others."""
-    listed = ", ".join(sorted(names)[:_MOST])
-    return f"{listed} and {len(names) - _MOST} more" if len(names) > _MOST else listed
-
-
-def _by_group() -> Named:
-    return defaultdict(set)
+from evenlag.tables.formats.base import Reading
+from evenlag.tables.row_checks import some
 
 
 @dataclass
-class Remarks:
-    """What had to be assumed, collected over all times.
+class GroupRemarks:
+    """What had to be assumed of a group, collected over all times.
 
     Attributes
     ----------
-    groups : set of str
-        All groups.
-    unknown, stale : mapping of str to set of str
-        By group the partitions of which neither lag nor log end are told, and those told several times.
-    unowned : mapping of str to set of str
-        By tool the groups of which no owner is named.
-    gaps : mapping of str to set of str
-        By group partitions that are not told, though such of a higher number are.
-    unmanned : set of str
-        Groups of which neither owners nor the number of members are told.
-    empty : set of str
-        Groups that have no member.
-    placeholders : mapping of str to int
-        By group the most members that were counted and not named.
-    idle : set of str
-        Those of them whose other members are named.
+    tool : str or None
+        The tool that names no owner; None where owners are named.
+    empty : bool
+        It has no member.
+    unknown_members : bool
+        Neither owners nor the number of members are told.
+    placeholders : int
+        The most members that were counted and not named.
+    unknown, partial, stale, gaps : set of str
+        Partitions of which neither lag nor log end are told; not watched for long; told several times; not told,
+        though such of a higher number are.
     """
 
-    groups: set[str] = field(default_factory=set)
-    unknown: Named = field(default_factory=_by_group)
-    stale: Named = field(default_factory=_by_group)
-    unowned: Named = field(default_factory=_by_group)
-    gaps: Named = field(default_factory=_by_group)
-    unmanned: set[str] = field(default_factory=set)
-    empty: set[str] = field(default_factory=set)
-    placeholders: dict[str, int] = field(default_factory=dict)
-    idle: set[str] = field(default_factory=set)
+    tool: str | None = None
+    empty: bool = False
+    unknown_members: bool = False
+    placeholders: int = 0
+    unknown: set[str] = field(default_factory=set)
+    partial: set[str] = field(default_factory=set)
+    stale: set[str] = field(default_factory=set)
+    gaps: set[str] = field(default_factory=set)
 
-    def note_gaps(self, group: str, partitions: Iterable[tuple[str, int]]) -> None:
+    def note_gaps(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Look for numbers that a topic's partitions leave out."""
         numbers: defaultdict[str, set[int]] = defaultdict(set)
         for topic, number in partitions:
             numbers[topic].add(number)
         for topic, there in numbers.items():
             missing = max(there) + 1 - len(there)
-            if missing > _MOST:
-                self.gaps[group].add(f"{missing} of {topic}")
+            if missing > len(there):
+                self.gaps.add(f"{missing} of {topic}")
             elif missing:
-                self.gaps[group] |= {f"{topic}-{number}" for number in range(max(there)) if number not in there}
+                self.gaps |= {f"{topic}-{number}" for number in range(max(there)) if number not in there}
 
     def notes(self) -> list[str]:
-        """Say all that was remarked, a sentence each."""
-        notes = [
-            f"{some(groups)}: {tool} does not tell who holds which partition, so nothing is known of today's "
-            "assignment, and the plan is a fresh one"
-            for tool, groups in sorted(self.unowned.items())
-        ]
-        notes += self._members()
-        for partitions, remark in (
-            (self.unknown, "without a known lag, as nothing is committed, or no log end told; lag taken as 0"),
-            (self.stale, "told several times; the newest is taken"),
-            (self.gaps, "not told, though there are higher ones; left out"),
-        ):
-            if any(partitions.values()):
-                notes.append(f"partitions {remark}: {some(self._labels(partitions))}")
-        return notes
-
-    def _labels(self, partitions: Named) -> list[str]:
-        several = len(self.groups) > 1
-        return [f"{label} of {group}" if several else label for group, labels in partitions.items() for label in labels]
-
-    def _members(self) -> list[str]:
+        """Say what was remarked of partitions and owners, a sentence each."""
         notes = []
-        if self.unmanned:
-            notes.append(f"{some(self.unmanned)}: the members are not told; name them with --members")
-        if self.empty:
-            notes.append(f"{some(self.empty)}: has no member now; name those to plan for with --members")
-        for group, number in sorted(self.placeholders.items())[:_MOST]:
-            stand = "member-1" if number == 1 else f"member-1 … member-{number}"
-            if group in self.idle:
-                notes.append(f"{group}: {number} more members are counted, who hold nothing and are not named: {stand}")
-            else:
-                notes.append(
-                    f"{group}: {number} members are counted and not named; {stand} stand for them, each subscribed to "
-                    "all topics; name them with --members"
-                )
-        if len(self.placeholders) > _MOST:
-            notes.append(f"so too in {len(self.placeholders) - _MOST} more groups")
+        if self.tool is not None:
+            notes.append(
+                f"{self.tool} does not tell who holds which partition, so today's assignment is unknown and the plan "
+                "is a fresh one"
+            )
+        for partitions, remark in (
+            (self.unknown, "no known lag, as nothing is committed or no log end told; lag taken as 0"),
+            (self.partial, "not watched for the whole of Burrow's window yet"),
+            (self.stale, "told several times; the newest is taken"),
+            (self.gaps, "not told, though there are higher ones; left out of the plan"),
+        ):
+            if partitions:
+                notes.append(f"{some(partitions)}: {remark}")
         return notes
+
+    def member_notes(self) -> list[str]:
+        """Say what was remarked of the members."""
+        if self.empty:
+            return ["the group has no member now; name those to plan for with --members"]
+        number = self.placeholders
+        if not number:
+            return []
+        stand = "member-1 stands" if number == 1 else f"member-1 … member-{number} stand"
+        if self.tool is None:
+            return [f"{number} more members are counted that hold nothing and are not named; {stand} for them"]
+        return [f"{number} members are counted and not named; {stand} for them; name them with --members"]
+
+
+class Remarks(defaultdict[str, GroupRemarks]):
+    """The remarks on each group."""
+
+    def __init__(self) -> None:
+        super().__init__(GroupRemarks)
+
+    def add_to(self, reading: Reading) -> None:
+        """Give them to a reading."""
+        reading.notes_of = {group: notes for group, remarks in self.items() if (notes := remarks.notes())}
+        reading.member_notes = {group: notes for group, remarks in self.items() if (notes := remarks.member_notes())}
+        reading.unknown_members = {group for group, remarks in self.items() if remarks.unknown_members}

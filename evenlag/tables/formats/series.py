@@ -11,9 +11,10 @@ from functools import partial
 from evenlag.errors import SourceError
 from evenlag.tables.formats.base import Reading
 from evenlag.tables.formats.exporters import EXPORTERS, Exporter, cluster_of, column_by_labels, column_of, tools
-from evenlag.tables.formats.remarks import Remarks, some
+from evenlag.tables.formats.remarks import Remarks
 from evenlag.tables.formats.samples import Partition, Sample, partition_of
 from evenlag.tables.formats.series_rows import GroupReader, GroupSeries
+from evenlag.tables.row_checks import some
 
 Time = float | None
 Group = tuple[str | None, str]  # cluster and name
@@ -64,7 +65,7 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
             mine = told[at].get(chosen[group].name)
             if mine is None or group not in mine.groups:
                 continue
-            reader = GroupReader(chosen[group], name, remarks, partial(_place, source, place))
+            reader = GroupReader(chosen[group], name, remarks[name], partial(_place, source, place))
             partitions = mine.groups[group]
             logs = [mine.logs[topic] for topic in {key[:2] for key in partitions} if topic in mine.logs]
             offsets = reader.offsets(partitions, {key: columns for each in logs for key, columns in each.items()})
@@ -72,7 +73,8 @@ def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool)
             for table, rows in ((reading.offsets, offsets), (reading.members, members)):
                 table += [(number, {"snapshot_ts": ts, "group": name, **row}) for number, row in rows]
     _check_times(reading, source)
-    reading.notes = [*_text_notes(chosen, passed, nameless), *remarks.notes()]
+    reading.notes = _text_notes(chosen, passed, nameless)
+    remarks.add_to(reading)
     return reading
 
 

@@ -11,7 +11,7 @@ from evenlag.errors import SourceError
 from evenlag.tables.copies import Numbered
 from evenlag.tables.formats.exporters import Exporter
 from evenlag.tables.formats.owners import owners_of
-from evenlag.tables.formats.remarks import Remarks
+from evenlag.tables.formats.remarks import GroupRemarks
 from evenlag.tables.formats.samples import Partition, Place, Sample, of_newest_owner, one_of, owner_of, whole_value
 
 GroupSeries = dict[Partition, dict[str, list[Sample]]]
@@ -27,13 +27,13 @@ class GroupReader:
         The tool that tells of it.
     group : str
         Its name, in remarks and errors.
-    remarks : Remarks
+    remarks : GroupRemarks
         Takes what had to be assumed.
     place : callable (Sample) -> str
         Says where a sample stands.
     """
 
-    def __init__(self, exporter: Exporter, group: str, remarks: Remarks, place: Place) -> None:
+    def __init__(self, exporter: Exporter, group: str, remarks: GroupRemarks, place: Place) -> None:
         self._exporter, self._group, self._remarks, self._place = exporter, group, remarks, place
 
     def offsets(self, partitions: GroupSeries, logs: GroupSeries) -> list[Numbered]:
@@ -51,7 +51,6 @@ class GroupReader:
         SourceError
             Samples contradict one another, are no whole numbers, or tell commits alone.
         """
-        self._remarks.groups.add(self._group)
         rows: list[Numbered] = []
         blind = []
         # Some tools leave out where a group has not committed, but tell the log of each partition.
@@ -61,10 +60,10 @@ class GroupReader:
             if row["lag"] is None and row["log_end_offset"] is None:
                 if row["current_offset"] is not None:
                     blind.append(partitions[key]["current_offset"][0])
-                self._remarks.unknown[self._group].add(_label(key))
+                self._remarks.unknown.add(_label(key))
                 row["lag"] = 0  # that there is no commit, or no log to read, is the likeliest
             rows.append((number, row))
-        self._remarks.note_gaps(self._group, ((row["topic"], row["partition"]) for _, row in rows))
+        self._remarks.note_gaps(((row["topic"], row["partition"]) for _, row in rows))
         if len(blind) == len(rows):
             wanted = " or ".join(name for name in (self._exporter.lag, self._exporter.log_end_offset) if name)
             raise SourceError(
@@ -89,14 +88,12 @@ class GroupReader:
             sample, _ = one_of(counted, self._exporter, f"group {self._group!r}", self._place)
             count = whole_value(sample, self._place)
         if not owners:
-            self._remarks.unowned[self._exporter.name].add(self._group)
-            if not count:
-                (self._remarks.unmanned if count is None else self._remarks.empty).add(self._group)
+            self._remarks.tool = self._exporter.name
+            self._remarks.empty = count == 0
+            self._remarks.unknown_members = count is None
         missing = (count or 0) - len(owners)
         if missing > 0:
-            self._remarks.placeholders[self._group] = max(missing, self._remarks.placeholders.get(self._group, 0))
-            if owners:
-                self._remarks.idle.add(self._group)
+            self._remarks.placeholders = max(missing, self._remarks.placeholders)
             free = (name for name in map("member-{}".format, naturals(1)) if name not in owners)
             members += [(sample.number, {"consumer_id": name}) for name in islice(free, missing)]
         return members
@@ -115,7 +112,7 @@ class GroupReader:
                 values[column] = whole_value(sample, self._place)
                 stale = stale or differed
         if stale:
-            self._remarks.stale[self._group].add(label)
+            self._remarks.stale.add(label)
         row = {"topic": key[1], "partition": key[2]} | self._lag(values) | self._owner(kept)
         return min(sample.number for sample in samples or log["log_end_offset"]), row
 
