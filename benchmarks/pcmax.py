@@ -17,7 +17,7 @@ from random import Random
 from statistics import mean
 
 from evenlag import Problem, solve
-from evenlag.model.words import BalanceWord, ObjectiveWord
+from evenlag.model.literals import BalanceWord, ObjectiveWord
 
 INDEX = Path(__file__).with_suffix(".txt")
 LAWRINENKO = ("1", "2", "3", "4", "5", "6", "7")

@@ -28,7 +28,7 @@ from benchmarks.weeks import weeks
 from evenlag import Problem, Result, compare, solve
 from evenlag.errors import InfeasibleError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.words import BalanceWord
+from evenlag.model.literals import BalanceWord
 
 GRID = ((50, 5), (100, 10), (200, 40), (400, 100), (1000, 50), (1000, 300), (5000, 500))
 MOST_BOOLEANS = 50_000  # of a model that is written down by hand: beyond this building it takes longer than solving

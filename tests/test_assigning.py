@@ -17,9 +17,9 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError, UserDataError
 from evenlag.live import solver_process
-from evenlag.live.assignor import Decision, EvenlagAssignor, evenlag_assignor, heading
+from evenlag.live.assignor import Decision, EvenlagAssignor, course, evenlag_assignor
+from evenlag.live.assignor.course import in_phases
 from evenlag.live.assignor.deciding import dealt
-from evenlag.live.assignor.heading import in_phases
 from evenlag.live.cluster import group_offsets
 from evenlag.live.cluster.group_offsets import Reader, Reading
 from evenlag.live.group_state import Subscription
@@ -368,7 +368,7 @@ def test_a_plan_that_was_asked_for_is_not_for_another_group_nor_for_ever(monkeyp
         reader.ends = {f"p{p}": 1000 * (p in mine) for p in range(4)}
         assignor._look()
         assert calling.rejoins == 1
-        monkeypatch.setattr(heading, "STANDS", 0.0)
+        monkeypatch.setattr(course, "STANDS", 0.0)
         assigned()
         assert last(assignor).why == ()
 
@@ -388,7 +388,7 @@ def test_a_rebalance_while_another_is_weighed_takes_the_solver_that_is_there(mon
         look = threading.Thread(target=assignor._look)
         look.start()
         assert entered.wait(30)
-        monkeypatch.setattr(heading, "STANDS", 0.0)
+        monkeypatch.setattr(course, "STANDS", 0.0)
         assigned()
         assert last(assignor).solved
         assert assignor._solver is busy

@@ -7,7 +7,7 @@ import pytest
 
 import evenlag
 from evenlag.heuristics import HEURISTICS
-from evenlag.live.assignor.heading import STANDS
+from evenlag.live.assignor.course import STANDS
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
 from evenlag.model.plan import Plan, current_plan

@@ -20,7 +20,7 @@ from evenlag.live.follow import (
     FollowedPlan,
     PlanFile,
     PlanTopic,
-    follower,
+    consumer_loop,
     group_commits,
     holdings,
     plan_topics,
@@ -95,7 +95,7 @@ class Group:
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Kafka:
     kafka = Kafka(PARTITIONS, 5)
-    for module in (follower, holdings, group_commits, plan_topics):
+    for module in (consumer_loop, holdings, group_commits, plan_topics):
         monkeypatch.setattr(module, "monotonic", kafka.clock)
     return kafka
 

@@ -224,7 +224,7 @@ def test_no_function_has_the_name_of_a_module() -> None:
             for alias in node.names
         }
         defined = {each.name: "" for each in parsed(path).body if isinstance(each, FUNCTIONS | ast.ClassDef)}
-        if path.name == "__init__.py" and not module.startswith("evenlag.cli"):
+        if path.name == "__init__.py":
             for name, source in {**bound, **defined}.items():
                 below = f"{module}.{name}"
                 assert below not in known or source == below, f"{module} has {name}, and so has its folder"

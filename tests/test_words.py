@@ -9,7 +9,7 @@ from evenlag.compare.change import NewPartitions
 from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
-from evenlag.model import words
+from evenlag.model import literals
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance
 from evenlag.model.objective import FEWEST_MOVES, Across, ObjectiveKind
@@ -25,15 +25,15 @@ def listed(word: Any) -> set[str]:
 @pytest.mark.parametrize(
     ("word", "known"),
     [
-        (words.BalanceWord, Balance),
-        (words.ObjectiveWord, ObjectiveKind),
-        (words.AcrossWord, Across),
-        (words.StickinessWord, [FEWEST_MOVES]),
-        (words.NewPartitionsWord, NewPartitions),
-        (words.HeuristicWord, HEURISTICS),
-        (words.BackendWord, BACKENDS),
-        (words.MethodWord, METHODS),
-        (words.StrategyWord, STRATEGIES),
+        (literals.BalanceWord, Balance),
+        (literals.ObjectiveWord, ObjectiveKind),
+        (literals.AcrossWord, Across),
+        (literals.StickinessWord, [FEWEST_MOVES]),
+        (literals.NewPartitionsWord, NewPartitions),
+        (literals.HeuristicWord, HEURISTICS),
+        (literals.BackendWord, BACKENDS),
+        (literals.MethodWord, METHODS),
+        (literals.StrategyWord, STRATEGIES),
     ],
 )
 def test_types_have_the_words_that_are_read(word: Any, known: Any) -> None:

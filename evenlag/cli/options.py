@@ -16,9 +16,9 @@ from evenlag import live, model, report, tables
 from evenlag.cli.paths import GivenPath, InputPath, Place
 from evenlag.cli.terminal import working
 from evenlag.errors import InvalidProblemError, SourceError
-from evenlag.model import words
+from evenlag.model import literals
 from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, PAUSE, REPLAY_GAP
-from evenlag.model.words import listed
+from evenlag.model.literals import listed
 
 if TYPE_CHECKING:
     from evenlag.compare.history import Snapshot
@@ -28,7 +28,7 @@ Command = Callable[..., Any]
 
 FILE, INPUT, PLACE = GivenPath(), InputPath(), Place()
 POSITIVE = click.FloatRange(0, min_open=True)
-AUTO, METHODS = "auto", listed(words.MethodWord)
+AUTO, METHODS = "auto", listed(literals.MethodWord)
 
 
 def together(*several: Command) -> Command:
@@ -118,7 +118,7 @@ def kafka(command: Command) -> Command:
 
 
 auto_offset_reset = click.option(
-    "--auto-offset-reset", type=click.Choice(get_args(words.ResetWord)), default="latest", show_default=True,
+    "--auto-offset-reset", type=click.Choice(get_args(literals.ResetWord)), default="latest", show_default=True,
     help="What the lag of a partition without a commit is.",
 )  # fmt: skip
 horizon = click.option(
@@ -182,7 +182,7 @@ def reading(command: Command) -> Command:
 # ---- what is solved --------------------------------------------------------------------------------------------------
 
 balance = click.option(
-    "--balance", type=click.Choice(get_args(words.BalanceWord)), default="both", show_default=True,
+    "--balance", type=click.Choice(get_args(literals.BalanceWord)), default="both", show_default=True,
     help="Counts that must be even: of each topic, of the whole group, or both.",
 )  # fmt: skip
 stickiness = click.option(
@@ -197,13 +197,13 @@ pricing = together(
     stickiness,
     click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
     slack,
-    click.option("--objective", type=click.Choice(get_args(words.ObjectiveWord)),
+    click.option("--objective", type=click.Choice(get_args(literals.ObjectiveWord)),
                  default="spread", show_default=True,
                  help="The largest load less the smallest, or the largest alone."),
 )  # fmt: skip
 modelling = together(balance, pricing)
 across = click.option(
-    "--across", type=click.Choice(get_args(words.AcrossWord)), default="mean", show_default=True,
+    "--across", type=click.Choice(get_args(literals.AcrossWord)), default="mean", show_default=True,
     help="What counts where the problem file has scenarios: their mean, or the worst.",
 )  # fmt: skip
 method = click.option(
@@ -295,8 +295,8 @@ def limiting(default: float | None, what: str = "Seconds for the whole call.") -
 
 
 replaying = together(
-    click.option("--strategies", callback=names, default=",".join(listed(words.StrategyWord)),
-                 help=f"Joined by commas; default all: {', '.join(listed(words.StrategyWord))}."),
+    click.option("--strategies", callback=names, default=",".join(listed(literals.StrategyWord)),
+                 help=f"Joined by commas; default all: {', '.join(listed(literals.StrategyWord))}."),
     click.option("--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
                  help="auto: evenlag plans for the load forecast until the next rebalance, from the record up to then; "
                  "others see the lag of that moment. A time (0, 10m, 1h): all see the lag predicted for then."),

@@ -12,13 +12,13 @@ from evenlag.compare.comparison_cards import frontier_card
 from evenlag.model.backends import fits
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.bounds import LoadBounds
+from evenlag.model.literals import BalanceWord
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.names import spelled
 from evenlag.model.objective import FEWEST_MOVES
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.model.problem import NOBODY, Problem, check_problem
 from evenlag.model.result import Result
-from evenlag.model.words import BalanceWord
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.construct.greedy import fewest_moves_plan

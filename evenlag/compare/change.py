@@ -11,10 +11,10 @@ from typing import Any
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
+from evenlag.model.literals import BalanceWord, NewPartitionsWord
 from evenlag.model.names import Name
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import check_mapping, check_name, is_whole, kind, parse_weight, shown
-from evenlag.model.words import BalanceWord, NewPartitionsWord
 
 MOST_NEW = 1_000_000  # partitions of a topic: so many are planned for
 MOST_MEMBERS = 100_000  # so many may come or go: of more the group alone takes longer to write down than a person waits

@@ -13,12 +13,12 @@ from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
+from evenlag.model.literals import BalanceWord
 from evenlag.model.names import spelled
 from evenlag.model.objective import ObjectiveKind
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import exact, is_whole, kind, shown
-from evenlag.model.words import BalanceWord
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import NET, SolveOptions
 

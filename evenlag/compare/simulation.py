@@ -24,6 +24,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
 from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
+from evenlag.model.literals import BalanceWord, HorizonWord, StickinessWord, StrategyWord
 from evenlag.model.names import did_you_mean, spelled
 from evenlag.model.objective import FEWEST_MOVES, Objective, move_price
 from evenlag.model.plan import Number, Plan, current_plan, plain
@@ -31,7 +32,6 @@ from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, predicted_lag
 from evenlag.model.result import Result
 from evenlag.model.values import is_number, shown
-from evenlag.model.words import BalanceWord, HorizonWord, StickinessWord, StrategyWord
 from evenlag.search import portfolio
 from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.improve.scenario_search import Scenarios

@@ -18,10 +18,10 @@ from evenlag.heuristics import (
     weighted_sticky,
 )
 from evenlag.model.balance import Balance
+from evenlag.model.literals import HeuristicWord
 from evenlag.model.names import one_of, spelled
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
-from evenlag.model.words import HeuristicWord
 
 _PUBLISHED: dict[str, tuple[Callable[[Problem], Plan], Balance]] = {
     "range": (ranges.assign, Balance.TOPIC),

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
+from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import spelled
 from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.payoff import PAUSE, parse_rates
@@ -14,7 +15,6 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.result import Result
 from evenlag.model.values import kind
-from evenlag.model.words import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.search.leave import weighed
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search

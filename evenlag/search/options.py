@@ -14,11 +14,11 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
+from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import one_of, unknown_keyword
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import is_number, is_whole, shown
-from evenlag.model.words import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)

@@ -13,10 +13,10 @@ from typing import IO, Any
 from evenlag.compare.history import Snapshot
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.in_memory import File, in_memory
+from evenlag.model.literals import HorizonWord, ResetWord
 from evenlag.model.names import one_of, spelled
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_name, kind
-from evenlag.model.words import HorizonWord, ResetWord
 from evenlag.tables import read as tables
 from evenlag.tables.columns import MEMBERS, TableKind
 from evenlag.tables.formats import Reading

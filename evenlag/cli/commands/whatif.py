@@ -17,7 +17,7 @@ from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.model.interrupt import ending_searches
-from evenlag.model.words import BalanceWord, NewPartitionsWord
+from evenlag.model.literals import BalanceWord, NewPartitionsWord
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
 _BALANCES = click.Choice(get_args(BalanceWord))

@@ -13,8 +13,8 @@ from typing import Any, Protocol, Unpack
 
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.live.assignor.course import Heading, in_phases
 from evenlag.live.assignor.deciding import Assignment, Decision, better, dealt, decide, problem_of
-from evenlag.live.assignor.heading import Heading, in_phases
 from evenlag.live.assignor.lag_record import LagRecord
 from evenlag.live.cluster.group_offsets import Reader
 from evenlag.live.group_state import Subscription, TopicPartition

@@ -1,6 +1,6 @@
 """Consumers that take no assignor of one's own follow a published plan (docs/follow.md; needs confluent-kafka)."""
 
-from evenlag.live.follow.follower import Follow
+from evenlag.live.follow.consumer_loop import Follow
 from evenlag.live.followed_plan import FollowedPlan, PlanFile, PlanTopic, publish
 
 __all__ = ["Follow", "FollowedPlan", "PlanFile", "PlanTopic", "publish"]

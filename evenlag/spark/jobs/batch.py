@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
-from evenlag.model.words import BalanceWord
+from evenlag.model.literals import BalanceWord
 from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
 from evenlag.report.picture import draw
 from evenlag.search.options import SolveKeywords, solving_options
