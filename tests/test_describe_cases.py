@@ -23,7 +23,7 @@ WRONG = {
     "nogroup-members.txt": r": lists members and no partitions; give it as --members",
     "share-group.txt": r", line 2: START-OFFSET is a column of a share group",
     "streams-group.txt": r", line 1: OFFSET-LAG is a column of a Streams group",
-    "wrapped-header.txt": r", line 2: a header without CONSUMER-ID: it is wrapped over several lines",
+    "wrapped-header.txt": r", line 1: a header without HOST, CLIENT-ID: it is wrapped over several lines",
 }
 
 

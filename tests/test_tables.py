@@ -236,7 +236,9 @@ def broken(name: str, content: bytes | str, message: str) -> object:
             "Error: Consumer group 'x' does not exist.\n",
             r", line 1: Kafka printed an error and no table: Error: ",
         ),
-        broken("a.txt", "TOPIC PARTITION CURRENT-OFFSET\nt 0\n", r", line 1: a header without LOG-END-OFFSET, LAG: "),
+        broken(
+            "a.txt", "TOPIC PARTITION CURRENT-OFFSET\nt 0\n", r", line 1: a header without LOG-END-OFFSET, LAG, CONS"
+        ),
     ],
 )
 def test_broken_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:

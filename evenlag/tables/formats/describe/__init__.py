@@ -35,7 +35,7 @@ def read(text: str, source: str) -> Reading:
 
     Examples
     --------
-    >>> text = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG\nbilling orders 0 - 70 -"
+    >>> text = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID\nbilling orders 0 - 70 - app-1"
     >>> [(number, row["topic"], row["current_offset"]) for number, row in read(text, "text").offsets]
     [(2, 'orders', None)]
     """

@@ -202,10 +202,12 @@ def _offsets_agree(row: Mapping[str, str], layout: Layout) -> bool:
         return row["partition"] == "-" and numbers == [None] * 4 and row.get("consumer_id", "-") not in ("-", "none")
     if row["partition"] == "-":
         return False
-    if current is None or end is None or lag is None:
-        return True
     if layout.is_rpk:  # counts from the log's start, and no lag below 0
+        if current is None or end is None or lag is None:
+            return True
         return lag in {end - current, max(end - current, 0), end - (start or 0)} or (start is None and 0 <= lag <= end)
+    if current is None or end is None:
+        return lag is None
     return lag == end - current
 
 
@@ -260,16 +262,20 @@ def _begins_like_a_row(words: Sequence[str], layout: Layout, known: Known) -> bo
         return is_known
     if is_known and _NUMBERISH.fullmatch(more[0]):
         return True
-    return not _NUMBERISH.fullmatch(topic) and len(more) > 1 and _are_numbers(more[:2])
+    if not _NUMBERISH.fullmatch(topic) and _are_numbers(more[:2]) and len(more) > 1:
+        return True
+    after = next((place for place, word in enumerate(words) if place >= at and word in known.topics), len(words))
+    return any(_are_numbers(words[place : place + 2]) for place in range(after + 1, len(words) - 1))
 
 
 def _has_numbers_of_a_row(words: Sequence[str], layout: Layout) -> bool:
-    """Whether as many numbers as a row has follow a word."""
+    """Whether as many numbers as a row has follow a word, which may be a number itself."""
     wanted = sum(heading.shape in ("number", "partition") for heading in layout.headings)
     length = 0
     for at, word in enumerate(words):
         length = length + 1 if _NUMBERISH.fullmatch(word) else 0
-        if length >= wanted and at >= length and any(map(str.isdigit, words[at - length + 1 : at + 1])):
+        enough = length >= wanted if at >= length else length > wanted
+        if enough and any(char.isdigit() for word in words[at - length + 1 : at + 1] for char in word):
             return True
     return False
 

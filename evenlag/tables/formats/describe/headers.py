@@ -70,9 +70,10 @@ _OTHER_GROUPS = {
 }
 _REQUIRED: dict[Kind, tuple[str, ...]] = {
     "offsets": ("TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"),
-    "members": ("CONSUMER-ID", "HOST", "CLIENT-ID"),
+    "members": ("CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"),
     "state": ("STATE", "#MEMBERS"),
 }
+_ORDER = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "MEMBER-ID", "OWNER")
 _LATER = {"CONSUMER-ID", "MEMBER-ID", "HOST", "CLIENT-ID", "LAG", "CURRENT-OFFSET", "LOG-END-OFFSET", "#PARTITIONS"}
 _LAGS_OF_TOPICS = ["TOPIC", "LAG"]  # the header of `rpk group describe --print-lag-per-topic`
 _LEAST = 3  # known words that make a line a header
@@ -147,15 +148,28 @@ def layout_of(line: Line, source: str) -> Layout | None:
             f"(no line wrapped, nothing put before it), or these rows as CSV: {line}"
         )
     layout = Layout(tuple(names), delimiter, starts, line.quoted)
-    lacking = [name for name in _REQUIRED[layout.kind] if name not in names]
+    owner = _owner_columns(names, aligned="  " in line.text.strip()) if layout.kind == "offsets" else ()
+    lacking = [name for name in (*_REQUIRED[layout.kind], *owner) if name not in names]
     if lacking and names != _LAGS_OF_TOPICS:
         raise SourceError(
             f"{place}: a header without {', '.join(lacking)}: it is wrapped over several lines, or columns were cut "
             f"off; give the text as it was printed: {line}"
         )
-    if len(set(names)) < len(names):
-        raise SourceError(f"{place}: a header that has a column twice; give the text as it was printed: {line}")
+    ordered = [name for name in _ORDER if name in names]
+    if len(set(names)) < len(names) or (not lacking and [name for name in names if name in ordered] != ordered):
+        raise SourceError(
+            f"{place}: a header that has a column twice, or its columns in another order than Kafka; give the text as "
+            f"it was printed: {line}"
+        )
     return None if lacking else layout
+
+
+def _owner_columns(names: list[str], *, aligned: bool) -> tuple[str, ...]:
+    """Return the columns of the owner that must be there; an aligned text without the last of them was cut."""
+    if "OWNER" in names:
+        return ()
+    member = "MEMBER-ID" if "MEMBER-ID" in names else "CONSUMER-ID"
+    return (member, "HOST", "CLIENT-ID") if aligned or {"HOST", "CLIENT-ID"} & set(names) else (member,)
 
 
 def looks_like_a_header(line: Line) -> bool:

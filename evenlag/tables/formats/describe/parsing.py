@@ -103,7 +103,7 @@ def parse(text: str, source: str) -> Parsed:
                 _place(parsed, line, row, layout)
     kinds = list({layout.names: layout for layout in layouts}.values())
     for line in others:
-        doubtful = any(may_be_a_row(line, layout, known) for layout in kinds)
+        doubtful = any(may_be_a_row(line, layout, known) for layout in kinds) or _is_cut(line, parsed)
         (parsed.doubtful if doubtful else parsed.passed_over).append(line)
     parsed.members = _once(parsed.members)
     return parsed
@@ -128,6 +128,20 @@ def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
         parsed.offsets.append((line, row))
 
 
+def _is_cut(line: Line, parsed: Parsed) -> bool:
+    """Whether the text ends within a row, of which this is the beginning."""
+    if line.number < len(parsed.lines):
+        return False
+    beginning = line.text.strip()
+    starts = {match.start() for match in re.finditer(r"\S+", line.spaced)}
+    rows = [*parsed.offsets, *parsed.members]
+    return (
+        any(row.text.strip().startswith(beginning) for row, _ in rows)
+        or any(beginning.startswith(f"{group} ") for group in {row["group"] for _, row in rows})
+        or (len(starts) > 1 and any(starts <= {*layout.starts} for _, layout in parsed.tables))
+    )
+
+
 def _once(members: Sequence[tuple[Line, Fields]]) -> list[tuple[Line, Fields]]:
     """Drop members that were listed before, unless what they hold is told only now."""
     found: dict[tuple[str | None, str | None], tuple[Line, Fields]] = {}
@@ -146,15 +160,10 @@ class _Groups:
         nameless = [(line, layout) for line, layout in parsed.tables if not layout.has_group]
         self._headers = [line.number for line, layout in nameless if layout.kind == "offsets"]
         self._names: dict[int, str] = {}
-        if nameless:
-            tables = {line.number for line, _ in parsed.tables}
-            self._names = {
-                line.number: match[2].strip()
-                for line in lines
-                if line.number not in tables
-                and (match := _SUMMARY.fullmatch(line.text.strip()))
-                and match[1] == "GROUP"
-            }
+        if any(layout.is_rpk for _, layout in nameless):
+            matches = {line.number: _SUMMARY.fullmatch(line.text.strip()) for line in lines}
+            self._names = {number: match[2] for number, match in matches.items() if match and match[1] == "GROUP"}
+            self._names = {number: name for number, name in self._names.items() if name}
         said = {match[1] for line in lines if (match := _OF_KAFKA.match(line.text.strip())) and match[1]}
         names = set(self._names.values()) or said
         if len(names) == 1:
