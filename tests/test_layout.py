@@ -7,6 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,33 @@ def test_rooms_of_live_clusters_point_one_way(module: str) -> None:
     for name in imports(modules()[module]) & set(modules()):
         if name.startswith("evenlag.live."):
             assert room_of_live(name) <= room_of_live(module), f"{module} imports {name}, which lies above it"
+
+
+ENDINGS = ("", "s", "es", "e", "ed", "er", "ers", "ing", "ings", "ion", "ions", "or", "ors", "y", "ies")
+
+
+def alike(name: str, other: str) -> bool:
+    """Whether two words differ, and by an ending alone: plan and plans, followed and follower."""
+    same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
+    shared = range(3, same + 1)
+    return name != other and any(name[n:] in ENDINGS and other[n:] in ENDINGS for n in shared)
+
+
+def test_words_that_differ_by_an_ending_are_found() -> None:
+    pairs = [("plan", "plans"), ("sizing", "size"), ("heading", "headers"), ("plan", "plane_tree"), ("rows", "row")]
+    assert [alike(*pair) for pair in pairs] == [True, True, True, False, True]
+
+
+def test_no_two_modules_have_names_that_differ_by_an_ending() -> None:
+    """But for the command's, which are named like what users type, and for former names."""
+    named = {
+        module: module.split(".")[-1]
+        for module, path in modules().items()
+        if not (ast.get_docstring(parsed(path)) or "").startswith(FORMER) and ".cli.commands." not in module
+    }
+    assert len(named) > 150
+    pairs = combinations(sorted(named), 2)
+    assert [pair for pair in pairs if alike(*(named[module] for module in pair))] == []
 
 
 def private_to_kafka_python(path: Path) -> set[str]:

@@ -15,7 +15,7 @@ from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.describe.fitting import Fields
 from evenlag.tables.formats.describe.headers import looks_like_a_header
 from evenlag.tables.formats.describe.lines import Line, lines_of
-from evenlag.tables.formats.describe.parsing import Parsed, parse
+from evenlag.tables.formats.describe.scanner import Parsed, parse
 
 _TOPICS = re.compile(r"([\w.-]+)(?:\(|:)[\d, ]+\)?", re.ASCII)
 
