@@ -18,7 +18,7 @@ from urllib.parse import quote
 from tests.broker import free_ports
 
 FOUND_IN = Path(__file__).resolve().parent.parent / ".cache" / "exporters"
-START_LIMIT = 15.0  # seconds
+START_LIMIT = 40.0  # seconds
 STOP_LIMIT = 10.0  # seconds
 ANSWER_LIMIT = 10.0  # seconds
 PAUSE = 0.3  # seconds between two questions
@@ -61,7 +61,7 @@ min-distance=0
 """
 KLAG = """\
 [exporter]
-poll_interval = "1s"
+poll_interval = "3s"
 http_port = {port}
 http_host = "127.0.0.1"
 granularity = "partition"

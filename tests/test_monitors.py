@@ -1,10 +1,13 @@
 """What monitors tell of consumer groups, read as tables."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from evenlag.model.lag import partition_lag
 from evenlag.tables.formats import FORMATS
-from evenlag.tables.formats.exporters import EXPORTERS, Exporter
+from evenlag.tables.formats.exporters import COLUMNS, EXPORTERS, Exporter
 from tests.monitors import (
     ANSWERS,
     DESCRIBED,
@@ -48,7 +51,9 @@ def test_recorded_answers_name_owners_or_count_members(name: str) -> None:
         (row["topic"], row["partition"]): row["client_id"] for _, row in reading.offsets if row["group"] == "billing"
     }
     if any(named.values()):
-        assert named == {key: held[key]["client_id"] for key in named}
+        left_out = {key for key, row in held.items() if not row["current_offset"] and named[key] is None}
+        assert named == {key: row["client_id"] for key, row in held.items()} | dict.fromkeys(left_out)
+        assert bool(left_out) == any("held by nobody" in note for note in notes(reading))
         assert len(members) == 2
     else:
         assert members == {"member-1", "member-2"}
@@ -110,6 +115,16 @@ def test_the_series_of_each_tool_make_the_columns_of_the_offsets_table(exporter:
     assert [each["consumer_id"] for _, each in reading.members] == [
         *([owner] if owner else []), *(f"member-{number}" for number in range(1, missing + 1))
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS, ids=lambda exporter: exporter.name)
+def test_the_query_in_the_docs_asks_for_all_series_of_a_tool_and_nothing_else(exporter: Exporter) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
+    block = page.split("```promql")[1].split("```")[0].strip().splitlines()
+    matchers = [line[len('{__name__=~"') : -len('"}')] if "=~" in line else line for line in block[1::2]]
+    mine = {getattr(exporter, column) for column in COLUMNS} - {None}
+    names = {getattr(each, column) for each in EXPORTERS for column in COLUMNS} - {None}
+    assert [matcher for matcher in matchers if {name for name in names if re.fullmatch(matcher, name)} == mine]
 
 
 def test_lag_and_log_end_tell_the_commit_as_lag_and_commit_tell_the_log_end() -> None:

@@ -24,9 +24,9 @@ class GroupRemarks:
         Neither owners nor the number of members are told.
     placeholders : int
         The most members that were counted and not named.
-    unknown, partial, stale, gaps : set of str
+    unknown, partial, stale, gaps, unheld : set of str
         Partitions of which neither lag nor log end are told; not watched for long; told several times; not told,
-        though such of a higher number are.
+        though such of a higher number are; told of no group, by a tool that names owners.
     """
 
     tool: str | None = None
@@ -37,6 +37,7 @@ class GroupRemarks:
     partial: set[str] = field(default_factory=set)
     stale: set[str] = field(default_factory=set)
     gaps: set[str] = field(default_factory=set)
+    unheld: set[str] = field(default_factory=set)
 
     def note_gaps(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Look for numbers that a topic's partitions leave out."""
@@ -62,6 +63,7 @@ class GroupRemarks:
             (self.unknown, "no known lag, as nothing is committed or no log end told; lag taken as 0"),
             (self.partial, "not watched for the whole of Burrow's window yet"),
             (self.stale, "told several times; the newest is taken"),
+            (self.unheld, "nothing but the log is told, so no owner is known; taken as held by nobody"),
             (self.gaps, "not told, though there are higher ones; left out of the plan"),
         ):
             if partitions:

@@ -55,6 +55,8 @@ class GroupReader:
         blind = []
         # Some tools leave out where a group has not committed, but tell the log of each partition.
         silent = {key for key in logs.keys() - partitions.keys() if "log_end_offset" in logs[key]}
+        if self._exporter.owner:
+            self._remarks.unheld |= {_label(key) for key in silent}
         for key in sorted(partitions.keys() | silent, key=lambda key: key[1:]):
             number, row = self._row(key, partitions.get(key, {}), logs.get(key, {}))
             if row["lag"] is None and row["log_end_offset"] is None:
