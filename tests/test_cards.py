@@ -144,7 +144,8 @@ def test_reprs_are_one_short_line() -> None:
     change = evenlag.whatif(problem, evenlag.Change(members=1), time_limit=1)
     needed = evenlag.size(problem, 60, 100, time_limit=1)
     snapshot = Snapshot("2026-01-01T00:00:00Z", 0, problem, [], problem.lags)
-    for each in [*cards(problem), change, needed, snapshot]:
+    moves = evenlag.rebalance(evenlag.assign(problem, "range"))
+    for each in [*cards(problem), change, needed, snapshot, moves, *moves.phases]:
         assert len(repr(each)) < 200, each
         assert "\n" not in repr(each)
         assert "'group'" in repr(each)

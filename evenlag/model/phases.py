@@ -36,6 +36,10 @@ class Phase:
     after: Index
     claims: Index
 
+    def __repr__(self) -> str:
+        revoked, given = (sum(map(len, lists.values())) for lists in (self.revoke, self.assign))
+        return f"<Phase {self.problem.group!r}: revoked={revoked}, assigned={given}>"
+
     @cached_property
     def keep(self) -> dict[str, Partitions]:
         """Partitions that each member goes on reading, every member named."""
@@ -86,6 +90,10 @@ class Rebalance:
     before: Index
     after: Index
     claims: Index
+
+    def __repr__(self) -> str:
+        changed = int((self.before != self.after).sum())
+        return f"<Rebalance {self.problem.group!r}: phases={len(self.phases)}, partitions={changed}>"
 
     @cached_property
     def withheld(self) -> Bools:

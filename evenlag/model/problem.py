@@ -62,7 +62,7 @@ class Problem:
     empty_topics : mapping of str to tuple of str
         Topics without partitions, and the members that subscribe to each.
     warnings : tuple of str
-        What was dropped from the input, and topics without partitions, with counts.
+        What was dropped from the input, and topics without partitions, with counts. What `evenlag.read` had to assume.
     lost_claims : int32 array (N, 2)
         (partition, member) of claims to own a partition that were dropped; the member may hold it all the same.
     scenario_weights : tuple of Fraction
