@@ -339,6 +339,34 @@ def test_the_rooms_have_a_door_in_the_root(name: str) -> None:
     assert (ROOT / name).resolve() == PACKAGE / name
 
 
+GROUP_COMMANDS = (
+    "plan",
+    "audit",
+    "frontier",
+    "export --format lp",
+    "whatif --members +1",
+    "size --drain 15m --capacity 500",
+)
+ELSEWHERE = ("evenlag.spark", "evenlag.live.", "pyspark", "kafka")
+
+
+@pytest.mark.parametrize("command", GROUP_COMMANDS)
+def test_a_command_for_one_group_imports_no_module_of_spark(command: str) -> None:
+    name, *options = command.split()
+    words = [name, str(ROOT / "examples" / "kip-169.json"), *options]
+    code = (
+        "import io, sys\n"
+        "from contextlib import redirect_stdout\n"
+        "from evenlag.cli import main\n"
+        f"sys.argv = {['evenlag', *words]}\n"
+        "try:\n"
+        "    with redirect_stdout(io.StringIO()): main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        f"print(*(name for name in sys.modules if name.startswith({ELSEWHERE})))\n"
+    )
+    assert printed(code) == ""
+
+
 def test_every_folder_of_code_is_a_package() -> None:
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
     assert all((folder / "__init__.py").exists() for folder in folders)
