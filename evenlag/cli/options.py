@@ -140,6 +140,7 @@ class Source:
     members: Path | None
     group: str | None
     auto_offset_reset: str
+    form: str | None
 
     def keep(self, out: Path | None) -> None:
         """Refuse to write over what is read; see `keep_inputs`."""
@@ -148,7 +149,9 @@ class Source:
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
         """Return the group and notes; see `read_group`."""
         with working("reading"):
-            return tables.read_group(self.path, self.members, self.group, self.auto_offset_reset, horizon)
+            return tables.read_group(
+                self.path, self.members, self.group, self.auto_offset_reset, horizon, form=self.form
+            )
 
     def read_with_record(
         self, horizon: str = "0", capacity: float | None = None
@@ -156,27 +159,43 @@ class Source:
         """Return the group, notes and the snapshots before; see `read_recorded_group`."""
         with working("reading"):
             return tables.read_recorded_group(
-                self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity
+                self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity, self.form
             )
 
 
-def reading(command: Command) -> Command:
+def input_format(flag: str = "--format") -> Command:
+    """Return the option for the format of INPUT; `flag` differs where the command writes a format too."""
+    return click.option(
+        flag, "input_format", metavar="NAME",
+        help="The format of INPUT (describe, prometheus, csv, …), where its content is not to tell.",
+    )  # fmt: skip
+
+
+def reading_as(flag: str) -> Callable[[Command], Command]:
     """Give a command the argument and options that name one group; it gets them as `source`."""
 
-    @wraps(command)
-    def with_source(
-        path: Path, members: Path | None, group: str | None, auto_offset_reset: str, **others: Any
-    ) -> Any:  # fmt: skip
-        return command(source=Source(path, members, group, auto_offset_reset), **others)
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_source(
+            path: Path, members: Path | None, group: str | None, auto_offset_reset: str, input_format: str | None,
+            **others: Any,
+        ) -> Any:  # fmt: skip
+            return command(source=Source(path, members, group, auto_offset_reset, input_format), **others)
 
-    source = together(
-        click.argument("path", metavar="INPUT", type=INPUT),
-        click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
-        click.option("--group", help="The group to take from a table of several."),
-        auto_offset_reset,
-    )
-    decorated: Command = source(with_source)
-    return decorated
+        source = together(
+            click.argument("path", metavar="INPUT", type=INPUT),
+            click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
+            click.option("--group", help="The group to take of several; names the group of a text that names none."),
+            input_format(flag),
+            auto_offset_reset,
+        )
+        decorated: Command = source(with_source)
+        return decorated
+
+    return decorate
+
+
+reading = reading_as("--format")
 
 
 # ---- what is solved --------------------------------------------------------------------------------------------------

@@ -67,8 +67,10 @@ def _copied_stdin() -> Path:
     click.BadParameter
         It is no text.
     """
+    from evenlag.tables.files import decoded  # what reads files is not needed for --help
+
     try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
+        text = decoded(sys.stdin.buffer.read())
     except UnicodeDecodeError as error:
         raise click.BadParameter(_NO_TEXT) from error
     folder = TemporaryDirectory(prefix=_COPIED)

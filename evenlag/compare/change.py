@@ -144,6 +144,10 @@ class _Edit:
         for name in self._leaving(change):
             self._take_away(name)
         alike = _same_topics(self._members or there)
+        if not there:
+            alike = list(self._topics)
+            if change.members > 0 or None in change.add.values():
+                self.notes.append("the group has no members, so new ones are taken to read all of its topics")
         for name, topics in change.add.items():
             if name in there:
                 raise InvalidProblemError(f"member {name!r} is in the group already; give the new one another name")
@@ -152,7 +156,7 @@ class _Edit:
         for name in names:
             self._add(name, alike)
         if names:
-            self.notes.append(f"new members, who read what all others do: {_listed(names)}")
+            self.notes.append(f"new members{', who read what all others do' if there else ''}: {_listed(names)}")
         if there and not self._members:
             raise InvalidProblemError("no member would be left: keep one, or add another")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.tables.read import holds_many_groups, read_group, read_history, read_recorded_group
+    from evenlag.tables.read import holds_many_groups, read_group, read_history, read_recorded_group, records
     from evenlag.tables.writing import replay_document, write_replay
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "read_group",
     "read_history",
     "read_recorded_group",
+    "records",
     "replay_document",
     "write_replay",
 ]
@@ -22,6 +23,7 @@ _HOMES = {
     "read_group": "evenlag.tables.read",
     "read_history": "evenlag.tables.read",
     "read_recorded_group": "evenlag.tables.read",
+    "records": "evenlag.tables.read",
     "replay_document": "evenlag.tables.writing",
     "write_replay": "evenlag.tables.writing",
 }

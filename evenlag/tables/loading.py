@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,8 +25,6 @@ FORMS = (PROBLEM, *TABLE_FORMS, *FORMATS)
 
 _READ_SUFFIXES = (".csv", ".txt", *JSON_SUFFIXES, ".parquet")
 _KNOWN = {column.name for table in TABLES.values() for column in table}
-_METRICS = re.compile(r"# (HELP|TYPE) |[A-Za-z_:][\w:.]*(\{[^}]*\})? [-+.\w]+( \d+)?$", re.ASCII)
-_HEAD = 10  # lines that tell whether a text is of metrics
 
 
 def what_is_read() -> str:
@@ -104,9 +101,6 @@ def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
-    lines = [line.strip() for line in text.splitlines()[:_HEAD] if line.strip()]
-    if len(lines) > 1 and all(_METRICS.match(line) for line in lines):
-        raise SourceError(f"{path}: is a text of metrics of no kind that is read; evenlag reads {what_is_read()}")
     if suffix in JSON_SUFFIXES:
         return PROBLEM if suffix == ".json" else "jsonl"
     return {".csv": "csv", ".txt": "describe", "": "describe"}.get(suffix)
@@ -180,6 +174,17 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
                 read.members = rows
         found.append(read)
     return found
+
+
+def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None) -> list[Reading]:
+    """Read several texts, each of the time in its name; `group` is that of texts that name none.
+
+    Raises
+    ------
+    SourceError
+        As `read_file`; or a name has no time.
+    """
+    return [_read_text_part(path, form_of(path, form), "offsets", group) for path in paths]
 
 
 def _rows(read: Reading, kind: TableKind) -> list[Numbered]:

@@ -16,11 +16,12 @@ from evenlag.model.files import read_problem
 from evenlag.model.in_memory import File, InMemory
 from evenlag.model.problem import Problem
 from evenlag.tables.columns import TableKind
-from evenlag.tables.formats import Reading
-from evenlag.tables.loading import PROBLEM, form_of, read_file, read_table
+from evenlag.tables.formats import FORMATS, Reading
+from evenlag.tables.loading import PROBLEM, bare, form_of, read_dated_texts, read_file, read_table
 from evenlag.tables.one_group import OneGroup
 from evenlag.tables.past import snapshots
 from evenlag.tables.row_checks import at
+from evenlag.tables.times_of_names import time_in_name
 
 AUTO_OFFSET_RESETS = ("latest", "earliest")
 RECORD = 30  # snapshots whose rates and capacity are looked at for one plan
@@ -121,6 +122,20 @@ def read_history(
         return snapshots(rows_at_times), notes
 
 
+def records(paths: Sequence[Path], form: str | None = None) -> list[Input]:
+    """Return what several inputs are: one record, if all are texts with their times in their names; else each its own.
+
+    Raises
+    ------
+    SourceError
+        One of the texts cannot be read.
+    """
+    dated = len(paths) > 1 and all(time_in_name(bare(path).stem) for path in paths)
+    if not dated or any(path.is_dir() or form_of(path, form) not in FORMATS for path in paths):
+        return [*paths]
+    return [read_dated_texts(paths, paths[0].resolve().parent.name, form)]
+
+
 def is_problem(path: File, form: str | None = None) -> bool:
     """Whether a file or text is a problem file, which describes one group and its members."""
     return not path.is_dir() and form_of(path, form) == PROBLEM
@@ -152,7 +167,8 @@ def _readings(given: Input, kind: TableKind, form: str | None) -> list[Reading]:
 def _source(given: Input) -> str:
     if isinstance(given, Path | InMemory):
         return str(given)
-    return given.source if isinstance(given, Reading) else given[0].source
+    readings = [given] if isinstance(given, Reading) else [given[0], given[-1]]
+    return " to ".join(dict.fromkeys(reading.source for reading in readings))
 
 
 def _latest(group: OneGroup, horizon: float | str, capacity: float | None) -> tuple[Problem, list[str]]:

@@ -24,6 +24,7 @@ from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.INPUT)
 @click.option("--members", type=options.FILE, help="Members table that goes with an offsets table.")
 @click.option("--group", help="The group to take from a table of several, as the one INPUT.")
+@options.input_format()
 @options.auto_offset_reset
 @options.horizon_or_auto
 @options.group_time_limit(2.0)
@@ -31,20 +32,23 @@ from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
 @options.gap(0.0)
 @options.as_json
 def audit(
-    inputs: tuple[Path, ...], members: Path | None, group: str | None, auto_offset_reset: str, horizon: str,
-    group_time_limit: float, time_limit: float | None, as_json: bool, **parameters: Any,
+    inputs: tuple[Path, ...], members: Path | None, group: str | None, input_format: str | None,
+    auto_offset_reset: str, horizon: str, group_time_limit: float, time_limit: float | None, as_json: bool,
+    **parameters: Any,
 ) -> None:  # fmt: skip
     """Put every strategy beside the optimum.
 
     Each INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe, for one group.
-    evenlag fleet audit takes all groups of a table.
+    Texts that have their times in their names (20260131T130000Z.txt) are one record. evenlag fleet audit takes all
+    groups of a table.
     """
-    if len(inputs) > 1 and group is not None:
+    sources = tables.records(inputs, input_format)
+    if len(sources) > 1 and group is not None:
         raise click.UsageError(f"--group goes with one INPUT, not {len(inputs)}", click.get_current_context())
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
-    for number, path in enumerate(inputs):
-        problem, notes = tables.read_group(path, members, group, auto_offset_reset, horizon)
-        seconds = max(min(group_time_limit, clock.left() / (len(inputs) - number)), LEAST_SECONDS)
+    for number, source in enumerate(sources):
+        problem, notes = tables.read_group(source, members, group, auto_offset_reset, horizon, form=input_format)
+        seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)
         with ending_searches() as watch, working(f"auditing {problem.group}"):
             audited = evenlag.audit(problem, time_limit=seconds, **parameters)
         ended, notes = watch, [*notes, *notes_of(watch)]

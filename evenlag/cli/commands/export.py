@@ -12,7 +12,7 @@ from evenlag.cli.terminal import say, warn, working
 
 
 @command("evenlag export group.json --format lp", "evenlag export group.json --format mps --out model.mps")
-@options.reading
+@options.reading_as("--input-format")
 @options.modelling
 @options.across
 @options.form(("lp", "mps"), required=True)

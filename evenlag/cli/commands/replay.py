@@ -22,6 +22,7 @@ from evenlag.errors import InvalidProblemError
 @click.argument("path", metavar="INPUT", type=options.INPUT)
 @click.option("--members", type=options.FILE, help="Members table that goes with it.")
 @click.option("--group", help="The group to take from a table of several.")
+@options.input_format("--input-format")
 @options.auto_offset_reset
 @options.replaying
 @options.out("Folder for the tables summary and steps.")
@@ -30,9 +31,9 @@ from evenlag.errors import InvalidProblemError
 @options.plot("Picture of the replay to write")
 @options.as_json
 def replay(
-    path: Path, members: Path | None, group: str | None, auto_offset_reset: str, group_time_limit: float,
-    plot: Path | None, out: Path | None, form: Literal["parquet", "csv"], overwrite: bool, as_json: bool,
-    **parameters: Any,
+    path: Path, members: Path | None, group: str | None, input_format: str | None, auto_offset_reset: str,
+    group_time_limit: float, plot: Path | None, out: Path | None, form: Literal["parquet", "csv"], overwrite: bool,
+    as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Run every strategy over the recorded history of a group.
 
@@ -44,7 +45,7 @@ def replay(
     options.keep_inputs(plot, path, members)
     how = compare.simulation.ReplayOptions.of(time_limit=group_time_limit, **parameters)
     with working("reading"):
-        history, notes = tables.read_history(path, members, group, auto_offset_reset)
+        history, notes = tables.read_history(path, members, group, auto_offset_reset, input_format)
     try:
         with progress("strategies replayed") as told:
             found = compare.simulation.run(history, how, told)

@@ -6,6 +6,7 @@ from evenlag.tables.formats.confluent import CONFLUENT
 from evenlag.tables.formats.describe import DESCRIBE
 from evenlag.tables.formats.prometheus import PROMETHEUS
 from evenlag.tables.formats.promql import PROMQL
+from evenlag.tables.formats.rpk import RPK
 
 FORMATS: dict[str, Format] = {
     each.name: each
@@ -15,6 +16,7 @@ FORMATS: dict[str, Format] = {
         CONFLUENT,
         PROMETHEUS,
         PROMQL,
+        RPK,
     )
 }  # fmt: skip
 """Every format that is told apart by its content, by the name that `--format` takes."""
