@@ -151,6 +151,8 @@ def test_one_of_several_groups_is_named() -> None:
         evenlag.read(many())
     with pytest.raises(InvalidProblemError, match="the DataFrame: holds no group 'c'; it has a, b"):
         evenlag.read(many(), group="c")
+    with pytest.raises(InvalidProblemError, match="the DataFrame: holds no row of group 'c'"):
+        evenlag.read(pl.from_pandas(many()).lazy(), group="c")
 
 
 def test_a_group_without_a_name_is_named_by_the_caller() -> None:

@@ -41,7 +41,7 @@ def problem_card(problem: Problem) -> str:
 
 def plan_card(plan: Plan) -> str:
     """Return a plan: its figures, its members before and after, and its largest moves."""
-    shown = [*_spreads(plan), ("makespan", number(plan.makespan)), *_moves_made(plan)]
+    shown = [*_measured(plan, "spread"), ("makespan", number(plan.makespan)), *_moves_made(plan)]
     return card(plan.problem.group, _size(plan.problem), figures(shown), *_details(plan))
 
 
@@ -51,12 +51,10 @@ def result_card(result: Result) -> str:
     if result.status == "EMPTY":
         why = "no member can take anything" if len(plan.problem.lags) else "the group has no partitions"
         return card(plan.problem.group, below, line(f"{why}, so there is nothing to assign"), badge="EMPTY", good=False)
-    proven = [
-        ("objective", number(result.objective)),
-        ("proven bound", number(result.bound)),
-        ("gap", percent(result.gap)),
-    ]
-    shown = [*_spreads(plan), *_moves_made(plan), *proven]
+    shown = [*_measured(plan, result.kind), *_moves_made(plan), ("objective", number(result.objective))]
+    shown += [("proven bound", number(result.bound)), ("gap", percent(result.gap))]
+    if result.pays is not None:
+        shown.append(("pays", "yes" if result.pays else "no"))
     found = f"found by {result.method} in {result.seconds:.2f} s"
     if result.left_alone:
         found = "today's assignment: the best plan found does not pay"
@@ -67,7 +65,7 @@ def result_card(result: Result) -> str:
     remarks = list(result.warnings)
     if result.violation is not None:
         remarks.insert(0, f"breaks {result.balance} balance: {result.violation}")
-    parts = (figures(shown), line(found), *_details(plan), listed_notes(remarks))
+    parts = (figures(shown), line(found), line(_scenarios(result)), *_details(plan), listed_notes(remarks))
     return card(plan.problem.group, below, *parts, badge=str(result.status), good=result.status == "OPTIMAL")
 
 
@@ -82,11 +80,19 @@ def _size(problem: Problem) -> str:
     return f"{quantity(len(problem.lags), 'partition')} of {topics}, {quantity(len(problem.members), 'member')}"
 
 
-def _spreads(plan: Plan) -> list[tuple[str, str]]:
-    """Return the spread, next to today's where anything has an owner."""
+def _measured(plan: Plan, what: str) -> list[tuple[str, str]]:
+    """Return the spread or the makespan, next to today's where anything has an owner."""
+    planned = number(plan.spread if what == "spread" else plan.makespan)
     if (plan.problem.owner == NOBODY).all():
-        return [("spread", number(plan.spread))]
-    return [("spread today", number(plan.today.spread)), ("spread planned", number(plan.spread))]
+        return [(what, planned)]
+    today = number(plan.today.spread if what == "spread" else plan.today.makespan)
+    return [(f"{what} today", today), (f"{what} planned", planned)]
+
+
+def _scenarios(result: Result) -> str:
+    """Say what the objective is where there are scenarios: the figures above are of the lags of now."""
+    count = len(result.plan.problem.scenario_weights)
+    return f"objective: the {result.across} {result.kind} of {quantity(count, 'scenario')}, moves paid" if count else ""
 
 
 def _moves_made(plan: Plan) -> list[tuple[str, str]]:

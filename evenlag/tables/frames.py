@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from evenlag.errors import SourceError
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model.names import did_you_mean
 from evenlag.model.values import kind as kind_of
 from evenlag.tables.columns import TABLES, TableKind, check_columns, check_once
@@ -59,6 +59,8 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
     ------
     SourceError
         It is no DataFrame, lacks a column or has one twice; the message names the columns.
+    InvalidProblemError
+        It has no row of the group.
     """
     place = "the DataFrame" if kind == "offsets" else "the DataFrame of members"
     import narwhals.stable.v2 as nw
@@ -78,6 +80,8 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
     read.notes += _unused(columns, names, kind, place)
     numbered: list[Numbered] = list(enumerate(rows))
     if kind == "offsets":
+        if group is not None and "group" in names and not numbered:
+            raise InvalidProblemError(f"{place}: holds no row of group {group!r}")
         read.offsets = numbered
     else:
         read.members = numbered
