@@ -69,5 +69,9 @@ def test_a_lag_that_is_no_number_is_unknown() -> None:
     assert any("t-0: no known lag" in note for note in notes(reading))
 
 
+def test_a_sample_of_a_time_before_1970_is_unknown() -> None:
+    assert any("t-0: no known lag" in note for note in notes(read(PLAIN.format(0, "0 -1"))))
+
+
 def test_what_is_no_sample_is_passed_over_with_its_line() -> None:
     assert read(f"HTTP/1.1 200 OK\n\n{PLAIN.format(0, 5)}\n").passed_over == [(1, "HTTP/1.1 200 OK")]

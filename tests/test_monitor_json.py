@@ -1,9 +1,12 @@
 """Answers of monitors in JSON: Burrow's, Confluent's, Prometheus'."""
 
 import json
+import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.monitors import lags, notes, read, refused, rows
 
@@ -87,6 +90,26 @@ def test_confluents_command_and_its_rest_api_tell_the_same() -> None:
     assert read(page(lag_of(0, consumer_id=None))).unknown_members == {"g"}
 
 
+TABLE = """
+  Cluster  | Consumer Group | Lag | Log End Offset | Current Offset | Consumer | Instance | Client | Topic | Partition
+-----------+----------------+-----+----------------+----------------+----------+----------+--------+-------+------------
+  lkc-1234 | g              |   5 |             12 |              7 | c1       |          | app    | t     |         0
+  lkc-1234 | g              |     |             12 |             -1 |          |          |        | t     |         1
+"""
+
+
+def test_confluents_command_prints_a_table_too() -> None:
+    reading = read(TABLE)
+    assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id", "client_id") == [
+        ("t", 0, 7, 12, 5, "c1", "app"), ("t", 1, None, 12, None, None, None)
+    ]  # fmt: skip
+    assert [number for number, _ in reading.offsets] == [4, 5]
+    framed = "\n".join(f"|{line}|" for line in TABLE.strip("\n").split("\n"))
+    assert rows(read(framed), "lag") == rows(reading, "lag")
+    assert "line 6: has 2 fields, and the table 10" in refused(TABLE + "a | b\n")
+    assert "line 4: lag of t-0 is no whole number: 'x'" in refused(TABLE.replace("   5 |", "   x |"))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -131,6 +154,29 @@ def test_an_answer_to_query_range_is_a_record() -> None:
     assert rows(reading, "snapshot_ts", "current_offset", "log_end_offset") == [
         ("t", 0, "1970-01-01T00:00:01.000Z", 10, 15), ("t", 0, "1970-01-01T00:01:01.000Z", 70, 79)
     ]  # fmt: skip
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 4), st.integers(0, 3))
+def test_the_order_of_series_partitions_and_pages_changes_nothing(
+    chance: random.Random, partitions: int, foreign: int
+) -> None:
+    told = [series(number, (1.0, str(5 + number)), (61.0, "9")) for number in range(partitions)]
+    told += [
+        series(number, (1.0, "10"), (61.0, "70"), name="kafka_consumergroup_current_offset")
+        for number in range(partitions)
+    ]
+    others = [{"metric": {"__name__": "up", "job": str(number)}, "values": [[1.0, "1"]]} for number in range(foreign)]
+    shuffled = chance.sample(told + others, len(told) + foreign)
+    expected = rows(read(answer(*told, kind="matrix")), "snapshot_ts", "lag", "current_offset", "log_end_offset")
+    assert (
+        rows(read(answer(*shuffled, kind="matrix")), "snapshot_ts", "lag", "current_offset", "log_end_offset")
+        == expected
+    )
+    cut = chance.randint(0, len(shuffled) - 1)
+    pages = answer(*shuffled[cut:], kind="matrix") + "\n" + answer(*shuffled[:cut], kind="matrix")
+    assert rows(read(pages), "snapshot_ts", "lag", "current_offset", "log_end_offset") == expected
+    listed = [partition(number, number) for number in range(partitions)]
+    assert sorted(rows(read(burrow(*chance.sample(listed, partitions))), "lag")) == rows(read(burrow(*listed)), "lag")
 
 
 def test_series_of_times_of_their_own_are_refused() -> None:

@@ -156,6 +156,21 @@ def test_minus_one_of_kafka_exporter_means_that_nothing_is_committed() -> None:
     assert any("t-0" in note and "lag taken as 0" in note for note in notes(reading))
 
 
+def test_topics_in_which_nothing_is_committed_are_not_read() -> None:
+    lag = 'kafka_consumer_group_lag{{group="g",topic="{}",partition="{}"}} {}'
+    reading = read("\n".join([lag.format("t", 0, -1), lag.format("t", 1, 4), lag.format("u", 0, -1)]))
+    assert rows(reading) == [("t", 0), ("t", 1)]
+    assert any("u: nothing is committed" in note for note in notes(reading))
+    assert rows(read(lag.format("u", 0, -1)), "lag") == [("u", 0, 0)]
+
+
+def test_a_lag_and_a_log_end_win_over_a_commit_that_contradicts_them() -> None:
+    exporter = next(each for each in EXPORTERS if each.name.startswith("OpenTelemetry"))
+    told = {"lag": 5, "current_offset": 99, "log_end_offset": 12}
+    reading = read("\n".join(series(exporter, column, value) for column, value in told.items()))
+    assert rows(reading, "current_offset", "log_end_offset") == [("t", 0, 7, 12)]
+
+
 def test_members_that_are_counted_beyond_those_named_get_names_of_their_own() -> None:
     kommitted = next(exporter for exporter in EXPORTERS if exporter.name == "Kommitted")
     reading = read(f"{series(kommitted, 'lag', 5, owner='member-1')}\n{series(kommitted, 'members', 3)}")

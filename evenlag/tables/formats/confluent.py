@@ -1,7 +1,8 @@
-"""Confluent's lists of lags: of its command (`-o json`), and of its REST API v3 (`/consumer-groups/GROUP/lags`)."""
+"""Confluent's lists of lags: of its command, as JSON or as a table, and of its REST API v3."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,12 +25,16 @@ _FIELDS = {
     "group_instance_id": ("instance_id", "instance"),
 }
 _NUMBERS = ("current_offset", "log_end_offset", "lag")
+_TITLES = {"Consumer Group", "Lag", "Log End Offset", "Current Offset", "Topic", "Partition"}
+_WHOLE = {*_NUMBERS, "partition"}
 _ASK = "ask for `confluent kafka consumer group lag list GROUP -o json`, or for /consumer-groups/GROUP/lags"
 
 
 def recognises(text: str) -> bool:
     """Return whether a text is such a list, or one lag of it."""
     document = first_document(text)
+    if document is None:
+        return "Log End Offset" in text and any(_titles(line) for line in text.splitlines())
     if isinstance(document, list):
         return bool(document) and all(_is_lag(each) for each in document)
     return isinstance(document, dict) and (document.get("kind") == _LIST or _is_lag(document))
@@ -51,15 +56,17 @@ def read(text: str, source: str) -> Reading:
     SourceError
         A page is missing, or an item is broken.
     """
-    reading = Reading(source=source, unit="item", subscriptions="unknown")
+    printed = first_document(text) is None
+    unit = "line" if printed else "item"
+    reading = Reading(source=source, unit=unit, subscriptions="unknown")
     remarks = Remarks()
     clusters: dict[str, str] = {}
-    for number, lag in enumerate(_lags(text, source), start=1):
-        row = _row(lag, f"{source}, item {number}")
+    for number, lag in _printed(text, source) if printed else enumerate(_lags(text, source), start=1):
+        row = _row(lag, f"{source}, {unit} {number}")
         group, cluster = row["group"], row.pop("cluster")
         if clusters.setdefault(group, cluster) != cluster:
             raise SourceError(
-                f"{source}, item {number}: group {group!r} of cluster {cluster!r} is also there of cluster "
+                f"{source}, {unit} {number}: group {group!r} of cluster {cluster!r} is also there of cluster "
                 f"{clusters[group]!r}; give the lags of one cluster"
             )
         if row["current_offset"] is None and row["log_end_offset"] is None:
@@ -88,6 +95,39 @@ def _lags(text: str, source: str) -> Iterator[Any]:
         raise SourceError(f"{source}: the last page names a next one; add the answer of {following}")
 
 
+def _cells(line: str, framed: bool) -> list[str]:
+    """Return the fields of a line of a table, which may begin and end with a bar."""
+    line = line.strip()
+    return [field.strip() for field in (line.removeprefix("|").removesuffix("|") if framed else line).split("|")]
+
+
+def _titles(line: str) -> list[str] | None:
+    """Return the titles of the columns, where a line has them."""
+    titles = _cells(line, line.lstrip().startswith("|"))
+    return titles if set(titles) >= _TITLES else None
+
+
+def _printed(text: str, source: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Give the rows of tables that the command prints, each with its line."""
+    titles: list[str] = []
+    framed = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        if named := _titles(line):
+            titles = [title.lower().replace(" ", "_") for title in named]
+            framed = line.lstrip().startswith("|")
+        elif titles and line.strip(" \r-+|"):
+            fields = _cells(line, framed)
+            if len(fields) != len(titles):
+                raise SourceError(
+                    f"{source}, line {number}: has {len(fields)} fields, and the table {len(titles)}: {shown(line)}"
+                )
+            yield number, {title: _value(title, field) for title, field in zip(titles, fields, strict=True)}
+
+
+def _value(title: str, field: str) -> object:
+    return int(field) if title in _WHOLE and re.fullmatch(r"-?[0-9]{1,18}", field) else field
+
+
 def _row(lag: Any, place: str) -> dict[str, Any]:
     """Return the row of a lag, and its cluster."""
     if not _is_lag(lag):
@@ -100,7 +140,7 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
         raise SourceError(f"{place}: has no group, topic and partition: {shown(lag)}")
     label = f"{row['topic']}-{partition}"
     for name, number in numbers.items():
-        if number is None and lag[name] is not None:
+        if number is None and lag[name] not in (None, ""):
             raise SourceError(f"{place}: {name} of {label} is no whole number: {shown(lag[name])}")
     current, end = numbers["current_offset"], numbers["log_end_offset"]
     if current is None or current < 0:  # never committed
@@ -113,4 +153,4 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
     return row | texts | numbers | {"partition": partition, "cluster": str(row["cluster"])}
 
 
-CONFLUENT = Format("confluent", "Confluent's JSON lists of lags, of its command or its REST API v3", recognises, read)
+CONFLUENT = Format("confluent", "Confluent's lists of lags, of its command or its REST API v3", recognises, read)

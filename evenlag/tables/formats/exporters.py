@@ -103,7 +103,7 @@ EXPORTERS = (
         "OpenTelemetry's kafkametrics receiver", "group", "topic", "partition",
         lag="kafka_consumer_group_lag", current_offset="kafka_consumer_group_offset",
         log_end_offset="kafka_partition_current_offset", log_start_offset="kafka_partition_oldest_offset",
-        members="kafka_consumer_group_members",
+        members="kafka_consumer_group_members", without_commit=True,
     ),
     Exporter(
         "Aiven", "name", "topic", "partition",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -84,8 +85,9 @@ def _sample(number: int, match: re.Match[str]) -> Sample | None:
             labels[key] = _unescaped(value)
     if name is None:
         return None
-    at = match["at"]
-    return Sample(number, name, labels, float(match["value"]), None if at is None else float(at))
+    at = None if match["at"] is None else float(match["at"])
+    value = float(match["value"]) if at is None or at >= 0 else math.nan  # so Kommitted marks what it does not know
+    return Sample(number, name, labels, value, at)
 
 
 def _unescaped(text: str) -> str:

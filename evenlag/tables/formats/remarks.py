@@ -27,6 +27,8 @@ class GroupRemarks:
     unknown, partial, stale, gaps, unheld : set of str
         Partitions of which neither lag nor log end are told; not watched for long; told several times; not told,
         though such of a higher number are; told of no group, by a tool that names owners.
+    unread : set of str
+        Topics in which nothing is committed.
     """
 
     tool: str | None = None
@@ -38,6 +40,7 @@ class GroupRemarks:
     stale: set[str] = field(default_factory=set)
     gaps: set[str] = field(default_factory=set)
     unheld: set[str] = field(default_factory=set)
+    unread: set[str] = field(default_factory=set)
 
     def note_gaps(self, partitions: Iterable[tuple[str, int]]) -> None:
         """Look for numbers that a topic's partitions leave out."""
@@ -59,15 +62,16 @@ class GroupRemarks:
                 f"{self.tool} does not tell who holds which partition, so today's assignment is unknown and the plan "
                 "is a fresh one"
             )
-        for partitions, remark in (
+        for names, remark in (
             (self.unknown, "no known lag, as nothing is committed or no log end told; lag taken as 0"),
             (self.partial, "not watched for the whole of Burrow's window yet"),
             (self.stale, "told several times; the newest is taken"),
             (self.unheld, "nothing but the log is told, so no owner is known; taken as held by nobody"),
+            (self.unread, "nothing is committed in any partition, so the group is taken not to read it; left out"),
             (self.gaps, "not told, though there are higher ones; left out of the plan"),
         ):
-            if partitions:
-                notes.append(f"{some(partitions)}: {remark}")
+            if names:
+                notes.append(f"{some(names)}: {remark}")
         return notes
 
     def member_notes(self) -> list[str]:

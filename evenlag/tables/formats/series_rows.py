@@ -53,8 +53,11 @@ class GroupReader:
         """
         rows: list[Numbered] = []
         blind = []
+        partitions = self._read(partitions)
+        topics = {key[:2] for key in partitions}
         # Some tools leave out where a group has not committed, but tell the log of each partition.
-        silent = {key for key in logs.keys() - partitions.keys() if "log_end_offset" in logs[key]}
+        others = (key for key in logs.keys() - partitions.keys() if key[:2] in topics)
+        silent = {key for key in others if "log_end_offset" in logs[key]}
         if self._exporter.owner:
             self._remarks.unheld |= {_label(key) for key in silent}
         for key in sorted(partitions.keys() | silent, key=lambda key: key[1:]):
@@ -72,6 +75,23 @@ class GroupReader:
                 f"{self._place(blind[0])}: of group {self._group!r} only commits are told; ask for {wanted} too"
             )
         return rows
+
+    def _read(self, partitions: GroupSeries) -> GroupSeries:
+        """Leave out the topics in which the group has committed nothing, unless that is all of them.
+
+        Some tools tell -1 of all topics there are, whether the group reads them or not.
+        """
+        if not self._exporter.without_commit:
+            return partitions
+        read = {
+            key[:2]
+            for key, columns in partitions.items()
+            if any(sample.value >= 0 for samples in columns.values() for sample in samples)
+        }
+        if not read:
+            return partitions
+        self._remarks.unread |= {key[1] for key in partitions if key[:2] not in read}
+        return {key: columns for key, columns in partitions.items() if key[:2] in read}
 
     def members(self, offsets: Sequence[Numbered], counted: Sequence[Sample]) -> list[Numbered]:
         """Return the rows of members: the owners, and placeholders for as many as are counted beyond them.
@@ -126,10 +146,10 @@ class GroupReader:
         if self._exporter.without_commit and -1 in (lag, current):
             lag = current = None
         if lag is not None and lag >= 0:
-            if current is not None:
-                end = current + lag
-            elif end is not None and end >= lag:
+            if end is not None and end >= lag:
                 current = end - lag
+            elif current is not None:
+                end = current + lag
         if start is not None and end is not None and start > end:
             start = None  # told at another moment
         return {"log_start_offset": start, "log_end_offset": end, "current_offset": current, "lag": lag}
