@@ -224,6 +224,17 @@ def test_of_what_the_brokers_of_redpanda_tell_the_highest_offset_holds() -> None
     assert "redpanda_kafka_max_offset" in refused(text)
 
 
+def test_log_ends_that_klag_tells_for_each_group_may_differ_and_lags_may_not() -> None:
+    def told(name: str, group: str, value: int) -> str:
+        return f'klag_{name}{{consumer_group="{group}",topic="t",partition="0"}} {value}'
+
+    ends = [told("partition_log_end_offset", "g", 10), told("partition_log_end_offset", "h", 11)]
+    text = "\n".join([told("consumer_lag", "g", 3), told("consumer_lag", "h", 4), *ends])
+    assert lags(read(text), "g") == {("t", 0): 3}
+    assert lags(read(text), "h") == {("t", 0): 4}
+    assert "line 5" in refused(f"{text}\n{told('consumer_lag', 'g', 5)}")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

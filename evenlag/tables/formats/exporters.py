@@ -29,8 +29,8 @@ class Exporter:
         Labels that name the member that holds a partition, its client id and its host.
     without_commit : bool
         A lag or offset of -1 means that the group has not committed there.
-    every_broker : bool
-        Each broker tells the offsets of the partitions it has; of several values the highest holds.
+    ends_differ : bool
+        Offsets are told several times, by each broker or for each group; of several values the highest holds.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Exporter:
     client: str | None = None
     host: str | None = None
     without_commit: bool = False
-    every_broker: bool = False
+    ends_differ: bool = False
 
     def needs(self, column: str) -> tuple[str, ...]:
         """Return the labels without which a series of this column says nothing."""
@@ -79,7 +79,9 @@ EXPORTERS = (
     ),
     Exporter(
         "klag", "consumer_group", "topic", "partition",
-        lag="klag_consumer_lag", owner="consumer_id", client="client_id", host="member_host",
+        lag="klag_consumer_lag", current_offset="klag_consumer_committed_offset",
+        log_end_offset="klag_partition_log_end_offset", log_start_offset="klag_partition_log_start_offset",
+        owner="consumer_id", client="client_id", host="member_host", ends_differ=True,
     ),
     Exporter(
         "kafka_exporter", "consumergroup", "topic", "partition",
@@ -97,7 +99,7 @@ EXPORTERS = (
     Exporter(
         "Redpanda", "redpanda_group", "redpanda_topic", "redpanda_partition",
         current_offset="redpanda_kafka_consumer_group_committed_offset", log_end_offset="redpanda_kafka_max_offset",
-        members="redpanda_kafka_consumer_group_consumers", every_broker=True,
+        members="redpanda_kafka_consumer_group_consumers", ends_differ=True,
     ),
     Exporter(
         "OpenTelemetry's kafkametrics receiver", "group", "topic", "partition",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from evenlag.errors import SourceError
-from evenlag.tables.formats.exporters import Exporter
+from evenlag.tables.formats.exporters import Exporter, plain_name
 
 EXACT = 2**53  # beyond it a double skips whole numbers
 Partition = tuple[str | None, str, int]  # cluster, topic, number
@@ -112,7 +112,7 @@ def one_of(samples: Sequence[Sample], exporter: Exporter, what: str, place: Plac
     known.sort(key=lambda sample: sample.number)
     if len({sample.value for sample in known}) == 1 or math.isnan(known[0].value):
         return known[0], False
-    if exporter.every_broker:
+    if exporter.ends_differ and plain_name(known[0].name or "") not in ("", exporter.lag):
         return max(known, key=lambda sample: sample.value), False
     newest = _newest(known)
     if len({sample.value for sample in newest}) > 1:
