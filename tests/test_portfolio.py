@@ -1,6 +1,7 @@
 """The machinery of the search: what a stage may do, what the incumbent takes, what ends a search, the page of steps."""
 
 import copy
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS
 from evenlag.search.solver import search, task_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
+from evenlag.spark import plans
 from tests.pages import table
 from tests.problems import alike, problems, seeds
 
@@ -302,8 +304,8 @@ def test_what_is_no_mapping_has_no_rates(rates: Any) -> None:
 def test_keywords_that_are_handed_on_are_options() -> None:
     assert set(SolveKeywords.__annotations__) < set(SolveOptions.__dataclass_fields__)
     with pytest.raises(TypeError, match=r"plans\(\) got an unexpected keyword argument 'threads'"):
-        solving_options("plans", {"threads": 4})  # type: ignore[typeddict-unknown-key]
-    assert solving_options("plans", {"slack": 1}) == SolveOptions(slack=1)
+        solving_options("plans", {"threads": 4}, plans)  # type: ignore[typeddict-unknown-key]
+    assert solving_options("plans", {"slack": 1}, plans) == SolveOptions(slack=1)
 
 
 def test_options_do_not_change() -> None:
@@ -314,10 +316,10 @@ def test_options_do_not_change() -> None:
 
 
 def test_defaults_are_those_of_solve() -> None:
-    assert solve.__kwdefaults__ == {
-        name: solve.__kwdefaults__[name] if name in ("start", "rates") else getattr(SolveOptions(), name)
-        for name in solve.__kwdefaults__
-    }
+    parameters = inspect.signature(solve).parameters.items()
+    defaults = {name: each.default for name, each in parameters if name not in ("problem", "start", "rates")}
+    assert len(defaults) > 10
+    assert defaults == {name: getattr(SolveOptions(), name) for name in defaults}
 
 
 def test_names_are_strings() -> None:

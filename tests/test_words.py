@@ -9,6 +9,7 @@ from evenlag.compare.change import NewPartitions
 from evenlag.compare.simulation import STRATEGIES
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.live.assignor import EvenlagAssignor
 from evenlag.model import literals
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance
@@ -83,6 +84,19 @@ def test_a_wrong_keyword_is_answered_with_the_nearest(call: Any, wrong: str, nea
     arguments = (PROBLEM, evenlag.compare.Change(members=1)) if call is evenlag.compare.whatif else (PROBLEM,)
     with pytest.raises(TypeError, match=rf"unexpected keyword argument '{wrong}'; did you mean '{near}'\?"):
         call(*arguments, **{wrong: 1})
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "near"),
+    [
+        (lambda **wrong: evenlag.spark.solve(None, **wrong), "group_time_limt", "group_time_limit"),
+        (lambda **wrong: evenlag.spark.run(None, None, out="x", **wrong), "balanse", "balance"),
+        (lambda **wrong: EvenlagAssignor("g", "host:9092", **wrong), "rejoin_if_beter", "rejoin_if_better"),
+    ],
+)
+def test_calls_that_hand_keywords_on_know_their_own_too(call: Any, wrong: str, near: str) -> None:
+    with pytest.raises(TypeError, match=rf"unexpected keyword argument '{wrong}'; did you mean '{near}'\?"):
+        call(**{wrong: 1})
 
 
 def test_a_misspelt_field_of_a_problem_is_answered_with_the_nearest() -> None:

@@ -74,10 +74,15 @@ def unknown_keyword(call: str, word: str, known: Iterable[str]) -> TypeError:
     return TypeError(f"{call}() got an unexpected keyword argument {word!r}{did_you_mean(word, known)}")
 
 
+def keywords_of(function: Callable[..., object]) -> list[str]:
+    """Return the parameters of a function that have names."""
+    parameters = inspect.signature(function).parameters
+    return [name for name, each in parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+
+
 def spelled(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function so that an unknown keyword is answered with the nearest that it has."""
-    parameters = inspect.signature(function).parameters
-    known = [name for name, each in parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    known = keywords_of(function)
 
     @wraps(function)
     def call(*arguments: P.args, **keywords: P.kwargs) -> R:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +15,7 @@ from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
 from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
-from evenlag.model.names import one_of, unknown_keyword
+from evenlag.model.names import keywords_of, one_of, unknown_keyword
 from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import is_number, is_whole, shown
@@ -109,8 +109,8 @@ class SolveOptions:
         return other
 
 
-def solving_options(call: str, keywords: SolveKeywords, own: Iterable[str] = ()) -> SolveOptions:
-    """Return the options of a call that hands `SolveKeywords` on, and has some keywords of its own.
+def solving_options(call: str, keywords: SolveKeywords, function: Callable[..., Any]) -> SolveOptions:
+    """Return the options of a call that hands `SolveKeywords` on; `function` has keywords of its own.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def solving_options(call: str, keywords: SolveKeywords, own: Iterable[str] = ())
     """
     unknown = sorted(set(keywords) - set(SolveKeywords.__annotations__))
     if unknown:
-        raise unknown_keyword(call, unknown[0], [*SolveKeywords.__annotations__, *own])
+        raise unknown_keyword(call, unknown[0], [*SolveKeywords.__annotations__, *keywords_of(function)])
     return SolveOptions(**keywords)
 
 

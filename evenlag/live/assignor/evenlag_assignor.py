@@ -126,7 +126,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._group, self._weight, self._cooperative, self._limit = group, weight, cooperative, limit
         self._auto_offset_reset, self._on_decision = auto_offset_reset, on_decision
         self._read_every, self._rejoin_interval = read_every, rejoin_interval
-        self._options = solving_options("EvenlagAssignor", options)
+        self._options = solving_options("EvenlagAssignor", options, EvenlagAssignor)
         if rejoin_if_better is not None:
             parse_share(rejoin_if_better, "rejoin_if_better")
         self._asking = None if rejoin_if_better is None else replace(self._options, only_if_better=rejoin_if_better)

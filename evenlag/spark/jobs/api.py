@@ -121,7 +121,8 @@ def solve(
     SourceError
         A table lacks a required column, or the driver cannot read what executors write.
     """
-    solver = FleetSolver(solving_options("solve", solving), want, time_limit, group_time_limit, horizon, progress)
+    options = solving_options("solve", solving, solve)
+    solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress)
     fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
     solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
     return SolvedFleet(solved, fleet, lambda: rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset))

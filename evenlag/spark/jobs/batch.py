@@ -152,7 +152,7 @@ def run(
     """
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     started = time.monotonic()
-    parameters = solving_options("run", solving)
+    parameters = solving_options("run", solving, run)
     solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress)
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)

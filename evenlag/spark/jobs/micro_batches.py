@@ -123,7 +123,7 @@ def stream(
         An option has a value that it cannot have.
     """
     needs_java(spark, "stream", "call solve on each snapshot, or run the stream where Spark's driver runs")
-    solving_options("stream", solving)  # checks them before anything is begun
+    solving_options("stream", solving, stream)  # checks them before anything is begun
     check_seconds("group_time_limit", group_time_limit)
     check_seconds("interval", interval, zero=True)
     check_seconds("settle", settle, zero=True)
