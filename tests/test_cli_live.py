@@ -50,7 +50,7 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
     result = json.loads(
         evenlag("plan", record / "offsets", *tables[1:2], record / "members", *words[3:5], "--json").stdout
     )
-    assert any(note.startswith("2 snapshots in the file") for note in result["warnings"])
+    assert any(note.startswith("2 snapshots in the folder") for note in result["warnings"])
 
 
 def two_snapshots(broker: Broker, topic: str) -> None:

@@ -72,7 +72,7 @@ def test_a_record_of_one_group_is_read_without_spark(tmp_path: Path, form: str) 
     plan = said("plan", offsets, *members, "--group", "g")
     assert plan["group"] == "g"
     assert sorted(plan["loads"].values()) == [60, 960]
-    assert any(f"3 snapshots in the file; the one of {TIMES[2]} is taken" in note for note in plan["warnings"])
+    assert any(f"3 snapshots in the folder; the one of {TIMES[2]} is taken" in note for note in plan["warnings"])
     replayed = said("replay", offsets, *members, "--group", "g", "--strategies", "range", "--capacity", 1)
     assert replayed["snapshots"] == 3
     assert said("size", offsets, *members, "--group", "g", "--drain", "1m", "--capacity", 9)["group"] == "g"
