@@ -78,6 +78,26 @@ def test_a_folder_of_texts_has_a_time_for_each(spark: "SparkSession", tmp_path: 
         pipeline.run(spark, folder, out=tmp_path / "out", **QUICK)
 
 
+def test_lines_of_other_programs_are_rejects_and_idle_members_are_planned_for(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """The text is sorted, so that its header is somewhere; it names its members too."""
+    offsets, members = fleet(2)
+    text = members_printed(members) + printed(offsets) + "[2026-01-31 12:00:01,123] WARN no broker (kafka)\n"
+    place = tmp_path / "offsets-2026-01-31_12-00.txt"
+    place.write_text("\n".join(sorted(text.splitlines())))
+    summary = pipeline.run(spark, place, place, out=tmp_path / "out", **QUICK)
+    assert (summary.rows, summary.plans) == (len(offsets) + 1, len(offsets))
+    rejects = spark.read.parquet(f"{tmp_path}/out/rejects").filter("source = 'offsets'").collect()
+    assert [(row["reason"], row["row"][:23]) for row in rejects] == [
+        ("the line could not be read", "[2026-01-31 12:00:01,12")
+    ]
+    plans = spark.read.parquet(f"{tmp_path}/out/plans").filter("`group` = 'g000'").collect()
+    assert {row["snapshot_ts"] for row in plans} == {"2026-01-31T12:00:00Z"}
+    named = {row["consumer_id"] for row in (*members, *offsets) if row["group"] == "g000"} - {None}
+    assert {row["consumer_id"] for row in plans} == named
+
+
 @pytest.mark.usefixtures("spark")
 def test_the_command_audits_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offsets, _ = fleet(2)
