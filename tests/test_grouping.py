@@ -138,6 +138,14 @@ def test_groups_are_what_their_rows_say(
     assert {(str(group.snapshot_ts), group.group): told(group) for group in groups} == plainly(rows)
 
 
+def test_the_owner_of_a_row_that_is_left_out_is_a_member() -> None:
+    rows = [PLAIN | {"consumer_id": "a"}, PLAIN | {"partition": 1, "consumer_id": "b", "rejected": True, "lag": None}]
+    (group,) = group_rows(batches(rows, 5, without=("member",)))
+    assert group.owners_seen == ["a", "b"]
+    assert group.problem().members == ("a", "b")
+    assert group.partition_ids.tolist() == [0]
+
+
 def test_columns_that_say_nothing_may_be_absent() -> None:
     assert group_rows([]) == []
     assert group_rows(batches([], 5)) == []

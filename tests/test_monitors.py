@@ -150,6 +150,17 @@ def test_a_log_start_beyond_the_log_end_was_told_at_another_moment() -> None:
     assert lags(read(f"{PLAIN.format(0, 5)}\n{commit}\n{start}"), "g") == {("t", 0): 5}
 
 
+def test_the_owner_unknown_of_kafka_lag_exporter_is_nobody() -> None:
+    labels = 'cluster_name="c",group="g",topic="t",partition="{}",member_host="{}",consumer_id="{}",client_id="{}"'
+    lines = [
+        "kafka_consumergroup_group_lag{" + labels.format(partition, *names) + "} 8.0"
+        for partition, names in enumerate([("unknown",) * 3, ("/192.0.2.1", "app-1", "app")])
+    ]
+    found = FORMATS["prometheus"].read("\n".join(lines), "text")
+    assert [row["consumer_id"] for _, row in found.offsets] == [None, "app-1"]
+    assert [row["consumer_id"] for _, row in found.members] == ["app-1"]
+
+
 def test_minus_one_of_kafka_exporter_means_that_nothing_is_committed() -> None:
     reading = read(f"{PLAIN.format(0, -1)}\n{PLAIN.format(1, 3)}")
     assert rows(reading, "current_offset", "lag") == [("t", 0, None, 0), ("t", 1, None, 3)]

@@ -53,6 +53,8 @@ class GroupRows:
         With a horizon: partitions whose lag is the predicted one, and those without a produce rate to predict it by.
     offsets : int64 array (3, P), optional
         The `OFFSET_FIELDS` of each partition, `UNKNOWN` where null; only where they were asked for.
+    left_out : frozenset of str
+        Owners of rows that could not be used. They are members, though perhaps of none of these partitions.
     """
 
     snapshot_ts: str | None
@@ -69,6 +71,7 @@ class GroupRows:
     predicted: int = 0
     unrated: int = 0
     offsets: NDArray[np.int64] | None = None
+    left_out: frozenset[str] = frozenset()
 
     @classmethod
     def sort(
@@ -112,6 +115,11 @@ class GroupRows:
         return tuple(note for note, applies in notes.items() if applies)
 
     @property
+    def owners_seen(self) -> list[str]:
+        """Everyone who owns a partition of the group, by name."""
+        return sorted(self.left_out.union(owner for owner in self.owners if owner is not None))
+
+    @property
     def assignor(self) -> str | None:
         """The assignor that the members name, where they name one and the same."""
         named = {member.assignor for member in self.members or ()} - {None}
@@ -129,7 +137,7 @@ class GroupRows:
             raise InvalidProblemError(f"no usable row: all {self.rejected_rows} rows of the group were rejected")
         members = self.members
         if members is None:
-            members = tuple(Member(name) for name in sorted({name for name in self.owners if name is not None}))
+            members = tuple(map(Member, self.owners_seen))
         return Problem.from_rows(
             Partitions.of_rows(self.topics, self.topic_of, self.partition_ids, self.lags),
             self.owners,

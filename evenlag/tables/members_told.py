@@ -71,13 +71,13 @@ class MembersTold:
         members = [Member(**{name: row[name] for name in fields}) for _, row in once]
         if not self._given:
             listed = {member.consumer_id for member in members}
-            members += [Member(owner) for owner in dict.fromkeys(rows.owners) if owner and owner not in listed]
+            members += [Member(owner) for owner in rows.owners_seen if owner not in listed]
             notes += self._notes
         return tuple(members), [*notes, *self._subscriptions(members, rows)]
 
     def _check_known(self, rows: GroupRows) -> None:
         """Refuse a group of which nobody is known, though somebody may well be in it."""
-        if self._unknown and not any(rows.owners):
+        if self._unknown and not rows.owners_seen:
             raise InvalidProblemError(
                 f"{', '.join(self._unknown)}: tells neither who is in group {self._group!r} nor who holds what; name "
                 "its members with --members"

@@ -77,11 +77,12 @@ class OneGroup:
         """
         remarks = LagRemarks()
         usable = [(number, self._with_lag(number, row, remarks)) for number, row in self._at[ts]]
+        left_out = frozenset(row["consumer_id"] for _, row in usable if row["lag"] is None) - {None}
         usable = [(number, row) for number, row in usable if row["lag"] is not None]
         if not usable:
             raise InvalidProblemError(f"{self.source}: nothing to plan: {'; '.join(remarks.notes())}")
         rows, notes = self._rows.once(usable, PARTITION_ROWS, self.source)
-        found = _group_rows((ts, self._group), [row for _, row in rows])
+        found = replace(_group_rows((ts, self._group), [row for _, row in rows]), left_out=left_out)
         members, more = self._members.at(ts, found)
         return replace(found, members=members), [*remarks.notes(), *notes, *more]
 

@@ -103,7 +103,14 @@ class _Partitions:
         self._ends = np.searchsorted(group_of[self._rows], np.arange(groups + 1))
         self._group_of = group_of[self._rows]
         self._topic_of, self._partitions, self._lags = (column[self._rows] for column in (topic_of, partition_of, lags))
-        self._owners = _array(columns["consumer_id"])[self._rows]
+        names = _array(columns["consumer_id"])
+        self._owners = names[self._rows]
+        self._left_out: dict[int, set[str]] = {}
+        if len(rows) > len(self._rows):
+            unused = np.setdiff1d(rows, self._rows)
+            for group, name in zip(group_of[unused].tolist(), names[unused].tolist(), strict=True):
+                if name is not None:
+                    self._left_out.setdefault(group, set()).add(name)
 
     def groups(
         self, keys: Sequence[tuple[str, str]], members: dict[int, tuple[Member, ...]] | None
@@ -133,6 +140,7 @@ class _Partitions:
                 predicted=int(predicted[number]),
                 unrated=int(unrated[number]),
                 offsets=None if offsets is None else offsets[:, here],
+                left_out=frozenset(self._left_out.get(number, ())),
             )
 
     def _counted(self, name: str, value: str | bool) -> Ints:

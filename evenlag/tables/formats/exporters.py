@@ -27,6 +27,8 @@ class Exporter:
         Series of a group: how many members it has.
     owner, client, host : str or None
         Labels that name the member that holds a partition, its client id and its host.
+    nobody : str or None
+        What stands in the label of the owner where nobody holds the partition.
     without_commit : bool
         A lag or offset of -1 means that the group has not committed there.
     ends_differ : bool
@@ -45,6 +47,7 @@ class Exporter:
     owner: str | None = None
     client: str | None = None
     host: str | None = None
+    nobody: str | None = None
     without_commit: bool = False
     ends_differ: bool = False
 
@@ -63,7 +66,7 @@ EXPORTERS = (
         "kafka-lag-exporter or klag-exporter", "group", "topic", "partition",
         lag="kafka_consumergroup_group_lag", current_offset="kafka_consumergroup_group_offset",
         log_end_offset="kafka_partition_latest_offset", log_start_offset="kafka_partition_earliest_offset",
-        owner="consumer_id", client="client_id", host="member_host",
+        owner="consumer_id", client="client_id", host="member_host", nobody="unknown",
     ),
     Exporter(
         "Kommitted", "group", "topic", "partition",

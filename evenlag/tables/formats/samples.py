@@ -72,7 +72,8 @@ def partition_of(sample: Sample, exporter: Exporter, place: Place) -> int:
 
 def owner_of(sample: Sample, exporter: Exporter) -> str | None:
     """Return the member that a series names as the owner of its partition."""
-    return sample.labels.get(exporter.owner) or None if exporter.owner else None
+    owner = sample.labels.get(exporter.owner) if exporter.owner else None
+    return None if owner == exporter.nobody else owner or None
 
 
 def of_newest_owner(
