@@ -240,7 +240,10 @@ def test_bad_problems_are_one_line_that_names_the_place(tmp_path: Path, what: st
 
 
 BAD_ROWS = {
-    "end before beginning": ("g,t,0,50,10,0,", "offsets.csv, line 2: "),
+    "end before beginning": (
+        "g,t,0,50,10,0,",
+        "offsets.csv, line 2: log_end_offset is below log_start_offset: g,t,0,50,10,0,",
+    ),
     "a negative offset": ("g,t,0,0,10,-5,", "current_offset is negative"),
     "a fractional offset": ("g,t,0,0,10.5,5,", "log_end_offset is not a whole number"),
     "NaN in an offset": ("g,t,0,0,NaN,5,", "log_end_offset is not a whole number"),
@@ -248,7 +251,10 @@ BAD_ROWS = {
         "g,t,0,0,10,5,\ng,t,0,0,10,4,",
         "offsets.csv, line 3: partition t-0 is also in line 2",
     ),
-    "neither end nor lag": ("g,t,0,0,,5,", "nothing to plan: t-0: lag unknown"),
+    "neither end nor lag": (
+        "g,t,0,0,,5,",
+        "nothing to plan, as no partition of group 'g' has a known lag: t-0: lag unknown",
+    ),
     "no topic": ("g,,0,0,10,5,", "topic is missing"),
     "a partition that is none": ("g,t,-1,0,10,5,", "partition"),
     "two groups": ("g,t,0,0,10,5,\nh,t,0,0,10,5,", "choose one with --group: g, h"),

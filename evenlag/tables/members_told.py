@@ -11,7 +11,7 @@ from evenlag.tables.copies import MEMBER_ROWS
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.placed_rows import rows_of_group
-from evenlag.tables.row_checks import at, check_member
+from evenlag.tables.row_checks import check_member
 
 
 class MembersTold:
@@ -64,7 +64,7 @@ class MembersTold:
             self._check_known(rows)
             return None, [*self._notes, *self._doubts(rows)]
         for number, row in now:
-            with at(self._rows.place(number)):
+            with self._rows.at(number):
                 check_member(row)
         once, notes = self._rows.once(now, MEMBER_ROWS, self._source)
         fields = ("consumer_id", *MEMBER_ROWS.content)

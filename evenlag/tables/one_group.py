@@ -20,7 +20,7 @@ from evenlag.tables.lag_remarks import LagRemarks
 from evenlag.tables.members_told import MembersTold
 from evenlag.tables.past import Past, unusable
 from evenlag.tables.placed_rows import rows_of_group, with_groups
-from evenlag.tables.row_checks import Row, at, partition_of
+from evenlag.tables.row_checks import Row, partition_of
 from evenlag.tables.values import snapshot_order
 
 _MOST_NAMES = 8  # groups listed in an error
@@ -80,7 +80,10 @@ class OneGroup:
         left_out = frozenset(row["consumer_id"] for _, row in usable if row["lag"] is None) - {None}
         usable = [(number, row) for number, row in usable if row["lag"] is not None]
         if not usable:
-            raise InvalidProblemError(f"{self.source}: nothing to plan: {'; '.join(remarks.notes())}")
+            raise InvalidProblemError(
+                f"{self.source}: nothing to plan, as no partition of group {self._group!r} has a known lag: "
+                f"{'; '.join(remarks.notes())}"
+            )
         rows, notes = self._rows.once(usable, PARTITION_ROWS, self.source)
         found = replace(_group_rows((ts, self._group), [row for _, row in rows]), left_out=left_out)
         members, more = self._members.at(ts, found)
@@ -91,7 +94,7 @@ class OneGroup:
         offsets: list[tuple[tuple[str, int], Offsets]] = []
         places: dict[tuple[str, int], int] = {}
         for number, row in self._rows.numbered:
-            with at(self._rows.place(number)):
+            with self._rows.at(number):
                 partition = partition_of(row)
             if (micros := time_micros(row["snapshot_ts"])) is None:
                 continue
@@ -115,7 +118,7 @@ class OneGroup:
 
     def _with_lag(self, number: int, row: Row, remarks: LagRemarks) -> dict[str, Any]:
         """Return a row with the lag that the lag rule gives it, None if nobody knows it, and how that was clamped."""
-        with at(self._rows.place(number)):
+        with self._rows.at(number):
             lag = remarks.lag_of(row, row["auto_offset_reset"] or self._reset, self._rows.of_text(number))
         return {**row, "lag": lag and lag.messages, "clamped": lag and lag.clamped}
 

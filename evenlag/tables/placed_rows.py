@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 
+from evenlag.errors import InvalidProblemError
 from evenlag.tables.columns import TableKind
 from evenlag.tables.copies import CopyRule, Numbered, first_copies
+from evenlag.tables.files import open_text
 from evenlag.tables.formats import Reading
-from evenlag.tables.row_checks import Row, at, check_key
+from evenlag.tables.row_checks import Row, check_key
+
+_MOST_SHOWN = 160  # characters of a line in a message
 
 
 class PlacedRows:
@@ -24,8 +32,13 @@ class PlacedRows:
 
     def place(self, number: int) -> str:
         """Say where a row stands: `offsets.csv, line 3`."""
-        reading, its_number = self._places[number]
-        return f"{reading.source}, {reading.unit} {its_number}"
+        return _place(*self._places[number])
+
+    @contextmanager
+    def at(self, number: int) -> Iterator[None]:
+        """Put the place of a row before what is wrong with it, and show its line."""
+        with _at(*self._places[number]):
+            yield
 
     def of_text(self, number: int) -> bool:
         """Whether a row is of another tool's text, rather than of a snapshot table."""
@@ -56,6 +69,30 @@ def with_groups(
     """
     for reading in readings:
         for number, row in reading.offsets if kind == "offsets" else reading.members:
-            with at(f"{reading.source}, {reading.unit} {number}"):
+            with _at(reading, number):
                 check_key(row)
             yield row["group"] or (reading.group and (label or reading.group)) or None, reading, number, row
+
+
+@contextmanager
+def _at(reading: Reading, number: int) -> Iterator[None]:
+    try:
+        yield
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{_place(reading, number)}: {error}{_shown(reading, number)}") from error
+
+
+def _place(reading: Reading, number: int) -> str:
+    return f"{reading.source}, {reading.unit} {number}"
+
+
+def _shown(reading: Reading, number: int) -> str:
+    """Return a line of a file, to be put after an error; nothing where there are no lines."""
+    if reading.unit != "line":
+        return ""
+    try:
+        with open_text(Path(reading.source)) as file:
+            line = next(islice(file, number - 1, None), "").strip()
+    except (OSError, EOFError, UnicodeError, zlib.error):  # it was no file, or is not there any more
+        return ""
+    return f": {line}" if len(line) <= _MOST_SHOWN else f": {line[:_MOST_SHOWN]}…"
