@@ -227,7 +227,7 @@ def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bo
     if any(word.startswith("/") and len(word) > 1 for word in (*member.split(" "), *client.split(" "))):
         return False
     if member == "-":  # nobody
-        return True
+        return bool(client) and (host == "-" or host.startswith("/") or _HOST.fullmatch(host) is not None)
     if given or host.startswith("/") or _HOST.fullmatch(host):
         return bool(member and host)
     return bool(client) and member.startswith(client) and "/" not in member  # a host that was made unreadable
