@@ -31,7 +31,12 @@ def plan_violation(plan: Plan) -> str | None:
 
 def violation(plan: Plan, rule: CountRule, objective: Objective | None = None) -> str | None:
     """Say which rule the plan breaks: the problem's own, the count balance, or the budget of moves; or None."""
-    broken = plan_violation(plan) or rule.violation(plan.topic_counts)
+    return plan_violation(plan) or rule_violation(plan, rule, objective)
+
+
+def rule_violation(plan: Plan, rule: CountRule, objective: Objective | None = None) -> str | None:
+    """Say how a plan that keeps the problem's own rules breaks the count balance or the budget of moves; or None."""
+    broken = rule.violation(plan.topic_counts)
     if broken is None and objective is not None and not objective.within_budget(plan):
         return f"the plan moves {plan.moves} partitions; max_moves is {objective.max_moves}"
     return broken

@@ -19,7 +19,7 @@ from evenlag.search.exact.mip import MipStage
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_dp import MoveDP
 from evenlag.search.exact.set_partitioning import SetPartitioning
-from evenlag.search.exact.window_bounds import MOVES_SHARE, Bounds
+from evenlag.search.exact.window_bounds import MOVES_SHARE, Bounds, FirstBounds
 from evenlag.search.improve import lns
 from evenlag.search.improve.equalize import Equalize, Restarts
 from evenlag.search.improve.local_search import LocalSearch
@@ -174,9 +174,9 @@ AUTO: tuple[Step, ...] = (
 LEAST: tuple[Step, ...] = (
     Step(Baselines(only=("lag-aware",))),
     Step(Greedy()),
-    Step(Bounds(with_moves=False), though_settled=True),
+    Step(FirstBounds(), though_settled=True),
 )
-FIRST: tuple[Step, ...] = (Step(Construct()), *LEAST)
+FIRST: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], Step(Bounds(with_moves=False), though_settled=True))
 QUICK: tuple[Step, ...] = tuple(step for step in AUTO if not isinstance(step.stage, Baselines))
 
 # Groups with scenarios: loads are vectors, of which the stages above know nothing.

@@ -10,7 +10,7 @@ import numpy as np
 from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
-from evenlag.model.check import plan_violation, violation
+from evenlag.model.check import plan_violation, rule_violation
 from evenlag.model.objective import FEWEST_MOVES, resolve_objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -120,7 +120,7 @@ def _by_heuristic(task: Task, name: str) -> Result:
     if broken is not None:
         raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
     best = run_steps(task, Incumbent(task), BOUND)
-    broken = violation(plan, task.rule, task.goal)
+    broken = rule_violation(plan, task.rule, task.goal)
     return _result(best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken)
 
 

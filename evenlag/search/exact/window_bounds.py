@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evenlag.model.bounds import first_bounds
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.plan import Number, whole
 from evenlag.search.incumbent import Bound, Finding, Incumbent
@@ -42,6 +43,22 @@ class Bounds:
             return
         if task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started):
             yield bound_with_moves(task, best, share)
+
+
+@dataclass(frozen=True)
+class FirstBounds:
+    """What the mean and the biggest partition say of the spread, whatever is moved."""
+
+    name: str = "bounds"
+
+    def applies(self, _task: Task, _best: Incumbent) -> bool:
+        """For every group."""
+        return True
+
+    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+        """Prove a bound."""
+        least = task.goal.combined(task.problem, [first_bounds(each.rule).least(task.goal.kind) for each in task.each])
+        yield Bound(least, least)
 
 
 def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:

@@ -118,7 +118,8 @@ def check_tables(
     slots = driver.slots()  # asked after a first job: a cluster knows its executors only when they have come
     least, most = (slots * factor for factor in per_slot)
     per_task = RECORDED_PER_TASK if counts.recorded else ROWS_PER_TASK
-    tasks = tasks or max(min(max(-(-counts.packed // GROUPS_PER_TASK), least), most), -(-counts.rows // per_task))
+    even = min(max(-(-counts.packed // GROUPS_PER_TASK), least), most, max(counts.packed, 1))
+    tasks = tasks or max(even, -(-counts.rows // per_task))
     return Fleet(
         offsets,
         members,
@@ -173,9 +174,13 @@ def _counted(offsets_df: DataFrame, whole: bool) -> _Counts:
 
 
 def _largest(sizes: DataFrame, by: tuple[str, ...]) -> list[tuple[Key, int]]:
-    """Return the keys with most rows, one more than are packed by name."""
-    most = sizes.orderBy(sf.desc("rows"), *by).take(MOST_PACKED + 1)
-    return [(tuple(row[name] for name in by), row["rows"]) for row in most]
+    """Return the keys with most rows, those first, one more than are packed by name."""
+    some = sizes.limit(MOST_PACKED + 1).toArrow()  # all of most fleets: to sort them here spares Spark a stage
+    if len(some) > MOST_PACKED:
+        some = sizes.orderBy(sf.desc("rows"), *by).limit(MOST_PACKED + 1).toArrow()
+    keys = zip(*(some.column(name).to_pylist() for name in by), strict=True)
+    found = list(zip(keys, some.column("rows").to_pylist(), strict=True))
+    return sorted(found, key=lambda each: (-each[1], each[0]))
 
 
 def _snapshot_type(df: DataFrame) -> types.DataType:

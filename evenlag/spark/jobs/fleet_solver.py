@@ -27,7 +27,7 @@ from evenlag.spark.worker.turns import RESERVE, Budget
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY, SOLVED
 
-LAST, GRACE = 0.3, 0.7  # seconds beyond the time limit when the last first plan is begun, and when jobs are cancelled
+LAST, GRACE = 0.0, 0.7  # seconds beyond the time limit when the last first plan is begun, and when jobs are cancelled
 BEYOND = 0.05  # share of the limit that is added to both
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
+
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sf
 
@@ -49,6 +52,7 @@ class Typed:
         self._df = df
         self._names = {name.lower(): name for name in df.columns}  # a session may tell upper case from lower
         self._types = {field.name.lower(): field.dataType for field in df.schema}
+        self._columns: dict[str, Column] = {}
         malformed = self._names.get(MALFORMED)
         self.malformed = sf.lit(False) if malformed is None else column_named(malformed).isNotNull()
 
@@ -118,10 +122,15 @@ class Typed:
 
     def _column(self, name: str) -> Column:
         """The column; an empty text says nothing, and nor does a line that could not be read."""
+        if name not in self._columns:  # made once: each call of a function of Spark goes to Java
+            self._columns[name] = self._made(name)
+        return self._columns[name]
+
+    def _made(self, name: str) -> Column:
         if name not in self._types:
             return sf.lit(None)
         column = column_named(self._names[name])
-        says_something = ~self.malformed
+        conditions = [~self.malformed] if MALFORMED in self._names else []
         if isinstance(self._types[name], types.StringType):
-            says_something &= sf.trim(column) != ""
-        return sf.when(says_something, column)
+            conditions.append(sf.trim(column) != "")
+        return sf.when(reduce(and_, conditions), column) if conditions else column

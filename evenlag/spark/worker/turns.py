@@ -79,10 +79,7 @@ class Budget:
 
     def for_rows(self, rows: int) -> Budget:
         """Return the budget of a task that has so many rows to write when its last plan stands."""
-        if self.deadline is None:
-            return self
-        writing = WRITING_PER_ROW * rows
-        return replace(self, deadline=self.deadline - writing, last=None if self.last is None else self.last - writing)
+        return self if self.deadline is None else replace(self, deadline=self.deadline - WRITING_PER_ROW * rows)
 
     @property
     def over(self) -> bool:
@@ -155,8 +152,9 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
         Of the mean load; nearer to its bound no plan need come.
     turn : Turn
     """
-    groups = sorted(groups, key=recoverable_spread, reverse=True)
     end = budget.task_end(task)
+    if end is not None:
+        groups = sorted(groups, key=recoverable_spread, reverse=True)
     if end is None or budget.deterministic:
         for group in groups:
             late = budget.over
@@ -173,9 +171,9 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
         effort = Effort.FIRST if end - time.time() > to_come else Effort.LEAST
         to_come -= seconds
         result = turn(group, budget.group_limit, effort, budget.over, None)
-        if result.may_gain:
+        if result.may_gain and effort == Effort.FIRST:
             leave_open(number, result)
-        else:
+        else:  # where time is short there is no second look, and what is handed on now is written meanwhile
             yield result
     looked_at: set[int] = set()
     while open_:
