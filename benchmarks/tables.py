@@ -22,6 +22,7 @@ from benchmarks.packing import packing
 from benchmarks.pauses import pauses
 from benchmarks.pcmax import frangioni, pcmax
 from benchmarks.scenarios import scenarios
+from benchmarks.short_of_time import short_of_time
 from benchmarks.small_groups import small_groups
 from benchmarks.transport import transport
 from benchmarks.weeks import weeks
@@ -241,6 +242,7 @@ TABLES = (
     fleet,
     small_groups,
     anytime,
+    short_of_time,
     jobs,
     transport,
     weeks,

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -258,10 +259,13 @@ def test_a_later_turn_that_dies_leaves_the_plan() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return solve_group(group, *arguments, effort=effort, **more)
 
-    schema = pa.schema([("status", pa.string()), ("error", pa.string()), ("warnings", pa.list_(pa.string()))])
     budget = Budget(2.0, time.time() + 10)
-    solver = Solver(SolveOptions(), budget, "plan", schema, attempt=lambda: (0, 1), solve=deadly)
-    [result] = take_turns([rows], budget, 0, 0.0, solver._isolated)
+    solver = Solver(SolveOptions(), budget, "plan", None, solve=deadly)
+
+    def turn(*asked: Any) -> GroupResult:
+        return solver._isolated(partial(solver._turn, *asked), rows, asked[3], asked[4])
+
+    [result] = take_turns([rows], budget, 0, 0.0, turn)
     assert (result.status != "ERROR", result.error) == (True, None)
     assert "an earlier plan stands: its process ended with signal 9" in " ".join(result.warnings)
 

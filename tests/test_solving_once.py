@@ -143,13 +143,10 @@ def test_it_is_said_that_spark_waits_for_executors(
     from evenlag.spark.driver import classic
 
     active: list[int] = []  # tasks of each stage
-    tracker = SimpleNamespace(
-        getActiveStageIds=lambda: list(range(len(active))),
-        getStageInfo=lambda stage: SimpleNamespace(numActiveTasks=active[stage]),
-    )
+    tracker = SimpleNamespace(getActiveStageIds=lambda: list(range(len(active))))
     now = [0.0]
     monkeypatch.setattr(classic.time, "monotonic", lambda: now[0])
-    watch = classic.IdleWatch(SimpleNamespace(statusTracker=lambda: tracker))  # type: ignore[arg-type]
+    watch = classic.IdleWatch(tracker, lambda: any(active))  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING, logger="evenlag.pipeline"):
         for tasks, seconds in (([], 20), ([0], 4), ([0, 1], 4), ([0], 4)):
             active[:] = tasks

@@ -171,12 +171,13 @@ AUTO: tuple[Step, ...] = (
 
 # Of a fleet whose time is short, in this order: a plan no worse than today's and the published lag-aware assignor's, in
 # half a millisecond for most groups; with a fresh one, in less than one; and what is quickest to come near the bound.
+WITHOUT_MOVES: tuple[Step, ...] = (Step(Bounds(with_moves=False), though_settled=True),)
 LEAST: tuple[Step, ...] = (
-    Step(Baselines(only=("lag-aware",))),
+    Step(Baselines(only=("lag-aware",)), though_settled=True),
     Step(Greedy()),
     Step(FirstBounds(), though_settled=True),
 )
-FIRST: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], Step(Bounds(with_moves=False), though_settled=True))
+FIRST: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHOUT_MOVES)
 QUICK: tuple[Step, ...] = tuple(step for step in AUTO if not isinstance(step.stage, Baselines))
 
 # Groups with scenarios: loads are vectors, of which the stages above know nothing.

@@ -54,7 +54,7 @@ def search(
     explain : bool
         Whether it is worked out what binds.
     steps : tuple of Step, optional
-        Another portfolio than that of `options.method`.
+        Another portfolio than that of `options.method`, or of a published heuristic another bound.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def search(
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
-        return _by_heuristic(task, options.method)
+        return _by_heuristic(task, options.method, steps or BOUND)
     best = run_steps(task, begin(Incumbent(task), start, known), steps or portfolio_of(problem, options.method))
     stopped_by = best.stopped_by
     binding = find_binding(task, best, steps or portfolio_of(problem)) if explain else ()
@@ -113,13 +113,13 @@ def _by_simplified(
     return replace(result, plan=Plan(problem, result.plan.member_of))
 
 
-def _by_heuristic(task: Task, name: str) -> Result:
+def _by_heuristic(task: Task, name: str, steps: tuple[Step, ...]) -> Result:
     """Return a published heuristic's plan as it is, beside the bound for the balance asked for."""
     plan = task.cache.plan(name)
     broken = plan_violation(plan)
     if broken is not None:
         raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
-    best = run_steps(task, Incumbent(task), BOUND)
+    best = run_steps(task, Incumbent(task), steps)
     broken = rule_violation(plan, task.rule, task.goal)
     return _result(best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken)
 

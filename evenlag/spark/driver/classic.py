@@ -7,10 +7,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from pyspark import InheritableThread, SparkContext
+from pyspark import InheritableThread, StatusTracker
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -121,7 +121,18 @@ class ClassicDriver:
 
     def watch(self) -> IdleWatch:
         """Give what says that Spark waits for executors."""
-        return IdleWatch(self._context)
+        return IdleWatch(self._context.statusTracker(), self._any_task_runs)
+
+    def _any_task_runs(self) -> bool:
+        """Whether the scheduler has started any task that has not ended.
+
+        The tracker counts them too, but is told when the next task starts or ends: where all run at once, late.
+        """
+        running = self._context._jsc.sc().taskScheduler().runningTasksByExecutors().valuesIterator()
+        while running.hasNext():
+            if running.next():
+                return True
+        return False
 
     def place(self, ddl: str) -> Folder:
         """Make a folder for a table of these columns."""
@@ -131,13 +142,13 @@ class ClassicDriver:
 class IdleWatch:
     """Says once that Spark has work and no task of it runs: then it waits for executors."""
 
-    def __init__(self, context: SparkContext) -> None:
-        self._tracker, self._busy, self._said = context.statusTracker(), time.monotonic(), False
+    def __init__(self, tracker: StatusTracker, any_task_runs: Callable[[], bool]) -> None:
+        self._tracker, self._any_task_runs = tracker, any_task_runs
+        self._busy, self._said = time.monotonic(), False
 
     def look(self) -> None:
-        """Look at the stages that are active."""
-        stages = [self._tracker.getStageInfo(stage) for stage in self._tracker.getActiveStageIds()]
-        if not stages or any(stage is None or stage.numActiveTasks for stage in stages):
+        """Look whether there is work, and whether any of it runs."""
+        if not self._tracker.getActiveStageIds() or self._any_task_runs():
             self._busy = time.monotonic()
         elif not self._said and time.monotonic() - self._busy >= PATIENCE:
             logger.warning("Spark has started no task for %d s: waiting for executors", PATIENCE)

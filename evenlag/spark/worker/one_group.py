@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenlag.compare.strategies import OPTIMAL, Audit, AuditRow, audit_with
+from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
 from evenlag.model.payoff import Rates
@@ -18,7 +19,7 @@ from evenlag.model.result import Result, Status
 from evenlag.search.cache import Caches, SolveCache
 from evenlag.search.leave import weighed
 from evenlag.search.options import AUTO, NET, SolveOptions
-from evenlag.search.portfolio import FIRST, LEAST, QUICK
+from evenlag.search.portfolio import FIRST, LEAST, QUICK, WITHOUT_MOVES
 from evenlag.search.solver import search
 from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import AUDIT_FIELDS, with_doubles
@@ -266,7 +267,7 @@ def _plan(done: GroupResult, options: SolveOptions, effort: Effort) -> Result:
     """Search for a plan, going on from what is there."""
     cache = done.cache
     assert cache is not None
-    steps = None
+    steps = WITHOUT_MOVES if options.method in HEURISTICS else None  # its plan is what is wanted
     if options.method == AUTO and effort != Effort.FULL and not cache.problem.scenario_weights:
         steps = {Effort.LEAST: LEAST, Effort.FIRST: FIRST}.get(effort, QUICK)
     return search(

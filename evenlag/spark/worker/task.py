@@ -26,6 +26,7 @@ from evenlag.tables.group import GroupRows
 from evenlag.tables.past import Past
 
 UNREACHED = "the time limit of the whole call was reached before its turn: give it more time, or more tasks at once"
+FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
 NO_PASTS: Mapping[str, Past] = {}
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
@@ -53,7 +54,7 @@ class Solver:
 
     `turns.take_turns` says which group gets how much time. `attempt` gives the number of the task, and how many
     attempts at it failed before: after one each turn is taken in a process of its own, so that a group that kills it
-    costs nobody else anything.
+    costs nobody else anything. First plans kill nobody, or hardly, and are so many that they are only after two.
 
     With `recorded` the task has its groups with all their snapshots and offsets, and knows what earlier ones tell; with
     `foresee` plans are for what these let expect (horizon `auto`).
@@ -77,7 +78,13 @@ class Solver:
         histories = groupby(groups, key=lambda rows: rows.group) if self.recorded else ()
         pasts = {group: Past(list(rows)) for group, rows in histories}
         budget = self.budget.for_rows(sum(len(group.lags) for group in groups))
-        turn = partial(self._isolated if failures else self._turn, pasts=pasts, caches=Caches(), last=budget.last)
+        here = partial(self._turn, pasts=pasts, caches=Caches(), last=budget.last)
+
+        def turn(rows: GroupRows, limit: float, effort: Effort, late: bool, earlier: GroupResult | None) -> GroupResult:
+            if failures > (effort in FIRST_TURNS):
+                return self._isolated(partial(here, rows, limit, effort, late, earlier), rows, late, earlier)
+            return here(rows, limit, effort, late, earlier)
+
         solved: list[GroupResult] = []
         held = 0  # rows of those
         for result in take_turns(groups, budget, task, self.options.gap, turn):
@@ -106,12 +113,11 @@ class Solver:
         )  # fmt: skip
 
     def _isolated(
-        self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
-        pasts: Mapping[str, Past] = NO_PASTS, caches: Caches | None = None, last: float | None = None,
-    ) -> GroupResult:  # fmt: skip
+        self, turn: Callable[[], GroupResult], rows: GroupRows, late: bool, earlier: GroupResult | None
+    ) -> GroupResult:
         started = time.monotonic()
         try:
-            return in_own_process(lambda: self._turn(rows, time_limit, effort, late, earlier, pasts, caches, last))
+            return in_own_process(turn)
         except ProcessDiedError as error:
             before = earlier or GroupResult(rows, self.want, self.options.balance, late=late)
             return replace(before.failed(str(error)), seconds=before.seconds + time.monotonic() - started)
