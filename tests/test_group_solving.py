@@ -167,6 +167,9 @@ def test_time_is_shared_by_what_tasks_are_expected_to_take(clock: list[float]) -
     uneven = share(20.0, costs=(6, 1, 1, 1))  # one slot is for the first alone
     assert uneven.task_end(0) == 1018.0
     assert uneven.task_end(1) == pytest.approx(1012.0)
+    wide = Budget.share(20.0, 2.0, started=1000.0, costs=(1,) * 200, slots=200, deterministic=False, reserve=0.1)
+    assert {wide.task_end(task) for task in range(200)} == {1018.0}  # all at once, whatever others hold
+    assert wide.for_rows(250_000).task_end(0) == 1017.0  # but for what writing takes
     clock[0] = 1012.0
     assert uneven.task_end(2) == 1018.0
     assert not budget.over

@@ -74,3 +74,15 @@ def test_groups_and_their_members_are_solved_where_they_are_placed(spark: "Spark
     found = rows.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
     assert len(found) == len(offsets) + len(members)
     assert {((row["snapshot_ts"], row["group"]), row["place"]) for row in found} == set(fleet.packing.task_of.items())
+
+
+def test_small_groups_among_many_go_by_hash_and_others_by_name() -> None:
+    sizes = [(("now", f"g{g}"), 100) for g in range(5_000)]
+    few = TaskPacking.pack(sizes, 2)
+    assert (few.task_of, set(few.costs)) == ({}, {2_500 * (COST + 100 * COST_PER_ROW)})
+    many = TaskPacking.pack(sizes, 200)  # on 200 slots each task has 25 of them
+    assert len(many.task_of) == 5_000
+    assert set(many.costs) == {25 * (COST + 100 * COST_PER_ROW)}
+    giant = TaskPacking.pack([(("now", "giant"), 100_000), *sizes], 2)
+    assert list(giant.task_of) == [("now", "giant")]
+    assert giant.costs[0] - giant.costs[1] == COST + 100_000 * COST_PER_ROW
