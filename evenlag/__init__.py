@@ -4,10 +4,9 @@ Every name below is imported when it is asked for, so that `import evenlag` take
 by what needs them.
 """
 
-from typing import TYPE_CHECKING
-
 from evenlag.lazy import lazily
 
+TYPE_CHECKING = False  # typing's takes some milliseconds to import
 if TYPE_CHECKING:
     from evenlag import compare, errors, heuristics, live, pipeline, spark
     from evenlag.compare.before_after import whatif

@@ -1,5 +1,8 @@
 """Our own writing of CP-SAT's programs, held to OR-Tools' `cp_model`."""
 
+import os
+import signal
+import threading
 from random import Random
 from typing import Any
 
@@ -7,6 +10,7 @@ import pytest
 from ortools.sat.python import cp_model
 
 from evenlag.model.backends.integer_program import IntegerProgram
+from evenlag.model.interrupt import ending_searches, interrupted
 
 
 def random_pair(random: Random) -> tuple[IntegerProgram, cp_model.CpModel, list[Any]]:
@@ -91,3 +95,22 @@ def test_limits_and_seed_reach_the_solver() -> None:
     assert answer.status == "unknown"
     assert 1e-3 <= answer.work < 1
     assert program.solve(seed=3, work=1e-3, seconds=60.0).work == answer.work
+
+
+def test_an_interrupt_ends_a_program_where_it_ends_searches() -> None:
+    random = Random(1)
+    program = IntegerProgram()
+    columns = [program.variable() for _ in range(60)]
+    for _ in range(5):
+        weights = [random.randint(0, 99) for _ in columns]
+        program.require(columns, weights, sum(weights) // 2, sum(weights) // 2)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    with ending_searches() as watch:
+        timer.start()
+        answer = program.solve(seconds=600.0)
+        assert (watch.interrupted, interrupted(), answer.status) == (True, True, "unknown")
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert not interrupted()
+    assert signal.getsignal(signal.SIGINT) is before

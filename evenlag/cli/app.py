@@ -21,6 +21,7 @@ from evenlag.errors import EvenlagError, lacking, printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # files that cannot be written are errors of evenlag's own
 NOTE = "evenlag.note"  # of a context: what is said of a former form that was used
+COMPLETE = "_EVENLAG_COMPLETE"  # the variable by which a shell asks for completions
 LONGEST_LINE = 1_000  # characters of an error
 
 
@@ -68,7 +69,7 @@ def run() -> int:
 
 def _run() -> int:
     try:
-        done = evenlag(prog_name="evenlag", complete_var="_EVENLAG_COMPLETE", standalone_mode=False)
+        done = evenlag(prog_name="evenlag", complete_var=COMPLETE, standalone_mode=False)
         return done or 0  # what a command exits with; None, which is 0, if it just ends
     except NoArgsIsHelpError as error:
         say(error.format_message(), err=True)
@@ -76,31 +77,21 @@ def _run() -> int:
     except click.ClickException as error:
         say(f"evenlag: {_line(_usage(error))}", err=True)
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return _interrupted()
-    except BrokenPipeError:  # of what click prints itself: help, version, completions
+    except SystemExit as end:  # click's, for a completion, and where nobody reads the help or version that it prints
         drop(sys.stdout)
-        return 0
-    except OSError as error:
-        if raising_interrupts.came:
-            return _interrupted()
-        raise error
+        return int(end.code or 0) if COMPLETE in os.environ else 0
     except EvenlagError as error:
         say(f"evenlag: {_line(str(error))}", err=True)
         return 1
-    except Exception as error:
-        if raising_interrupts.came:  # an import turns an interrupt into whatever it likes
-            return _interrupted()
+    except (Exception, KeyboardInterrupt) as error:
+        if raising_interrupts.came or isinstance(error, (click.Abort, KeyboardInterrupt)):
+            say("evenlag: interrupted", err=True)  # whatever other packages made of the interrupt
+            return STATUS
         text = lacking(error) if isinstance(error, ModuleNotFoundError) else None
         if text is None:
             raise
         say(f"evenlag: {text}", err=True)
         return 1
-
-
-def _interrupted() -> int:
-    say("evenlag: interrupted", err=True)
-    return STATUS
 
 
 def _usage(error: click.ClickException) -> str:

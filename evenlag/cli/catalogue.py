@@ -9,18 +9,23 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from evenlag.cli.signals import raising_interrupts
+from evenlag.cli.signals import STATUS, raising_interrupts
+from evenlag.cli.terminal import say
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 class Command(click.Command):
-    """A command that ends by KeyboardInterrupt where it is interrupted."""
+    """A command that is cleaned up where it is interrupted."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
         with raising_interrupts():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt:
+                say("evenlag: interrupted", err=True)
+                raise click.exceptions.Exit(STATUS) from None
 
 
 def command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:

@@ -1,19 +1,24 @@
 """What an interrupt (Ctrl-C) does at each moment of the command; never a traceback.
 
-While the command is imported, and when it is done: it ends at once. While it runs: KeyboardInterrupt, so that files are
-cleaned up. While it searches: `evenlag.model.interrupt`. Nothing is imported here that takes time.
+While anything is imported, and when all is done: it ends the process at once. While a command runs: KeyboardInterrupt,
+so that files are cleaned up. While it searches: `evenlag.model.interrupt`. As little as possible is imported here:
+until it is, an interrupt is Python's.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 
-TYPE_CHECKING = False  # that of typing takes some milliseconds
+TYPE_CHECKING = False  # typing's takes some milliseconds to import
 if TYPE_CHECKING:
+    import signal
     from types import FrameType, TracebackType
+else:
+    try:
+        import _signal as signal  # the same without enums, which take longer to import than all else here
+    except ImportError:
+        import signal
 
 STATUS = 130  # of a command that was interrupted, as shells have it
 _LINE = b"evenlag: interrupted\n"
@@ -39,25 +44,36 @@ class raising_interrupts:  # noqa: N801
     def __enter__(self) -> raising_interrupts:
         """Take interrupts."""
         raising_interrupts.came = False
-        _on_interrupt(self._raise)
+        _on_interrupt(_raise)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: TracebackType | None) -> None:
         """End at once from now on."""
         _on_interrupt(_leave)
 
-    @staticmethod
-    def _raise(_signal: int, _frame: FrameType | None) -> None:
-        raising_interrupts.came = True
-        raise KeyboardInterrupt
-
 
 def _on_interrupt(handler: object) -> None:
-    """Take interrupts, unless the process was started to ignore them or is not ours."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+    """Take interrupts, unless the process was started to ignore them, or this is not its main thread."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        return
+    try:
         signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]
+    except ValueError:  # what other threads get
+        return
 
 
-def _leave(_signal: int, _frame: FrameType | None) -> None:
-    os.write(sys.stderr.fileno() if hasattr(sys.stderr, "fileno") else 2, _LINE)
+def _raise(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but leave where something is imported: compiled modules make another error of it."""
+    raising_interrupts.came = True
+    above = frame
+    while above is not None:
+        if above.f_code.co_filename.startswith("<frozen importlib"):
+            _leave(number, frame)
+        above = above.f_back
+    raise KeyboardInterrupt
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    sys.stdout.flush()
+    os.write(2, _LINE)
     os._exit(STATUS)
