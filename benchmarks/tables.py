@@ -24,6 +24,7 @@ from benchmarks.pcmax import frangioni, pcmax
 from benchmarks.scenarios import scenarios
 from benchmarks.short_of_time import short_of_time
 from benchmarks.small_groups import small_groups
+from benchmarks.startup import startup
 from benchmarks.transport import transport
 from benchmarks.weeks import weeks
 from evenlag import Problem, Result, compare, solve
@@ -247,4 +248,5 @@ TABLES = (
     transport,
     weeks,
     balances,
+    startup,
 )

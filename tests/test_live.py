@@ -628,7 +628,7 @@ def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
         (("127.0.0.1:1", [""]), {}, "group without a name"),
         (("127.0.0.1:1",), {"timeout": 0}, "timeout of 0 s"),
         (("127.0.0.1:1",), {"timeout": float("nan")}, "timeout of nan s"),
-        (("127.0.0.1:1",), {"config": {"sasl.jaas.config": "x"}}, "librdkafka's names"),
+        (("127.0.0.1:1",), {"config": {"sasl.jaas.config": "x"}}, "'sasl.jaas.config' is no login"),
         (("127.0.0.1:1",), {"config": {"no.such": "x"}}, "client property 'no.such' is not known"),
         (("127.0.0.1:1",), {"config": {"security.protocol": "TLS"}}, "'security.protocol' has a value that"),
         (("127.0.0.1:1",), {"config": {"security.protocol": "SASL_SSL"}}, "'sasl.mechanism' is missing; SASL_SSL"),

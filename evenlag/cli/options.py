@@ -105,7 +105,7 @@ def kafka(command: Command) -> Command:
     @wraps(command)
     def with_options(command_config: Path | None, option: dict[str, str], **others: Any) -> Any:
         config = {} if command_config is None else live.read_client_config(command_config)
-        client = {f"kafka.{name}": value for name, value in config.items()}
+        client = {f"kafka.{name}": value for name, value in live.java_names(config).items()}
         return command(kafka_options=client | option, **others)
 
     source = together(

@@ -2,18 +2,22 @@
 
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from evenlag.errors import SourceError
+from evenlag.live.cluster.java_names import HOST_NAMES, KNOWN, librdkafka_names
+from evenlag.model.names import did_you_mean
 
 _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 
 
 def read_client_config(path: str | Path) -> dict[str, str]:
     """Read a properties file as of `--command-config`: `name=value` a line, comments start with `#` or `!`.
+
+    A line that ends in a backslash goes on in the next one.
 
     Raises
     ------
@@ -25,18 +29,33 @@ def read_client_config(path: str | Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     config: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip()[0] in "#!":
-            continue
-        match = _PROPERTY.fullmatch(line.strip())
-        if match is None or not match[2]:
+    for number, line in _joined(lines):
+        match = _PROPERTY.fullmatch(line)
+        if match is None or not (match[2] or match[1] == HOST_NAMES):
             raise SourceError(f"{path}, line {number}: is no property; write name=value")
         config[match[1]] = match[2]
     return config
 
 
+def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines with properties, each with the number of its first line."""
+    parts, first = "", 0
+    for number, text in enumerate(lines, 1):
+        line = text.strip()
+        if not parts and (not line or line[0] in "#!"):
+            continue
+        first = first if parts else number
+        if line.endswith("\\") and not line.endswith("\\\\"):
+            parts += line[:-1]
+            continue
+        yield first, parts + line
+        parts = ""
+    if parts:
+        yield first, parts
+
+
 def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
-    """Translate properties under librdkafka's names into the parameters of kafka-python.
+    """Translate properties, under librdkafka's names or Java's, into the parameters of kafka-python.
 
     What makes tokens for OAUTHBEARER is no parameter of it: `token_endpoint` has the fields of a `TokenEndpoint`.
     Files of TLS are in an `ssl_context`.
@@ -53,10 +72,10 @@ def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
     {'client_id': 'lags', 'security_protocol': 'PLAINTEXT'}
     """
     settings: dict[str, Any] = {}
-    for name, value in config.items():
+    for name, value in librdkafka_names(config).items():
         if name not in _PROPERTIES:
-            known = ", ".join(_PROPERTIES)
-            raise SourceError(f"client property {name!r} is not known; properties have librdkafka's names: {known}")
+            near = did_you_mean(name, (*_PROPERTIES, *KNOWN)) or ";"
+            raise SourceError(f"client property {name!r} is not known{near} known are {', '.join(_PROPERTIES)}")
         parameter, convert = _PROPERTIES[name]
         try:
             settings[parameter] = convert(value)
