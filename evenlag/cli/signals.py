@@ -8,7 +8,6 @@ until it is, an interrupt is Python's.
 from __future__ import annotations
 
 import os
-import sys
 
 TYPE_CHECKING = False  # typing's takes some milliseconds to import
 if TYPE_CHECKING:
@@ -74,6 +73,5 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    sys.stdout.flush()
     os.write(2, _LINE)
     os._exit(STATUS)
