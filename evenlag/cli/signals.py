@@ -8,6 +8,7 @@ until it is, an interrupt is Python's.
 from __future__ import annotations
 
 import os
+import sys
 
 TYPE_CHECKING = False  # typing's takes some milliseconds to import
 if TYPE_CHECKING:
@@ -62,9 +63,12 @@ def _on_interrupt(handler: object) -> None:
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, but leave where something is imported: compiled modules make another error of it."""
+    """Raise KeyboardInterrupt, but leave where something is imported: compiled modules make another error of it.
+
+    Beside Spark it is always raised: a Java process may have been started, which is ended with the interpreter.
+    """
     raising_interrupts.came = True
-    above = frame
+    above = None if "py4j" in sys.modules else frame
     while above is not None:
         if above.f_code.co_filename.startswith("<frozen importlib"):
             _leave(number, frame)
