@@ -16,7 +16,7 @@ from evenlag.cli.commands import COMMANDS
 from evenlag.cli.former_names import renewed
 from evenlag.cli.paths import as_given
 from evenlag.cli.signals import STATUS, raising_interrupts
-from evenlag.cli.terminal import drop, finish, say, warn
+from evenlag.cli.terminal import drop, finish, prepare, say, warn
 from evenlag.errors import EvenlagError, lacking, printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # files that cannot be written are errors of evenlag's own
@@ -55,6 +55,7 @@ def run() -> int:
 
     Input errors are one line on stderr and status 1, wrong usage is 2, a group left alone 3, an interrupt 130.
     """
+    prepare()
     try:
         status = _run()
         finish()

@@ -65,10 +65,12 @@ def _copied_stdin() -> Path:
     Raises
     ------
     click.BadParameter
-        It is no text.
+        It is closed, or no text.
     """
     from evenlag.tables.files import decoded  # what reads files is not needed for --help
 
+    if sys.stdin is None:  # closed by whoever started the process: `evenlag plan - <&-`
+        raise click.BadParameter("standard input is closed")
     try:
         text = decoded(sys.stdin.buffer.read())
     except UnicodeDecodeError as error:

@@ -5,12 +5,15 @@ A reader may leave (`evenlag … | head -1`): what is left to say goes nowhere t
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -22,6 +25,27 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 WIDE = 132  # columns where there is no terminal to ask
+_PLAIN = {"×": "x", "…": "...", "█": "#", "▏": "|", "─": "-", "→": "->", "±": "+/-", "≥": ">=",
+          "≤": "<=", "–": "-", "·": "."}  # fmt: skip
+
+
+def prepare() -> None:
+    """Have output go nowhere where a stream is closed, and print characters that its encoding lacks as ASCII."""
+    codecs.register_error("evenlag", _plain)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started the process: `evenlag … >&-`
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="evenlag")
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Return what is printed in place of characters that cannot be encoded."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    texts = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(each, each.encode("ascii", "backslashreplace").decode()) for each in texts), error.end
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
