@@ -220,3 +220,26 @@ def test_what_a_shell_is_given_is_its_language(shell: str) -> None:
         pytest.skip(f"no {shell} here")
     checked = subprocess.run([program, "-n"], input=script, text=True, capture_output=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("pln",), "no such command 'pln'; did you mean 'plan'? See evenlag --help"),
+        (("fleet", "audt"), "no such command 'audt'; did you mean 'audit'? See evenlag fleet --help"),
+        (("plan", "x", "--memb", "y"), "no such option '--memb'; did you mean '--members'? See evenlag plan --help"),
+        (("plan", "x", "--method", "lag_aware"), "did you mean 'lag-aware'? See evenlag plan --help"),
+        (("--json", "plan"), "no such option '--json'; see evenlag --help"),
+    ],
+)
+def test_wrong_words_are_answered_with_the_nearest(words: tuple[str, ...], near: str) -> None:
+    done = evenlag(*words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.endswith(f"{near}\n")
+
+
+def test_help_names_units_and_not_types() -> None:
+    shown = " ".join(evenlag("plan", "--help").stdout.split())
+    assert "--time-limit SECONDS" in shown
+    assert "RANGE" not in shown
+    assert "TEXT" not in shown

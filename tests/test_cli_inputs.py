@@ -104,9 +104,9 @@ def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ("2026-01-01,other,a,t,1", "has no row of group 'g', so nobody is taken to be in it"),
-        ("2026-01-02,g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so nobody is taken to be in it"),
-        (",g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so nobody is taken to be in it"),
+        ("2026-01-01,other,a,t,1", "has no row of group 'g', so the group has no members"),
+        ("2026-01-02,g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so the group has no members"),
+        (",g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so the group has no members"),
     ],
 )
 def test_a_members_table_that_names_nobody_is_said(tmp_path: Path, row: str, said: str) -> None:
@@ -116,7 +116,9 @@ def test_a_members_table_that_names_nobody_is_said(tmp_path: Path, row: str, sai
     for command in ("plan", "audit"):
         assert said in " ".join(run(command, offsets, "--members", members).stdout.split())
     warnings = json.loads(run("plan", offsets, "--members", members, "--json").stdout)["warnings"]
-    assert [text for text in warnings if said in text] == [f"{members}: {said}; see that both tables say the same"]
+    assert [text for text in warnings if said in text] == [
+        f"{members}: {said}; check that `group` and `snapshot_ts` match in both tables"
+    ]
 
 
 # ---- paths -----------------------------------------------------------------------------------------------------------

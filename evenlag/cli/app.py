@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from evenlag.cli.paths import as_given
 from evenlag.cli.signals import STATUS, raising_interrupts
 from evenlag.cli.terminal import drop, finish, prepare, say, warn
 from evenlag.errors import EvenlagError, lacking, printable
+from evenlag.model.names import did_you_mean
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # files that cannot be written are errors of evenlag's own
 NOTE = "evenlag.note"  # of a context: what is said of a former form that was used
@@ -99,12 +101,19 @@ def _usage(error: click.ClickException) -> str:
     """Return a usage error as other errors are written, with where to look."""
     context = getattr(error, "ctx", None)
     text = error.format_message().rstrip(".")
+    if isinstance(error, NoSuchOption):
+        if context is not None and _has(context, error.option_name):
+            return f"{context.command_path} has no {error.option_name}; evenlag fleet {context.info_name} has"
+        text = error.message.rstrip(".") + _nearest(error.option_name, error.possibilities or ())
     text = text[:1].lower() + text[1:]
     if context is None:
         return text
-    if isinstance(error, NoSuchOption) and _has(context, error.option_name):
-        return f"{context.command_path} has no {error.option_name}; evenlag fleet {context.info_name} has"
-    return f"{text}; see {context.command_path} --help"
+    return f"{text}{' See' if text.endswith('?') else '; see'} {context.command_path} --help"
+
+
+def _nearest(option: str, known: Iterable[str]) -> str:
+    """Name the option that is nearest, if one is also near without its dashes."""
+    return did_you_mean(option, [each for each in known if did_you_mean(option.lstrip("-"), [each.lstrip("-")])])
 
 
 def _has(context: click.Context, option: str) -> bool:

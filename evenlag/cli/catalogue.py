@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from evenlag.cli.signals import STATUS, raising_interrupts
 from evenlag.cli.terminal import say
+from evenlag.model.names import did_you_mean
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+if TYPE_CHECKING:
+    Choice = click.Choice[str]
+else:
+    Choice = click.Choice  # which earlier versions of click do not subscript
+
+
+class Word(Choice):
+    """One of a few words; an error names the nearest."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return what is wrong with another word."""
+        return super().get_invalid_choice_message(value, ctx).rstrip(".") + did_you_mean(value, self.choices)
 
 
 class Command(click.Command):
@@ -60,6 +75,21 @@ class Catalogue(click.Group):
         name = self._prefix + cmd_name
         found: click.Command = getattr(import_module(f"{self._home}.{name}"), name)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called.
+
+        Raises
+        ------
+        click.UsageError
+            There is none; the message names the nearest.
+        """
+        name = args[0]
+        if name not in self.parts and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"no such command {name!r}{did_you_mean(name, self.parts)}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands."""

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from evenlag import live, model, report, tables
+from evenlag.cli.catalogue import Word
 from evenlag.cli.paths import GivenPath, InputPath, Place
 from evenlag.cli.terminal import working
 from evenlag.errors import InvalidProblemError, SourceError
@@ -94,8 +95,8 @@ def command_config(where: str = "") -> Command:
     """Return the option for a file with settings of a client of Kafka; `where` says when it is used."""
     return click.option(
         "--command-config", type=FILE,
-        help=f"Properties file with more client settings (TLS, SASL, …){f', {where}' if where else ''}. Java's and "
-        "librdkafka's names are known.",
+        help=f"Properties file with client settings (TLS, SASL, …){f', {where}' if where else ''}. Takes Java's "
+        "and librdkafka's names.",
     )  # fmt: skip
 
 
@@ -111,24 +112,25 @@ def kafka(command: Command) -> Command:
     source = together(
         command_config("for kafka:// places"),
         click.option("--option", multiple=True, metavar="NAME=VALUE", callback=settings,
-                     help="An option of Spark's Kafka source, as kafka.security.protocol=SSL; may be given again."),
+                     help="Option for Spark's Kafka source, such as kafka.security.protocol=SSL. Repeatable."),
     )  # fmt: skip
     decorated: Command = source(with_options)
     return decorated
 
 
 auto_offset_reset = click.option(
-    "--auto-offset-reset", type=click.Choice(get_args(literals.ResetWord)), default="latest", show_default=True,
-    help="What the lag of a partition without a commit is.",
+    "--auto-offset-reset", type=Word(get_args(literals.ResetWord)), default="latest", show_default=True,
+    help="Where consumers begin on a partition without a commit: at its end (no lag) or its beginning.",
 )  # fmt: skip
 horizon = click.option(
     "--horizon", default="0", show_default=True, metavar="TIME",
-    help="Balance the lag predicted for then (10m, 1h), by the rate since the snapshot before.",
+    help="Balance the lag predicted for this far ahead (10m, 1h), from the rate since the previous snapshot.",
 )  # fmt: skip
 horizon_or_auto = click.option(
     "--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
     help="auto: with several snapshots, plan for the load forecast until the next rebalance; with one, plan for its "
-    "current lag. A time (0, 10m, 1h): plan for the lag predicted for then, by the rate since the snapshot before.",
+    "current lag. A time (0, 10m, 1h): plan for the lag predicted for that far ahead, from the rate since the previous "
+    "snapshot.",
 )  # fmt: skip
 
 
@@ -167,7 +169,7 @@ def input_format(flag: str = "--format") -> Command:
     """Return the option for the format of INPUT; `flag` differs where the command writes a format too."""
     return click.option(
         flag, "input_format", metavar="NAME",
-        help="The format of INPUT (describe, prometheus, csv, …), where its content is not to tell.",
+        help="Format of INPUT (describe, prometheus, csv, …); default: evenlag tells from the content.",
     )  # fmt: skip
 
 
@@ -184,8 +186,12 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
 
         source = together(
             click.argument("path", metavar="INPUT", type=INPUT),
-            click.option("--members", type=FILE, help="Members table that goes with an offsets table."),
-            click.option("--group", help="The group to take of several; names the group of a text that names none."),
+            click.option("--members", type=FILE, help="Members table for the offsets table in INPUT."),
+            click.option(
+                "--group",
+                metavar="NAME",
+                help="The group to read from an INPUT with several; also names the group where INPUT does not.",
+            ),
             input_format(flag),
             auto_offset_reset,
         )
@@ -201,55 +207,55 @@ reading = reading_as("--format")
 # ---- what is solved --------------------------------------------------------------------------------------------------
 
 balance = click.option(
-    "--balance", type=click.Choice(get_args(literals.BalanceWord)), default="both", show_default=True,
-    help="Counts that must be even: of each topic, of the whole group, or both.",
+    "--balance", type=Word(get_args(literals.BalanceWord)), default="both", show_default=True,
+    help="Which partition counts must be even across members: per topic, in total, both or none.",
 )  # fmt: skip
 stickiness = click.option(
-    "--stickiness", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
-    help="Messages one move must save, a share of the mean load, or fewest-moves.",
+    "--stickiness", metavar="PRICE", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
+    help="Least saving that justifies a move: messages, a share of the mean load, or fewest-moves.",
 )  # fmt: skip
 slack = click.option(
-    "--slack", type=click.IntRange(0), default=0, show_default=True,
-    help="Partitions by which a count may leave its range.",
+    "--slack", type=click.IntRange(0), metavar="N", default=0, show_default=True,
+    help="Let a count be N partitions outside its even range.",
 )  # fmt: skip
 pricing = together(
     stickiness,
-    click.option("--max-moves", type=click.IntRange(0), help="Hard budget of moves."),
+    click.option("--max-moves", type=click.IntRange(0), metavar="N", help="Move at most N partitions."),
     slack,
-    click.option("--objective", type=click.Choice(get_args(literals.ObjectiveWord)),
+    click.option("--objective", type=Word(get_args(literals.ObjectiveWord)),
                  default="spread", show_default=True,
-                 help="The largest load less the smallest, or the largest alone."),
+                 help="Minimize the largest load minus the smallest (spread), or the largest load (makespan)."),
 )  # fmt: skip
 modelling = together(balance, pricing)
 across = click.option(
-    "--across", type=click.Choice(get_args(literals.AcrossWord)), default="mean", show_default=True,
-    help="What counts where the problem file has scenarios: their mean, or the worst.",
+    "--across", type=Word(get_args(literals.AcrossWord)), default="mean", show_default=True,
+    help="With scenarios in the problem file, optimize their mean or the worst.",
 )  # fmt: skip
 method = click.option(
-    "--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
+    "--method", type=Word(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
     help=f"One of {', '.join(METHODS)}.",
 )  # fmt: skip
 
 only_if_better = click.option(
     "--only-if-better", metavar="SHARE",
-    help="Leave the group as it is unless the plan saves this share of today's spread, as 10%; the exit status of "
-    "evenlag plan is 3 then.",
+    help="Leave the group as it is unless the plan saves this share of today's spread, such as 10%; evenlag plan "
+    "then exits with status 3.",
 )  # fmt: skip
 pause = click.option(
-    "--pause", type=click.FloatRange(0), default=PAUSE, show_default=True,
-    help="Seconds for which a partition that moves stands still.",
+    "--pause", type=click.FloatRange(0), metavar="SECONDS", default=PAUSE, show_default=True,
+    help="Seconds a moved partition is not read.",
 )  # fmt: skip
 capacity = click.option(
-    "--capacity", type=POSITIVE,
-    help="Messages per second of a member of weight 1; default: estimated where the input has a record.",
+    "--capacity", type=POSITIVE, metavar="RATE",
+    help="Messages per second that a member of weight 1 reads; default: estimated if INPUT has several snapshots.",
 )  # fmt: skip
 
 
 drain = click.option(
-    "--drain", required=True, metavar="TIME", help="Time in which everything is to be read (90s, 15m, 2h)."
+    "--drain", required=True, metavar="TIME", help="Time within which all lag must be read (90s, 15m, 2h)."
 )
 most = click.option(
-    "--most", type=click.IntRange(1), help="The largest group size to try; default: just past the answer."
+    "--most", type=click.IntRange(1), metavar="N", help="The largest group size to try; default: just past the answer."
 )  # fmt: skip
 
 
@@ -281,25 +287,34 @@ def deadline(drain: str) -> Fraction:
 # ---- how long, how close, how exactly again --------------------------------------------------------------------------
 
 
-def group_time_limit(default: float, what: str = "Seconds for one group.") -> Command:
+def group_time_limit(default: float, what: str = "Seconds per group.") -> Command:
     """Return the option for the time of one group."""
-    return click.option("--group-time-limit", type=POSITIVE, default=default, show_default=True, help=what)
+    return click.option(
+        "--group-time-limit", type=POSITIVE, metavar="SECONDS", default=default, show_default=True, help=what
+    )
 
 
-def gap(default: float | None, what: str = "Stop within this fraction of the mean load of the bound.") -> Command:
+def gap(
+    default: float | None, what: str = "Stop when this close to the bound, as a fraction of the mean load."
+) -> Command:
     """Return the option for how close to the bound is close enough."""
     return click.option(
-        "--gap", type=click.FloatRange(0), default=default, show_default=default is not None, help=what
+        "--gap", type=click.FloatRange(0), metavar="FRACTION", default=default,
+        show_default=default is not None, help=what,
     )  # fmt: skip
 
 
 def time_limit(default: float | None, what: str = "Seconds for the whole call.") -> Command:
     """Return the option for the time of a call."""
-    return click.option("--time-limit", type=POSITIVE, default=default, show_default=default is not None, help=what)
+    return click.option(
+        "--time-limit", type=POSITIVE, metavar="SECONDS", default=default, show_default=default is not None, help=what
+    )
 
 
 repeating = together(
-    click.option("--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Random seed."),
+    click.option(
+        "--seed", type=click.IntRange(0, MOST_SEED), metavar="N", default=0, show_default=True, help="Random seed."
+    ),
     click.option("--deterministic", is_flag=True, help="Limit work, not time, so that runs repeat exactly."),
 )
 
@@ -309,38 +324,46 @@ def limiting(default: float | None, what: str = "Seconds for the whole call.") -
     return together(
         time_limit(default, what),
         repeating,
-        click.option("--threads", type=click.IntRange(1), help="For the MIP; default all processors, at most 8."),
+        click.option(
+            "--threads",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Threads for the MIP; default: all processors, at most 8.",
+        ),
     )
 
 
 replaying = together(
-    click.option("--strategies", callback=names, default=",".join(listed(literals.StrategyWord)),
-                 help=f"Joined by commas; default all: {', '.join(listed(literals.StrategyWord))}."),
+    click.option("--strategies", metavar="NAME,…", callback=names, default=",".join(listed(literals.StrategyWord)),
+                 help="Strategies to compare, separated by commas; default: all, which are "
+                 f"{', '.join(listed(literals.StrategyWord))}."),
     click.option("--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
-                 help="auto: evenlag plans for the load forecast until the next rebalance, from the record up to then; "
-                 "others see the lag of that moment. A time (0, 10m, 1h): all see the lag predicted for then."),
-    click.option("--lag-limit", type=click.FloatRange(0),
-                 help="Messages: count the time a member has more to read."),
-    click.option("--rebalance-above", type=click.FloatRange(0),
-                 help="Assign anew where the spread is above this fraction of the mean load."),
-    click.option("--capacity", type=POSITIVE, help="Messages per second of a member of weight 1; default: estimated."),
+                 help="auto: evenlag plans for the load forecast until the next rebalance, from the record so far; "
+                 "the others see the lag at that moment. A time (0, 10m, 1h): all see the lag predicted for that "
+                 "far ahead."),
+    click.option("--lag-limit", type=click.FloatRange(0), metavar="MESSAGES",
+                 help="Report how long members have more than this many messages to read."),
+    click.option("--rebalance-above", type=click.FloatRange(0), metavar="FRACTION",
+                 help="Rebalance when the spread exceeds this fraction of the mean load."),
+    click.option("--capacity", type=POSITIVE, metavar="RATE",
+                 help="Messages per second that a member of weight 1 reads; default: estimated."),
     balance,
     slack,
     stickiness,
-    group_time_limit(1.0, "Seconds for one rebalance by evenlag."),
-    gap(REPLAY_GAP, "Stop a rebalance by evenlag within this fraction of the mean load of the bound."),
+    group_time_limit(1.0, "Seconds for each search by evenlag."),
+    gap(REPLAY_GAP, "Stop each search by evenlag when this close to the bound, as a fraction of the mean load."),
     repeating,
 )  # fmt: skip
 
 # ---- what is written -------------------------------------------------------------------------------------------------
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else on stdout.")
-overwrite = click.option("--overwrite", is_flag=True, help="Replace tables that are in the folder.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print only JSON on stdout.")
+overwrite = click.option("--overwrite", is_flag=True, help="Replace tables already in the folder.")
 
 
 def form(choices: tuple[str, ...], **more: Any) -> Command:
     """Return the option for the format of what is written."""
-    return click.option("--format", "form", type=click.Choice(choices), **more)
+    return click.option("--format", "form", type=Word(choices), **more)
 
 
 def out(what: str, **more: Any) -> Command:
@@ -381,7 +404,7 @@ def spark_out(what: str, **more: Any) -> Command:
 
 fleet = together(
     click.argument("offsets", type=PLACE),
-    click.option("--members", type=PLACE, metavar="PATH", help="Members table that goes with it."),
+    click.option("--members", type=PLACE, metavar="PATH", help="Members table for the offsets table."),
     kafka,
     auto_offset_reset,
 )
@@ -389,13 +412,17 @@ fleet = together(
 # ---- where Spark runs ------------------------------------------------------------------------------------------------
 
 spark = together(
-    click.option("--master", help="Spark's master: spark://HOST:PORT, yarn, k8s://…; default: the one that Spark is "
-                 "configured for, else this machine."),
+    click.option("--master", metavar="URL",
+                 help="Spark's master: spark://HOST:PORT, yarn, k8s://…; default: the one Spark is "
+                 "configured with, else this machine."),
     click.option("--conf", multiple=True, metavar="NAME=VALUE", callback=settings,
-                 help="A setting of Spark, as spark.executor.memory=4g; may be given again."),
+                 help="Spark setting, such as spark.executor.memory=4g. Repeatable."),
 )  # fmt: skip
 tasks = click.option(
-    "--tasks", type=click.IntRange(1), help="Spark tasks; default: by the number of groups, rows and processors."
+    "--tasks",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Spark tasks; default: from the number of groups, rows and processors.",
 )
 
 

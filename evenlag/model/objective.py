@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
 from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
 from evenlag.model.names import Name
@@ -129,7 +130,7 @@ def resolve_objective(
         needed, _ = rule.fewest_moves()
         if max_moves is not None and needed > max_moves:
             raise InfeasibleError(
-                f"max_moves is {max_moves}, but {rule.balance} balance needs {needed} moves: "
+                f"max_moves is {max_moves}, but {rule.balance} balance needs {quantity(needed, 'move')}: "
                 f"allow {needed}, or relax the balance"
             )
         max_moves = needed if fewest else max_moves

@@ -128,4 +128,5 @@ class MembersTold:
         lacks = f"has no row of group {self._group!r}"
         if self._rows.numbered:
             lacks = f"has rows of group {self._group!r}, but none {'without a time' if ts is None else f'of {ts}'}"
-        return f"{self._source}: {lacks}, so nobody is taken to be in it; see that both tables say the same"
+        check = "check that `group` and `snapshot_ts` match in both tables"
+        return f"{self._source}: {lacks}, so the group has no members; {check}"

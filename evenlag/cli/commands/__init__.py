@@ -1,7 +1,7 @@
 """The commands, each in a file of its own: to add one, write its file and a line here."""
 
 COMMANDS = {
-    "audit": "Put every strategy beside the optimum.",
+    "audit": "Compare every strategy with the optimum.",
     "completion": "Print a script that completes evenlag in a shell.",
     "demo": "Plan and audit a recorded cluster on local Spark.",
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
@@ -10,15 +10,15 @@ COMMANDS = {
     "plan": "Find the best assignment of one group.",
     "publish": "Publish a plan for consumers that follow it.",
     "replay": "Run every strategy over the recorded history of a group.",
-    "size": "Say how many members it takes to read everything in time.",
+    "size": "Find how many members read all lag within a time.",
     "snapshot": "Record the consumer groups of a running cluster.",
-    "stream": "Plan and audit snapshots as they come through a topic.",
+    "stream": "Plan and audit snapshots as they arrive on a topic.",
     "whatif": "Compare the best plans of one group before and after a change.",
 }
 
 FLEET = {
     "audit": "Plan and audit every group of a fleet, and write the tables.",
     "replay": "Replay the recorded history of every group of a fleet.",
-    "size": "Say how many members each group of a fleet needs.",
+    "size": "Find how many members each group of a fleet needs.",
 }
 """Those of `evenlag fleet`, in files that begin with `fleet_`."""

@@ -1,4 +1,4 @@
-"""`evenlag audit`: every strategy beside the optimum, for single groups."""
+"""`evenlag audit`: every strategy compared with the optimum, for single groups."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
     "evenlag audit group.json --group-time-limit 5 --json",
 )
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.INPUT)
-@click.option("--members", type=options.FILE, help="Members table that goes with an offsets table.")
-@click.option("--group", help="The group to take from a table of several, as the one INPUT.")
+@click.option("--members", type=options.FILE, help="Members table for the offsets table in INPUT.")
+@click.option("--group", metavar="NAME", help="The group to read from a table with several.")
 @options.input_format()
 @options.auto_offset_reset
 @options.horizon_or_auto
@@ -36,7 +36,7 @@ def audit(
     auto_offset_reset: str, horizon: str, group_time_limit: float, time_limit: float | None, as_json: bool,
     **parameters: Any,
 ) -> None:  # fmt: skip
-    """Put every strategy beside the optimum.
+    """Compare every strategy with the optimum.
 
     Each INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe, for one group.
     Texts that have their times in their names (20260131T130000Z.txt) are one record. evenlag fleet audit takes all

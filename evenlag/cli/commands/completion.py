@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from evenlag.cli.catalogue import command
+from evenlag.cli.catalogue import Word, command
 from evenlag.cli.terminal import say
 
 
@@ -14,7 +14,7 @@ from evenlag.cli.terminal import say
     'eval "$(evenlag completion zsh)"     # in ~/.zshrc, after compinit',
     "evenlag completion fish > ~/.config/fish/completions/evenlag.fish",
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=Word(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print a script that completes evenlag in a shell.
 

@@ -32,9 +32,9 @@ def fleet_size(
     offsets: str | Path, members: str | Path | None, drain: str, out: str | Path | None,
     kafka_options: dict[str, str], master: str | None, conf: dict[str, str], as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
-    """Say how many members each group of a fleet needs.
+    """Find how many members each group of a fleet needs.
 
-    To read everything within a time. OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or
+    That is, to read all lag within a time. OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or
     table:CATALOG.NAMESPACE.NAME.
     """
     if out is None:

@@ -34,7 +34,9 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
 @options.capacity
 @options.limiting(10.0)
 @options.gap(0.0)
-@click.option("--cooperative", is_flag=True, help="Also the phases of a cooperative rebalance, and the way back.")
+@click.option(
+    "--cooperative", is_flag=True, help="Also show the phases of a cooperative rebalance, and how to roll back."
+)
 @options.as_json
 @options.out("Write the result file here.")
 def plan(
@@ -44,7 +46,7 @@ def plan(
     """Find the best assignment of one group.
 
     INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
-    Ctrl-C ends the search, and the best plan found until then is given.
+    Ctrl-C ends the search and gives the best plan found so far.
     """
     source.keep(out)
     problem, notes, record = source.read_with_record(horizon, capacity)

@@ -20,8 +20,8 @@ from evenlag.errors import InvalidProblemError
     "evenlag replay record/offsets --group billing --strategies evenlag,range --plot replay.png",
 )
 @click.argument("path", metavar="INPUT", type=options.INPUT)
-@click.option("--members", type=options.FILE, help="Members table that goes with it.")
-@click.option("--group", help="The group to take from a table of several.")
+@click.option("--members", type=options.FILE, help="Members table for the offsets table.")
+@click.option("--group", metavar="NAME", help="The group to read from a table with several.")
 @options.input_format("--input-format")
 @options.auto_offset_reset
 @options.replaying

@@ -38,7 +38,7 @@ def size(
     source: Source, drain: str, capacity: float | None, horizon: str, plot: Path | None, as_json: bool,
     **parameters: Any,
 ) -> None:  # fmt: skip
-    """Say how many members it takes to read everything in time.
+    """Find how many members read all lag within a time.
 
     INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
     evenlag fleet size takes all groups of a table.

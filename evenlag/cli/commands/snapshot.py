@@ -17,13 +17,20 @@ from evenlag.cli.terminal import print_json, say, warn, working
     "evenlag snapshot --bootstrap-server HOST:PORT --group billing --append --out record",
     "evenlag snapshot --bootstrap-server HOST:PORT --command-config client.properties --out snapshot",
 )
-@click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="Brokers, joined by commas.")
-@click.option("--group", "groups", multiple=True, help="A group to take; may be given again. Default: all.")
+@click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="Brokers, separated by commas.")
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="A group to record; default: all. Repeatable.")
 @options.out("Folder for the offsets and members tables.", required=True)
 @options.form(("csv", "jsonl", "parquet"), default="csv", show_default=True)
-@click.option("--append", is_flag=True, help="Replace nothing: add a file to the folders offsets and members in --out, "
-              "which are read as the record of all calls.")  # fmt: skip
-@click.option("--timeout", type=options.POSITIVE, default=10.0, show_default=True, help="Seconds.")
+@click.option("--append", is_flag=True, help="Keep earlier snapshots: add a file each to the folders "
+              "offsets and members in --out, which together are the record.")  # fmt: skip
+@click.option(
+    "--timeout",
+    type=options.POSITIVE,
+    metavar="SECONDS",
+    default=10.0,
+    show_default=True,
+    help="Seconds to wait for the brokers.",
+)
 @options.command_config()
 @options.as_json
 def snapshot(
@@ -32,7 +39,7 @@ def snapshot(
 ) -> None:  # fmt: skip
     """Record the consumer groups of a running cluster.
 
-    Their subscriptions, offsets and members. It only reads.
+    It records their subscriptions, offsets and members, and changes nothing.
     """
     config = live.read_client_config(command_config) if command_config is not None else None
     with working(f"asking {bootstrap_server}") as progress:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 @click.argument("topic", metavar="kafka://HOST:PORT/TOPIC")
 @options.spark_out("Folder for the tables plans, audit and rejects.", required=True)
 @click.option("--checkpoint", type=options.PLACE, metavar="PATH",
-              help="Folder for Spark's notes of what was read; default: in --out.")  # fmt: skip
-@click.option("--once", is_flag=True, help="Read what is there, take every snapshot for whole then, and end.")
-@click.option("--interval", type=options.POSITIVE, default=10.0, show_default=True,
-              help="Seconds between looks at the topic.")  # fmt: skip
-@click.option("--settle", type=click.FloatRange(0), default=300.0, show_default=True,
-              help="Seconds without further rows after which a snapshot is taken for whole.")  # fmt: skip
+              help="Folder for Spark's checkpoint; default: in --out.")  # fmt: skip
+@click.option("--once", is_flag=True, help="Read what the topic holds now, treat every snapshot as complete, and exit.")
+@click.option("--interval", type=options.POSITIVE, metavar="SECONDS", default=10.0, show_default=True,
+              help="Seconds between reads of the topic.")  # fmt: skip
+@click.option("--settle", type=click.FloatRange(0), metavar="SECONDS", default=300.0, show_default=True,
+              help="Seconds without new rows after which a snapshot counts as complete.")  # fmt: skip
 @options.kafka
 @options.modelling
 @options.method
@@ -44,9 +44,9 @@ def stream(
     topic: str, out: str | Path, kafka_options: dict[str, str], master: str | None, conf: dict[str, str],
     as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
-    """Plan and audit snapshots as they come through a topic.
+    """Plan and audit snapshots as they arrive on a topic.
 
-    Each once, on Spark. After an interruption it goes on where it stopped.
+    It runs on Spark, takes each snapshot once, and resumes where it stopped.
     """
     # PySpark takes a second to import, and help does without.
     from evenlag.spark.driver.kafka import session_for

@@ -12,7 +12,7 @@ import click
 import evenlag
 from evenlag import model, report
 from evenlag.cli import options
-from evenlag.cli.catalogue import command
+from evenlag.cli.catalogue import Word, command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
@@ -80,26 +80,26 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @click.option("--change-members", metavar="+N|-N", callback=_count,
               help="+N adds N members, -N removes the last N by name.")  # fmt: skip
 @click.option("--add", multiple=True, metavar="NAME[=TOPIC,…]", callback=_added,
-              help="A new member, and what it reads; default: what all others do. May be given again.")  # fmt: skip
-@click.option("--remove", multiple=True, metavar="NAME", help="A member that leaves; may be given again.")
+              help="Add a member, and the topics it reads; default: those all others read. Repeatable.")  # fmt: skip
+@click.option("--remove", multiple=True, metavar="NAME", help="Remove a member. Repeatable.")
 @click.option("--partitions", multiple=True, metavar="TOPIC=N", callback=_sizes,
-              help="More partitions for a topic, N in all; may be given again.")  # fmt: skip
-@click.option("--new-partitions", type=click.Choice(get_args(NewPartitionsWord)),
+              help="Grow a topic to N partitions. Repeatable.")  # fmt: skip
+@click.option("--new-partitions", type=Word(get_args(NewPartitionsWord)),
               default="empty", show_default=True,
-              help="Lags of such a topic: new partitions are empty, or all as if the keys had been hashed over all."
+              help="Lags of a grown topic: new partitions are empty, or keys are hashed anew over all partitions."
               )  # fmt: skip
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", callback=_weights,
-              help="Another weight for a member; may be given again.")  # fmt: skip
-@click.option("--balance", type=_BALANCES, help="The rule of counts after the change; default: the one before.")
+              help="Change a member's weight. Repeatable.")  # fmt: skip
+@click.option("--balance", type=_BALANCES, help="Count balance after the change; default: as before it.")
 @click.option("--balance-before", type=_BALANCES, default="both", show_default=True,
-              help="The rule of counts before the change.")  # fmt: skip
+              help="Count balance before the change.")  # fmt: skip
 @options.pricing
 @options.across
 @options.method
 @options.horizon_or_auto
 @options.limiting(10.0)
 @options.gap(0.0)
-@click.option("--save", type=options.FILE, help="Write the changed group here, a problem file.")
+@click.option("--save", type=options.FILE, help="Write the changed group as a problem file.")
 @options.as_json
 def whatif(
     source: Source, change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...],
@@ -109,7 +109,7 @@ def whatif(
 ) -> None:  # fmt: skip
     """Compare the best plans of one group before and after a change.
 
-    A change of members, partitions, weights or balance. Nothing is changed anywhere.
+    The change is one of members, partitions, weights or balance. It is only computed: nothing is written to Kafka.
     """
     change = evenlag.Change(
         members=change_members, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,
