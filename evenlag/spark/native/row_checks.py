@@ -133,7 +133,8 @@ def _value_rules(table: Typed, column: TableColumn, value: Column) -> list[tuple
     if column.kind == "number" and column.least is not None and column.most is not None:
         # NaN is outside any range: Spark takes it for the largest number.
         fits = sf.coalesce(value.between(column.least, column.most), sf.lit(False))
-        return [(f"{name} is not a number from {column.least:g} to {column.most:g}", present & ~fits)]
+        least, most = (f"{value:g}".replace("e-0", "e-").replace("e+0", "e") for value in (column.least, column.most))
+        return [(f"{name} is not a number from {least} to {most}", present & ~fits)]
     rules = [(f"{name} is not a whole number", present & value.isNull())] if column.kind == "integer" else []
     if column.least is not None:
         rules.append((f"{name} is negative", value < column.least))
