@@ -11,7 +11,7 @@ from typing import Any
 
 DOCS = Path(__file__).parent.parent / "docs"
 THEMES = {"light": ("#ffffff", "#1f2328"), "dark": ("#111827", "#e5e7eb")}
-SIZE = "1240,640"
+SIZE = "1240,665"
 
 
 def main() -> None:
