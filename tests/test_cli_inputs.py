@@ -256,7 +256,7 @@ def test_copies_in_a_history_are_notes_of_its_replay(tmp_path: Path) -> None:
         ("members", {"topics": [["t"]]}, "line 2: member 'b': topics is not a list of names"),
         ("members", {"weight": 0}, "line 2: member 'b': weight must be a number > 0"),
         ("members", {"max_partitions": -1}, "line 2: member 'b': max_partitions must be"),
-        ("members", {"generation": 1.5}, "line 2: member 'b': generation must be"),
+        ("members", {"generation": 1.5}, "line 2: member 'b': generation is not a whole number"),
     ],
 )
 def test_values_of_the_wrong_kind_are_named_with_their_row(

@@ -50,8 +50,8 @@ class Column(NamedTuple):
     least, most : float or None
         The range of its values, both ends included.
     planned : bool
-        Of the members table: it is a fact about the member that its group's problem is made of, so copies of a row
-        must agree in it, and it travels to the tasks of Spark. `tables.group.Member` has a field for it.
+        A plan depends on it. In the members table it is a fact about the member: copies of a row must agree in it, it
+        travels to the tasks of Spark, and `tables.group.Member` has a field for it.
     of : Table or None
         The columns of its rows, where it holds a row ("struct") or several ("structs").
     """
@@ -64,6 +64,11 @@ class Column(NamedTuple):
     most: float | None = None
     planned: bool = False
     of: Table | None = None
+
+    @property
+    def checked(self) -> bool:
+        """Whether a row with a value that does not fit is refused, or rejected on Spark."""
+        return self.required or self.planned or self.least is not None or self.most is not None
 
     @property
     def ddl(self) -> str:
@@ -119,15 +124,16 @@ OFFSETS = Table(
         Column("group", "string", "Group id.", required=True),
         Column("topic", "string", "Topic.", required=True),
         Column("partition", "integer", "Partition id.", required=True, least=0, most=MAX_PARTITION),
-        Column("log_start_offset", "integer", "First offset that is still there."),
-        Column("log_end_offset", "integer", "Offset that the next message will get."),
-        Column("current_offset", "integer", "Committed offset; null: never committed."),
-        Column("lag", "integer", "Messages still to read; used where offsets are missing."),
-        Column("consumer_id", "string", "Owner; null: none."),
+        Column("log_start_offset", "integer", "First offset that is still there.", planned=True),
+        Column("log_end_offset", "integer", "Offset that the next message will get.", planned=True),
+        Column("current_offset", "integer", "Committed offset; null: never committed.", planned=True),
+        Column("lag", "integer", "Messages still to read; used where offsets are missing.", planned=True),
+        Column("consumer_id", "string", "Owner; null: none.", planned=True),
         Column("client_id", "string", "Client id of the owner."),
         Column("host", "string", "Host of the owner."),
         Column(
-            "auto_offset_reset", "string", "`latest`, `earliest` or `none`, of the group; brokers do not tell it."
+            "auto_offset_reset", "string",
+            "`latest`, `earliest` or `none`, of the group; brokers do not tell it.", planned=True,
         ),
         Column("replica_racks", "strings", "Racks of the replicas, the preferred leader's first."),
     )

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.values import MAX_PARTITION, is_unicode, parse_cap, parse_generation, parse_weight, shown
+from evenlag.model.values import is_unicode, is_whole, parse_cap, parse_generation, parse_weight, shown
+from evenlag.tables.columns import MEMBERS, OFFSETS, Column
 
 Row = Mapping[str, Any]
 
-_WHOLE_NUMBERS = ("partition", "log_start_offset", "log_end_offset", "current_offset", "lag")
-_TEXTS = ("topic", "consumer_id", "auto_offset_reset")
 _MOST_NAMES = 8  # listed in a sentence
 
 
@@ -24,17 +23,14 @@ def partition_of(row: Row) -> tuple[str, int]:
     InvalidProblemError
         It is of none, or a value is of another type.
     """
-    check_texts(row, _TEXTS)
     topic, partition = row["topic"], row["partition"]
+    check_texts(row, ("topic",))
     if not topic:
         raise InvalidProblemError("topic is missing")
-    for name in _WHOLE_NUMBERS:
-        value = row[name]
-        whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
-        if value is not None and not whole:
-            raise InvalidProblemError(f"{topic}: {name} is not a whole number: {shown(value)}")
-    if partition is None or not 0 <= partition <= MAX_PARTITION:
-        raise InvalidProblemError(f"{topic}: partition must be 0, 1, 2, …, not {shown(partition)}")
+    for column in OFFSETS:
+        _check_value(column, row[column.name], f"{topic}: ")
+    if partition is None:
+        raise InvalidProblemError(f"{topic}: partition is missing")
     return topic, partition
 
 
@@ -46,17 +42,36 @@ def check_member(row: Row) -> None:
     InvalidProblemError
         The message names the member and the value.
     """
-    check_texts(row, ("consumer_id", "assignor"))
-    name, topics = row["consumer_id"], row["topics"]
+    check_texts(row, ("consumer_id",))
+    name = row["consumer_id"]
     if not name:
         raise InvalidProblemError("consumer_id is missing")
-    listed = isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)
-    if topics is not None and not listed:
-        raise InvalidProblemError(f"member {name!r}: topics is not a list of names: {shown(topics)}")
+    for column in MEMBERS:
+        _check_value(column, row[column.name], f"member {name!r}: ")
     if row["weight"] is not None:
         parse_weight(f"member {name!r}", row["weight"])
     parse_cap(name, row["max_partitions"])
     parse_generation(name, row["generation"])
+
+
+def _check_value(column: Column, value: Any, place: str) -> None:
+    """Refuse a value that its column cannot have; `spark.native.row_checks` has the same rules in Spark's columns."""
+    if value is None or not column.checked:
+        return
+    name, said = column.name, shown(value)
+    if column.kind == "string":
+        if not isinstance(value, int | float) or name != "snapshot_ts":  # such as seconds since the epoch
+            check_texts({name: value}, (name,))
+    elif column.kind == "strings":
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise InvalidProblemError(f"{place}{name} is not a list of names: {said}")
+    elif column.kind == "integer":
+        if not is_whole(value) or abs(value) >= 2**63:
+            raise InvalidProblemError(f"{place}{name} is not a whole number: {said}")
+        least, most = column.least, column.most
+        if (least is not None and value < least) or (most is not None and value > most):
+            fitting = "0, 1, 2, …" if least == 0 else f"from {least} to {most}"
+            raise InvalidProblemError(f"{place}{name} must be {fitting}, not {said}")
 
 
 def check_key(row: Row) -> None:

@@ -20,8 +20,6 @@ from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import AUDIT, AUDIT_FIELDS, GROUPS, KEY, PLANS, REJECTS, SOLVED
 
-_NEEDED_OFFSETS = {*PARTITION_ROWS.key, *OFFSET_FIELDS, "lag", "consumer_id", "auto_offset_reset"}
-
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
     """Refuse a table without a required column (`tables.columns.check_columns`), or with any of its columns twice.
@@ -71,7 +69,7 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
 def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
     """As `check_offsets`, but copies are left in, each with `mark`, a hash of it; and `row` is no text yet."""
     require_columns(df, "offsets")
-    table, columns = Typed(df), [column for column in OFFSETS if column.name in _NEEDED_OFFSETS]
+    table, columns = Typed(df), [column for column in OFFSETS if column.checked or column.name in PARTITION_ROWS.key]
     typed = table.select(_typed(table, columns) | {"unread": _first_fault(table, columns)})
     return with_lags(typed, auto_offset_reset).select(
         *("snapshot_ts", "group", "topic", "consumer_id", *OFFSET_FIELDS, "row", "mark"),
@@ -101,7 +99,7 @@ def check_members(df: DataFrame) -> DataFrame:
 def typed_members(df: DataFrame) -> DataFrame:
     """As `check_members`, but copies are left in; as `typed_offsets`."""
     require_columns(df, "members")
-    table, columns = Typed(df), [column for column in MEMBERS if column.planned or column.name in MEMBER_ROWS.key]
+    table, columns = Typed(df), [column for column in MEMBERS if column.checked or column.name in MEMBER_ROWS.key]
     return table.select(_typed(table, columns) | {"reason": _first_fault(table, columns)})
 
 
