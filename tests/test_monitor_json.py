@@ -2,12 +2,16 @@
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenlag.errors import EvenlagError, SourceError
+from evenlag.tables.loading import form_of
+from evenlag.tables.read import read_group
 from tests.monitors import lags, notes, read, refused, rows
 
 
@@ -206,3 +210,41 @@ def test_series_without_a_name_are_lags() -> None:
 )
 def test_other_answers_of_prometheus_are_refused(text: str, message: str) -> None:
     assert message in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [
+        (
+            "akhq.json",
+            {"id": "billing", "state": "STABLE", "offsets": [{"topic": "orders"}], "members": [{"id": "a-1"}]},
+        ),
+        ("kafka-ui.json", {"groupId": "billing", "members": 1, "topics": 1, "partitions": [{"topic": "orders"}]}),
+        ("export.jsonl", {"metric": {"__name__": "kafka_lag"}, "values": [5, 6], "timestamps": [1, 2]}),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_json_of_others_is_refused_with_what_is_read(
+    name: str, document: dict[str, Any], times: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(f"{json.dumps(document)}\n" * times)
+    with pytest.raises(SourceError, match=r"is JSON of no kind that is read; evenlag reads a problem file, a snapshot"):
+        form_of(path)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"topics": {"t": [1]}, "member": {"c": {"topics": ["t"]}}}, "unknown field 'member'.*did you mean 'members'"),
+        ({"topic": {"t": [1]}, "members": {"c": {"topics": ["t"]}}}, "unknown field 'topic'.*did you mean 'topics'"),
+        ({"topics": [1], "members": ["c"]}, "'topics' must be an object of names"),
+    ],
+)
+def test_a_problem_file_with_a_mistake_is_told_the_mistake(
+    document: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(EvenlagError, match=message):
+        read_group(path)

@@ -24,6 +24,7 @@ FORMS = (PROBLEM, *TABLE_FORMS, *FORMATS)
 """What `--format` takes."""
 
 _READ_SUFFIXES = (".csv", ".txt", *JSON_SUFFIXES, ".parquet")
+_FIELDS_OF_PROBLEM = {"group", "topics", "members", "pins", "scenarios", "assignor"}
 _KNOWN = {column.name for table in TABLES.values() for column in table}
 
 
@@ -88,22 +89,49 @@ def _json_form(path: File, text: str) -> str | None:
         document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    of_problem = {"topics", "members"} & set(document) if isinstance(document, dict) else set()
-    found = PROBLEM if len(of_problem) > 1 else _recognised(text)
-    if found is None and _suffix(path) in (".jsonl", ".ndjson"):
+    is_problem = _is_problem(document)
+    found = PROBLEM if is_problem and {"topics", "members"} <= set(document) else _recognised(text)
+    if found is None and _suffix(path) in (".jsonl", ".ndjson") and _has_columns(document):
         return "jsonl"
-    if found is None and not of_problem:
-        raise SourceError(f"{path}: is JSON of no kind that is read; evenlag reads {what_is_read()}")
+    if found is None and not is_problem:
+        raise _unread_json(path)
     return found or PROBLEM
+
+
+def _is_problem(document: object) -> bool:
+    """Whether JSON is meant as a problem file, which may have mistakes; monitors list members, or count them."""
+    if not isinstance(document, dict) or not {"topics", "members"} & set(document):
+        return False
+    return set(document) <= _FIELDS_OF_PROBLEM or any(isinstance(document.get(f), dict) for f in ("topics", "members"))
+
+
+def _has_columns(document: object) -> bool:
+    """Whether JSON can be a row of a snapshot table, which may lack columns."""
+    return isinstance(document, dict) and ("group" in document or len(_KNOWN & set(document)) > 1)
+
+
+def _unread_json(path: File) -> SourceError:
+    return SourceError(f"{path}: is JSON of no kind that is read; evenlag reads {what_is_read()}")
 
 
 def _text_form(path: File, text: str) -> str | None:
     found, suffix = _recognised(text), _suffix(path)
     if found is not None:
         return found
+    if _begins_with_other_json(text):
+        raise _unread_json(path)
     if suffix in JSON_SUFFIXES:
         return PROBLEM if suffix == ".json" else "jsonl"
     return {".csv": "csv", ".txt": "describe", "": "describe"}.get(suffix)
+
+
+def _begins_with_other_json(text: str) -> bool:
+    """Whether the first of several lines is an object of JSON, and no row of a table."""
+    try:
+        document = json.loads(text.split("\n", 1)[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and not _has_columns(document)
 
 
 def _recognised(text: str) -> str | None:
