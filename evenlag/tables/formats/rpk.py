@@ -67,6 +67,7 @@ def _partition(item: Any, place: str) -> dict[str, Any]:
         "current_offset": None if numbers["current_offset"] == -1 else numbers["current_offset"],
         "log_start_offset": None if unknown else numbers["log_start_offset"],
         "log_end_offset": None if unknown else numbers["log_end_offset"],
+        "lag": None if unknown else numbers["lag"],  # counts where nothing was committed, as in rpk's text
         "consumer_id": names["member_id"] or None,
         "client_id": names["client_id"] or None,
         "host": names["host"] or None,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from evenlag.tables.columns import TableKind
 from evenlag.tables.copies import Numbered
 from evenlag.tables.formats.base import Format, Reading
-from evenlag.tables.formats.describe.fitting import Fields
+from evenlag.tables.formats.describe.consistency import Fields
 from evenlag.tables.formats.describe.headers import looks_like_a_header
 from evenlag.tables.formats.describe.lines import Line, lines_of
 from evenlag.tables.formats.describe.scanner import Parsed, parse
@@ -51,6 +51,7 @@ def _reading(parsed: Parsed) -> Reading:
         offsets=[(line.number, row) for line, row in parsed.offsets],
         members=members,
         notes=_notes(parsed),
+        notes_of=_warnings(parsed),
         passed_over=[(line.number, line.raw) for line in parsed.passed_over],
         source=parsed.source,
         group=parsed.group,
@@ -92,13 +93,32 @@ def _member(line: Line, row: Fields) -> Numbered:
     return line.number, row | {"topics": ";".join(topics) or None}
 
 
+def _warnings(parsed: Parsed) -> dict[str, list[str]]:
+    """Repeat what Kafka says of each group."""
+    found: dict[str, list[str]] = {}
+    for group, line in parsed.warnings:
+        found.setdefault(group, []).append(f"{parsed.source}, line {line.number}: Kafka says: {line}")
+    return found
+
+
 def _notes(parsed: Parsed) -> list[str]:
     notes = [f"{parsed.source}, line {line.number}: Kafka says: {line}" for line in parsed.errors]
     if parsed.passed_over:
         first, number = parsed.passed_over[0], len(parsed.passed_over)
         lines = "1 line is no row and was" if number == 1 else f"{number} lines are no rows and were"
         where = f"line {first.number}" if number == 1 else f"the first is line {first.number}"
-        notes.append(f"{parsed.source}: {lines} passed over; {where}: {first}")
+        missing = next((line for line in parsed.passed_over if line.is_ellipsis), None)
+        left_out = ""
+        if missing is not None:
+            left_out = "; rows may be missing " + (
+                "there" if missing is first else f"at line {missing.number}: {missing}"
+            )
+        notes.append(f"{parsed.source}: {lines} passed over; {where}: {first}{left_out}")
+    notes += [
+        f"{parsed.source}, line {line.number}: the header has no HOST and CLIENT-ID; if they were cut off, ids of "
+        "members may be cut too"
+        for line in parsed.doubtful_ids
+    ]
     for group, count in parsed.counts.items():
         listed = {row["consumer_id"] for _, row in (*parsed.members, *parsed.offsets) if row["group"] == group}
         if (lacking := count - len(listed - {None})) > 0:

@@ -6,25 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evenlag.tables.formats.describe.consistency import HOST, IP, MEMBER, Fields, is_shaped, sound
 from evenlag.tables.formats.describe.headers import Heading, Layout, Shape, cells_of
 from evenlag.tables.formats.describe.lines import Line
 
-Fields = dict[str, str | None]
-
-_IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?)"
-_HOST = re.compile(rf"[^\s/]*/{_IP}")  # as Java prints an address: HOST/IP, HOST may be empty
-_GLUED = re.compile(rf"(\S*[^\s/])(/{_IP})")
-_ASSIGNMENT = re.compile(r"-|[\w.-]+\([\d, ]*\)(?:, *[\w.-]+\([\d, ]*\))*|[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*", re.ASCII)
-_SHAPES: dict[Shape, re.Pattern[str]] = {
-    "topic": re.compile(r"[A-Za-z0-9._-]{1,249}"),
-    "partition": re.compile(r"[0-9]{1,10}|-"),
-    "number": re.compile(r"-?[0-9]{1,19}|-|unknown"),
-    "count": re.compile(r"[0-9]{1,10}|-"),
-}
+_GLUED = re.compile(rf"(\S*[^\s/])(/{IP})")
 _NUMBERISH = re.compile(r"[-+]?[0-9][0-9.,_'’]*[A-Za-z%]?|-|unknown|none|null|n/a|\?", re.IGNORECASE)
-_MEMBER = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _STATE = re.compile(r"(?:(?P<group>\S.*?)\s+)?\S+:[0-9]+\s+\([0-9]+\)\s+\S.*\s(?P<count>[0-9]+)")
-_NULLS = {"", "-", "unknown"}
 _MOST_WORDS = 60  # a row has fewer
 
 
@@ -59,13 +47,15 @@ def fitted(line: Line, layout: Layout) -> Fields | None:
     if layout.delimiter:
         cells = cells_of(line.text, layout.delimiter)
         if len(cells) == len(layout.names):
-            return _sound([cell or "-" for cell in cells], layout, given=True)
+            return sound([cell or "-" for cell in cells], layout, given=True)
         if layout.delimiter != "\t":
             return None
     words = words_of(line)
+    if layout.is_rpk and layout.is_spread:
+        words = _joined_by_one_blank(words)
     if len(words) > _MOST_WORDS:
         return None
-    if len(words) == len(layout.names) and (row := _sound([word.text for word in words], layout)) is not None:
+    if len(words) == len(layout.names) and (row := sound([word.text for word in words], layout)) is not None:
         return row
     by_place = _by_place(line.spaced, layout)
     by_form = _by_form(words, layout) or _by_form(_unglued(words), layout)
@@ -100,14 +90,14 @@ def _by_place(text: str, layout: Layout) -> Fields | None:
         elif value[0] == " " or ("  " in value.strip() and heading.shape != "free"):
             return None
         values.append(value.strip())
-    return _sound(values, layout, given=True)
+    return sound(values, layout, given=True)
 
 
 def _by_form(words: Sequence[Word], layout: Layout) -> list[Fields]:
     """Return all ways in which the words can be the columns' values, each different."""
     found: list[Fields] = []
     for values in _shared_out(words, layout.headings):
-        row = _sound(values, layout)
+        row = sound(values, layout)
         if row is not None and row not in found:
             found.append(row)
     return found
@@ -125,7 +115,7 @@ def _shared_out(words: Sequence[Word], headings: Sequence[Heading]) -> Iterator[
         value = _joined(words[:taken], shape)
         if value is None:
             break
-        if taken and not _is_shaped(value, shape):
+        if taken and not is_shaped(value, shape):
             if shape in _LENGTHS:
                 continue
             break
@@ -151,6 +141,17 @@ def _joined(words: Sequence[Word], shape: Shape) -> str | None:
     return " ".join(word.text for word in words)
 
 
+def _joined_by_one_blank(words: Sequence[Word]) -> list[Word]:
+    """Put words together that one blank separates: `rpk` has two blanks at least between columns."""
+    found: list[Word] = []
+    for word in words:
+        if found and word.gap == 1:
+            found[-1] = Word(f"{found[-1].text} {word.text}", found[-1].gap)
+        else:
+            found.append(word)
+    return found
+
+
 def _unglued(words: Sequence[Word]) -> list[Word]:
     """Part ids from hosts, which Kafka 0.10.2 to 1.0 printed without a blank between them (KAFKA-6158)."""
     found: list[Word] = []
@@ -158,79 +159,6 @@ def _unglued(words: Sequence[Word]) -> list[Word]:
         match = _GLUED.fullmatch(word.text)
         found += [word] if match is None else [Word(match[1], word.gap), Word(match[2], 0)]
     return found
-
-
-# ---- what a row must be ----------------------------------------------------------------------------------------------
-
-
-def _is_shaped(value: str, shape: Shape) -> bool:
-    if shape == "assignment":
-        return _ASSIGNMENT.fullmatch(value) is not None
-    pattern = _SHAPES.get(shape)
-    return pattern is None or pattern.fullmatch(value) is not None
-
-
-def _sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fields | None:
-    """Return the fields if together they can be a row.
-
-    `given`: the text's layout tells where each field begins and ends, so that a host may look like anything.
-    """
-    row: dict[str, str] = {}
-    for name, value, heading in zip(layout.names, values, layout.headings, strict=True):
-        empty = value == "" and heading.shape in ("optional", "assignment", "free", "host")
-        if not empty and not (value and _is_shaped(value, heading.shape)):
-            return None
-        row[heading.field or name] = value
-    if not (_offsets_agree(row, layout) and _member_agrees(row, layout, given=given)):
-        return None
-    return {name: _null(value, name) for name, value in row.items()}
-
-
-def _null(value: str, name: str) -> str | None:
-    """Return a value, or None where it stands for nothing: -1 is no commit, and `none` no owner, to old tools."""
-    nothing = value in _NULLS or (value, name) in {("-1", "current_offset"), ("none", "consumer_id")}
-    return None if nothing else value
-
-
-def _offsets_agree(row: Mapping[str, str], layout: Layout) -> bool:
-    """Whether numbers are there together, and the lag is what the offsets make it."""
-    if layout.kind != "offsets":
-        return True
-    numbers = [_number(row, name) for name in ("log_start_offset", "current_offset", "log_end_offset", "lag")]
-    start, current, end, lag = numbers
-    if row["topic"] == "-":  # a member that holds nothing
-        return row["partition"] == "-" and numbers == [None] * 4 and row.get("consumer_id", "-") not in ("-", "none")
-    if row["partition"] == "-":
-        return False
-    if layout.is_rpk:  # counts from the log's start, and no lag below 0
-        if current is None or end is None or lag is None:
-            return True
-        return lag in {end - current, max(end - current, 0), end - (start or 0)} or (start is None and 0 <= lag <= end)
-    if current is None or end is None:
-        return lag is None
-    return lag == end - current
-
-
-def _number(row: Mapping[str, str], name: str) -> int | None:
-    value = _null(row.get(name, "-"), name)
-    return None if value is None else int(value)
-
-
-def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bool:
-    """Whether id, host and client id can be a member's, or nobody's."""
-    if "HOST" not in layout.names:
-        held = row.get("consumer_id", "-")
-        return "OWNER" in layout.names or not any(_HOST.fullmatch(word) for word in held.split(" "))
-    member, host, client = row["consumer_id"], row["host"], row["client_id"]
-    if layout.is_rpk:
-        return (member == "") == (host == "")
-    if any(word.startswith("/") and len(word) > 1 for word in (*member.split(" "), *client.split(" "))):
-        return False
-    if member == "-":  # nobody
-        return bool(client) and (host == "-" or host.startswith("/") or _HOST.fullmatch(host) is not None)
-    if given or host.startswith("/") or _HOST.fullmatch(host):
-        return bool(member and host)
-    return bool(client) and member.startswith(client) and "/" not in member  # a host that was made unreadable
 
 
 # ---- lines that are no rows ------------------------------------------------------------------------------------------
@@ -244,8 +172,8 @@ def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
         if len(cells) > 1 and any(_are_numbers(cells[at : at + 2]) for at in range(len(cells) - 1)):
             return True
     if layout.kind == "members":
-        hosts = [at for at, word in enumerate(words) if at and _HOST.fullmatch(word)]
-        return (bool(hosts) and hosts[0] <= len(layout.names)) or any(map(_MEMBER.fullmatch, words))
+        hosts = [at for at, word in enumerate(words) if at and HOST.fullmatch(word)]
+        return (bool(hosts) and hosts[0] <= len(layout.names)) or any(map(MEMBER.fullmatch, words))
     if layout.kind == "state":
         return False
     return _has_numbers_of_a_row(words, layout) or _begins_like_a_row(words, layout, known)

@@ -119,6 +119,17 @@ class Layout:
         return "GROUP" in self.names
 
     @property
+    def is_spread(self) -> bool:
+        """Whether two blanks at least stand between any two names."""
+        ends = [start + len(name) for start, name in zip(self.starts, self.names, strict=False)]
+        return len(ends) > 1 and all(start - end > 1 for start, end in zip(self.starts[1:], ends, strict=False))
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether blanks align it and it ends in CONSUMER-ID, so that HOST and CLIENT-ID may have been cut off."""
+        return self.kind == "offsets" and self.names[-1] == "CONSUMER-ID" and bool(self.starts)
+
+    @property
     def is_rpk(self) -> bool:
         """Whether `rpk` wrote it."""
         return "MEMBER-ID" in self.names
@@ -151,10 +162,7 @@ def layout_of(line: Line, source: str) -> Layout | None:
     owner = _owner_columns(names, aligned="  " in line.text.strip()) if layout.kind == "offsets" else ()
     lacking = [name for name in (*_REQUIRED[layout.kind], *owner) if name not in names]
     if lacking and names != _LAGS_OF_TOPICS:
-        raise SourceError(
-            f"{place}: a header without {', '.join(lacking)}: it is wrapped over several lines, or columns were cut "
-            f"off; give the text as it was printed: {line}"
-        )
+        raise cut_off(line, lacking, source)
     ordered = [name for name in _ORDER if name in names]
     if len(set(names)) < len(names) or (not lacking and [name for name in names if name in ordered] != ordered):
         raise SourceError(
@@ -169,7 +177,17 @@ def _owner_columns(names: list[str], *, aligned: bool) -> tuple[str, ...]:
     if "OWNER" in names:
         return ()
     member = "MEMBER-ID" if "MEMBER-ID" in names else "CONSUMER-ID"
+    if names[-1] == "CONSUMER-ID":  # Kafka 0.11 with --zookeeper; rows tell whether it was cut
+        aligned = False
     return (member, "HOST", "CLIENT-ID") if aligned or {"HOST", "CLIENT-ID"} & set(names) else (member,)
+
+
+def cut_off(line: Line, lacking: list[str], source: str) -> SourceError:
+    """Return the error for a header that is only a part of one."""
+    return SourceError(
+        f"{source}, line {line.number}: a header without {', '.join(lacking)}: it is wrapped over several lines, or "
+        f"columns were cut off; give the text as it was printed: {line}"
+    )
 
 
 def looks_like_a_header(line: Line) -> bool:

@@ -11,6 +11,10 @@ _INVISIBLE = re.compile("[\u200b\u2060\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BLANK = re.compile("[\u00a0\u2007\u202f]")
 _QUOTE = re.compile(r"\s*(?:>\s?)+")
 _NOTHING = re.compile(r"[\W_]*|\s*(```|~~~)\s*\w*\s*")
+_ELLIPSIS = re.compile(r"[\W_]*(?:\.\.\.|…|⋮)[\W_]*")
+_LEFT_OUT = re.compile(
+    r"\W*(?:and )?(?:\d[\d,.]*|some|many) more(?: (?:rows?|lines?|partitions?|entries))?\W*", re.IGNORECASE
+)
 _TAB = 8  # columns
 _MOST_SHOWN = 160  # characters of a line in a message
 
@@ -27,12 +31,15 @@ class Line:
         As it stands, and what of it is text.
     quoted : bool
         It had quote marks (`> `), which are not in `text`.
+    width : int
+        Columns that it takes, with the blanks at its end.
     """
 
     number: int
     raw: str
     text: str
     quoted: bool
+    width: int
 
     @property
     def spaced(self) -> str:
@@ -42,7 +49,12 @@ class Line:
     @property
     def is_decoration(self) -> bool:
         """Whether there is nothing but blanks and marks, as in a code fence or the rule below a head."""
-        return _NOTHING.fullmatch(self.text) is not None
+        return _NOTHING.fullmatch(self.text) is not None and not self.is_ellipsis
+
+    @property
+    def is_ellipsis(self) -> bool:
+        """Whether it stands for lines that were left out: `...`, `(12 more rows)`."""
+        return any(pattern.fullmatch(self.text) is not None for pattern in (_ELLIPSIS, _LEFT_OUT))
 
     def __str__(self) -> str:
         text = self.text.strip()
@@ -53,7 +65,8 @@ def lines_of(text: str) -> list[Line]:
     """Take a text apart."""
     found = []
     for number, raw in enumerate(_BREAK.split(text), start=1):
-        plain = _INVISIBLE.sub("", _BLANK.sub(" ", _ESCAPE.sub("", raw))).rstrip()
-        quote = _QUOTE.match(plain)
-        found.append(Line(number, raw, plain[quote.end() :] if quote else plain, quote is not None))
+        plain = _INVISIBLE.sub("", _BLANK.sub(" ", _ESCAPE.sub("", raw)))
+        quote = _QUOTE.match(plain.rstrip())
+        text = plain[quote.end() :] if quote else plain
+        found.append(Line(number, raw, text.rstrip(), quote is not None, len(text.expandtabs(_TAB))))
     return found

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from evenlag.errors import SourceError
-from evenlag.tables.formats.describe.fitting import Fields, Known, fitted, may_be_a_row
-from evenlag.tables.formats.describe.headers import Layout, layout_of
+from evenlag.tables.formats.describe.consistency import Fields, is_whole
+from evenlag.tables.formats.describe.fitting import Known, fitted, may_be_a_row
+from evenlag.tables.formats.describe.headers import Layout, cut_off, layout_of
 from evenlag.tables.formats.describe.lines import Line, lines_of
 
 AS_PRINTED = "give the text as it was printed"
 
+_ZOOKEEPER = "Note: This will only show information about consumers that use ZooKeeper"
 _OF_KAFKA = re.compile(r"Note: This will |(?:Warning: )?Consumer group '(.*)' (?:has no active members|is rebalancing)")
 _ERROR = re.compile(r"Error: |Error while executing consumer group command|Consumer group `.*` does not exist")
 _SUMMARY = re.compile(r"(GROUP|COORDINATOR(?:-NODE|-PARTITION)?|STATE|BALANCER|MEMBERS|TOTAL-LAG|ERROR)(?:\s+(\S.*))?")
@@ -36,6 +38,10 @@ class Parsed:
         Lines that are no rows; lines that may be rows, and do not fit.
     errors : list of Line
         What Kafka says went wrong.
+    warnings : list of (str, Line)
+        What Kafka says of a group, which it names: that it is rebalancing, or has no active members.
+    doubtful_ids : list of Line
+        Headers that end in CONSUMER-ID, below which ids may be cut, though they do not look so.
     group : str
         The group of rows that name none, if the text says so elsewhere.
     counts : dict
@@ -51,6 +57,8 @@ class Parsed:
     passed_over: list[Line] = field(default_factory=list)
     doubtful: list[Line] = field(default_factory=list)
     errors: list[Line] = field(default_factory=list)
+    warnings: list[tuple[str, Line]] = field(default_factory=list)
+    doubtful_ids: list[Line] = field(default_factory=list)
     group: str = ""
     counts: dict[str | None, int] = field(default_factory=dict)
     tables: list[tuple[Line, Layout]] = field(default_factory=list)
@@ -80,7 +88,7 @@ def parse(text: str, source: str) -> Parsed:
     """
     lines = lines_of(text)
     parsed = Parsed(source, lines)
-    headers = {line.number: layout for line in lines if (layout := layout_of(line, source)) is not None}
+    headers = _headers(lines, source)
     parsed.tables = [(line, headers[line.number]) for line in lines if line.number in headers]
     if not headers:
         raise _no_table(lines, source)
@@ -101,6 +109,7 @@ def parse(text: str, source: str) -> Parsed:
                 row["group"] = row.get("group") or groups.at(line, layout)
                 known.add(row)
                 _place(parsed, line, row, layout)
+    _check_edges(parsed)
     kinds = list({layout.names: layout for layout in layouts}.values())
     for line in others:
         doubtful = any(may_be_a_row(line, layout, known) for layout in kinds) or _is_cut(line, parsed)
@@ -109,10 +118,24 @@ def parse(text: str, source: str) -> Parsed:
     return parsed
 
 
+def _headers(lines: Sequence[Line], source: str) -> dict[int, Layout]:
+    """Return the headers by the numbers of their lines; one whose last words are on the next line is refused."""
+    found: dict[int, Layout] = {}
+    for line, after in itertools.zip_longest(lines, lines[1:]):
+        layout = layout_of(line, source)
+        if layout is None:
+            continue
+        if layout.may_be_cut and after is not None and set(after.text.split()) == {"HOST", "CLIENT-ID"}:
+            raise cut_off(line, ["HOST", "CLIENT-ID"], source)
+        found[line.number] = layout
+    return found
+
+
 def _row(line: Line, governing: Layout | None, layouts: Sequence[Layout]) -> tuple[Fields, Layout] | None:
     """Return the row that a line is below the header above it, or else below another that it fits, in one way."""
     if governing is not None and (row := fitted(line, governing)) is not None:
-        return row, governing
+        others = (layout for layout in layouts if layout.kind != governing.kind)
+        return None if any(fitted(line, layout) is not None for layout in others) else (row, governing)
     found = [(row, layout) for layout in layouts if (row := fitted(line, layout)) is not None]
     if not found or any(row != found[0][0] for row, _ in found):
         return None
@@ -126,6 +149,23 @@ def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
         parsed.members.append((line, row))
     else:
         parsed.offsets.append((line, row))
+
+
+def _check_edges(parsed: Parsed) -> None:
+    """Refuse a header that ends in CONSUMER-ID if the text may have been cut within ids.
+
+    Kafka 0.11 prints it so with `--zookeeper`. In other texts HOST and CLIENT-ID were cut off, or left out by hand.
+    """
+    for header, layout in parsed.tables:
+        if not layout.may_be_cut or any(line.text.strip().startswith(_ZOOKEEPER) for line in parsed.lines):
+            continue
+        rows = [(line, row.get("consumer_id") or "") for line, row in (*parsed.offsets, *parsed.members)]
+        edge = max((len(line.spaced) for line, _ in rows), default=0)
+        if header.width > edge:  # blanks in the header show that all ids end before the edge
+            continue
+        if not all(is_whole(member) for line, member in rows if member and len(line.spaced) == edge):
+            raise cut_off(header, ["HOST", "CLIENT-ID"], parsed.source)
+        parsed.doubtful_ids.append(header)
 
 
 def _is_cut(line: Line, parsed: Parsed) -> bool:
@@ -181,7 +221,9 @@ class _Groups:
         if _ERROR.match(text):
             self._parsed.errors.append(line)
             return True
-        if _OF_KAFKA.match(text):
+        if match := _OF_KAFKA.match(text):
+            if match[1]:
+                self._parsed.warnings.append((match[1], line))
             return True
         match = _SUMMARY.fullmatch(text)
         if not match or not self._names:

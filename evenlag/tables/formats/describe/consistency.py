@@ -1,0 +1,130 @@
+"""Whether fields can be a row together: their forms, their numbers, and whose they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from evenlag.tables.formats.describe.headers import Layout, Shape
+
+Fields = dict[str, str | None]
+
+IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?)"
+HOST = re.compile(rf"[^\s/]*/{IP}")  # as Java prints an address: HOST/IP, HOST may be empty
+MEMBER = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ASSIGNMENT = re.compile(r"-|[\w.-]+\([\d, ]*\)(?:, *[\w.-]+\([\d, ]*\))*|[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*", re.ASCII)
+_SHAPES: dict[Shape, re.Pattern[str]] = {
+    "topic": re.compile(r"[A-Za-z0-9._-]{1,249}"),
+    "partition": re.compile(r"[0-9]{1,10}|-"),
+    "number": re.compile(r"-?[0-9]{1,19}|-|unknown"),
+    "count": re.compile(r"[0-9]{1,10}|-"),
+}
+_WHOLE = re.compile(rf"(?:.* )?{MEMBER.pattern}|.*(?:\.{{3}}|…)")
+_DASHES = re.compile("--+")  # two that stood for nothing, glued
+_NULLS = {"", "-", "unknown"}
+
+
+def is_shaped(value: str, shape: Shape) -> bool:
+    """Whether a value has the form of its column."""
+    if shape == "assignment":
+        return _ASSIGNMENT.fullmatch(value) is not None
+    pattern = _SHAPES.get(shape)
+    return pattern is None or pattern.fullmatch(value) is not None
+
+
+def sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fields | None:
+    """Return the fields if together they can be a row.
+
+    `given`: the text's layout tells where each field begins and ends, so that a host may look like anything.
+    """
+    row: dict[str, str] = {}
+    for name, value, heading in zip(layout.names, values, layout.headings, strict=True):
+        empty = value == "" and heading.shape in ("optional", "assignment", "free", "host")
+        if not empty and not (value and is_shaped(value, heading.shape)):
+            return None
+        row[heading.field or name] = value
+    if not (_offsets_agree(row, layout) and _member_agrees(row, layout, given=given)):
+        return None
+    fields = {name: _null(value, name) for name, value in row.items()}
+    if layout.is_rpk and fields["lag"] == "-1":  # an error, so that nothing else need be true
+        fields |= {"log_end_offset": None, "lag": None}
+    return fields
+
+
+def _null(value: str, name: str) -> str | None:
+    """Return a value, or None where it stands for nothing: -1 is no commit, and `none` no owner, to old tools."""
+    nothing = value in _NULLS or (value, name) in {("-1", "current_offset"), ("none", "consumer_id")}
+    return None if nothing else value
+
+
+def _offsets_agree(row: Mapping[str, str], layout: Layout) -> bool:
+    """Whether numbers are there together, and the lag is what the offsets make it."""
+    if layout.kind != "offsets":
+        return True
+    numbers = [_number(row, name) for name in ("log_start_offset", "current_offset", "log_end_offset", "lag")]
+    start, current, end, lag = numbers
+    if row["topic"] == "-":  # a member that holds nothing
+        return row["partition"] == "-" and numbers == [None] * 4 and row.get("consumer_id", "-") not in ("-", "none")
+    if row["partition"] == "-":
+        return False
+    if layout.is_rpk:
+        return _rpk_lag_agrees(start, current, end, lag)
+    if current is None or end is None:
+        return lag is None
+    return lag == end - current
+
+
+def _rpk_lag_agrees(start: int | None, current: int | None, end: int | None, lag: int | None) -> bool:
+    """Whether a lag is the one that `rpk` works out.
+
+    Without a commit that is all of the log; with one beyond its end it is 0. Of an empty log, whose end is 0, `rpk`
+    prints none, and -1 where an error kept it from working one out.
+    """
+    if lag is None or lag == -1:
+        return True
+    if end is None:
+        return False
+    if current is None:
+        return lag in {end, end - (start or 0)}
+    return lag == end - current or (lag == 0 and 0 < end < current)
+
+
+def _number(row: Mapping[str, str], name: str) -> int | None:
+    value = _null(row.get(name, "-"), name)
+    return None if value is None else int(value)
+
+
+def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bool:
+    """Whether id, host and client id can be a member's, or nobody's."""
+    if any(_DASHES.fullmatch(row.get(name, "")) for name in ("consumer_id", "host", "client_id")):
+        return False
+    if "HOST" not in layout.names:
+        held = row.get("consumer_id", "-")
+        if "OWNER" in layout.names:
+            return True
+        return not any(HOST.fullmatch(word) for word in held.split(" ")) and (" " not in held or is_whole(held))
+    member, host, client = row["consumer_id"], row["host"], row["client_id"]
+    if layout.is_rpk:
+        return _rpk_member_agrees(member, host, client, given=given)
+    if any(word.startswith("/") and len(word) > 1 for word in (*member.split(" "), *client.split(" "))):
+        return False
+    if member == "-":  # nobody
+        return bool(client) and (host == "-" or host.startswith("/") or HOST.fullmatch(host) is not None)
+    if host.startswith("/") or HOST.fullmatch(host):
+        return bool(member)
+    if host == "-":
+        return False
+    if given and layout.kind == "offsets":
+        return bool(member and host)
+    return bool(client) and member.startswith(client) and "/" not in member  # a host that was made unreadable
+
+
+def _rpk_member_agrees(member: str, host: str, client: str, *, given: bool) -> bool:
+    """Whether id, host and client id are there together or not at all; a client id may be empty if places tell so."""
+    is_held, has_host, has_client = (value not in ("", "-") for value in (member, host, client))
+    return is_held == has_host and (is_held == has_client or (given and is_held))
+
+
+def is_whole(member: str) -> bool:
+    """Whether an id ends as one that nothing was cut from: with a UUID, or with dots that say what was left out."""
+    return _WHOLE.fullmatch(member) is not None
