@@ -33,7 +33,8 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            module = sys.modules[package]  # with which Python names the nearest
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
         try:
             home = import_module(homes[name])
         except ModuleNotFoundError as error:

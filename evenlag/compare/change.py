@@ -12,7 +12,7 @@ from typing import Any
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.literals import BalanceWord, NewPartitionsWord
-from evenlag.model.names import Name
+from evenlag.model.names import Name, spelled
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import check_mapping, check_name, is_whole, kind, parse_weight, shown
 
@@ -91,6 +91,9 @@ class Change:
         changes = (self.members, self.add, self.remove, self.partitions, self.weights, self.balance)
         if not any(changes):
             raise InvalidProblemError("nothing changes: name members, partitions, weights or a balance")
+
+
+Change.__init__ = spelled(Change.__init__)  # type: ignore[method-assign]
 
 
 def changed(problem: Problem, change: Change) -> Problem:

@@ -12,6 +12,7 @@ from evenlag.errors import InvalidProblemError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_LEAST_PART = 3  # letters of a word that is the first part of another
 
 
 class Name(StrEnum):
@@ -54,6 +55,8 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     --------
     >>> did_you_mean("balanse", ["balance", "slack"])
     "; did you mean 'balance'?"
+    >>> did_you_mean("drain", ["drain_seconds", "capacity"])
+    "; did you mean 'drain_seconds'?"
     >>> did_you_mean("x", ["balance", "slack"])
     ''
     """
@@ -61,6 +64,8 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
     words = {_plain(each): each for each in reversed(list(known))}
     near = get_close_matches(_plain(word), words, n=1) if isinstance(word, str) else []
+    if not near and isinstance(word, str) and len(word) >= _LEAST_PART:
+        near = [each for each in words if each.startswith(f"{_plain(word)}-")]
     return f"; did you mean {words[near[0]]!r}?" if near else ""
 
 
@@ -88,7 +93,7 @@ def spelled(function: Callable[P, R]) -> Callable[P, R]:
     def call(*arguments: P.args, **keywords: P.kwargs) -> R:
         for word in keywords:
             if word not in known:
-                raise unknown_keyword(function.__name__, word, known)
+                raise unknown_keyword(function.__qualname__, word, known)
         return function(*arguments, **keywords)
 
     return call

@@ -27,6 +27,7 @@ Source = str | os.PathLike[str] | bytes | IO[str] | IO[bytes] | Frame
 """A path, a text of several lines, an open file, or a DataFrame."""
 Members = Source | Sequence[str] | Mapping[str, Iterable[str] | None]
 
+_GIVEN = "a path, a text, an open file or a DataFrame"
 _OPTION = re.compile(r"(?<!\S)--(group|members|format|auto-offset-reset|horizon|capacity)\b")
 
 
@@ -140,6 +141,8 @@ def _inputs(
     source: Source, members: Members | None, group: str | None, form: str | None
 ) -> tuple[tables.Input, tables.Input | None]:
     """Return the source and the members as readers take them."""
+    if group is not None:
+        check_name(group, "a group")
     given = _input(source, "offsets", group)
     if form is not None and isinstance(given, Reading):
         raise SourceError(f"{given.source}: has no format; leave format={form!r} out")
@@ -158,6 +161,8 @@ def _inputs(
 
 def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
     if isinstance(source, str):
+        if not source.strip():  # Python takes an empty path for the current folder
+            raise SourceError(f"the path or text of the {table} is empty; give {_GIVEN}")
         return in_memory(source, f"the text of the {table}") if _is_text(source) else Path(source)
     if isinstance(source, os.PathLike):
         return Path(os.fspath(source))
@@ -168,8 +173,7 @@ def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
     if is_frame(source):
         return read_frame(source, table, group=group)
     hint = "; a problem document is for Problem.from_dict" if isinstance(source, Mapping) else ""
-    given = "a path, a text, an open file or a DataFrame"
-    raise SourceError(f"cannot read the {table} from {kind(source)}; give {given}{hint}")
+    raise SourceError(f"cannot read the {table} from {kind(source)}; give {_GIVEN}{hint}")
 
 
 def _is_text(source: str) -> bool:

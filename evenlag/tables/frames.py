@@ -80,6 +80,8 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
     read.notes += _unused(columns, names, kind, place)
     numbered: list[Numbered] = list(enumerate(rows))
     if kind == "offsets":
+        if "consumer_id" not in names:  # so nobody knows whether the group has members
+            read.unknown_members = {row["group"] or read.group for _, row in numbered} | ({group} if group else set())
         if group is not None and "group" in names and not numbered:
             raise InvalidProblemError(f"{place}: holds no row of group {group!r}")
         read.offsets = numbered

@@ -35,7 +35,7 @@ class MembersTold:
         # Monitors tell times of their own; a table of members without any is of all of them.
         texts = self._given and all(reading.group for reading in offsets)
         self._timeless = texts and all(row["snapshot_ts"] is None for _, row in self._rows.numbered)
-        self._unknown = [reading.source for reading in offsets if group in reading.unknown_members]
+        self._unknown = [reading for reading in offsets if group in reading.unknown_members]
         self._notes = [note for reading in offsets for note in reading.member_notes.get(group, ())]
 
     def at(self, ts: Any, rows: GroupRows) -> tuple[tuple[Member, ...] | None, list[str]]:
@@ -78,9 +78,11 @@ class MembersTold:
     def _check_known(self, rows: GroupRows) -> None:
         """Refuse a group of which nobody is known, though somebody may well be in it."""
         if self._unknown and not rows.owners_seen:
+            sources = ", ".join(reading.source for reading in self._unknown)
+            said = "".join(f"; {note}" for reading in self._unknown for note in reading.notes)
             raise InvalidProblemError(
-                f"{', '.join(self._unknown)}: tells neither who is in group {self._group!r} nor who holds what; name "
-                "its members with --members"
+                f"{sources}: tells neither who is in group {self._group!r} nor who holds what; name its members with "
+                f"--members{said}"
             )
 
     def _subscriptions(self, members: Sequence[Member], rows: GroupRows) -> list[str]:
