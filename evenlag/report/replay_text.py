@@ -54,7 +54,7 @@ def strategies_table(replayed: Replay) -> Sheet:
 
 
 def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Sheet:
-    """Return how the strategies did over many groups; rows as `evenlag.cli.fleet` sums them up."""
+    """Return how the strategies did over many groups; rows as `evenlag fleet replay` sums them up."""
     table = Sheet("mean spread with moves, above that of each group's best strategy")
     table.columns("name", "strategy")
     table.columns("figure", "groups", "best in", "median", "worst", "moves", "rebalances", "above the limit", "failed")

@@ -1,4 +1,4 @@
-"""What the calls of the pipeline take for granted; defaults of the solver are those of `SolveOptions`."""
+"""Defaults of the calls on tables; those of the solver are in `SolveOptions`."""
 
 AUTO_OFFSET_RESET = "latest"
 """Kafka's own: a group that never committed reads what comes from now on."""

@@ -214,7 +214,7 @@ def _read_describe(
 
 
 def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
-    """Take lines of JSON (`contract.LINE`; other columns stay) apart into the columns of a table, all of them text."""
+    """Take lines of JSON (other columns stay) apart into the columns of a table, all of them text."""
     names = (*(column.name for column in TABLES[kind]), MALFORMED)
     schema = _texts(names)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}

@@ -191,7 +191,7 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
 
 
 def recoverable_spread(group: GroupRows) -> float:
-    """Return how many messages of spread a better plan may save; see `budget.recoverable`."""
+    """Return how many messages of spread a better plan may save; see `recoverable`."""
     number: dict[str | None, int] = {None: -1}
     holders = np.array([number.setdefault(owner, len(number) - 1) for owner in group.owners], dtype=np.int64)
     return recoverable(group.lags, holders, max(len(group.members or ()), len(number) - 1))
