@@ -61,3 +61,17 @@ def test_help_on_a_terminal_of_latin_1_is_readable(table: Path) -> None:
     done = shell("$E plan --help", table, PYTHONIOENCODING="latin-1")
     assert (done.returncode, done.stderr) == (0, b"")
     assert "prometheus, csv, ...)" in " ".join(done.stdout.decode("latin-1").split())
+
+
+def test_members_may_come_on_standard_input(table: Path) -> None:
+    members = "printf 'group,consumer_id\\ng,a\\ng,b\\ng,new\\n'"
+    done = shell(f"{members} | $E plan $F --members - --time-limit 0.2", table)
+    assert done.returncode == 0, done.stderr
+    assert b"3 active members" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["plan", "audit"])
+def test_standard_input_is_read_once(command: str, table: Path) -> None:
+    done = shell(f"$E {command} - --members - < $F", table)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"standard input can be read only once" in done.stderr

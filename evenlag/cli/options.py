@@ -165,6 +165,11 @@ class Source:
             )
 
 
+members = click.option(
+    "--members", type=INPUT, help="Members table for the offsets table in INPUT; - is standard input."
+)  # fmt: skip
+
+
 def input_format(flag: str = "--format") -> Command:
     """Return the option for the format of INPUT; `flag` differs where the command writes a format too."""
     return click.option(
@@ -186,7 +191,7 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
 
         source = together(
             click.argument("path", metavar="INPUT", type=INPUT),
-            click.option("--members", type=FILE, help="Members table for the offsets table in INPUT."),
+            members,
             click.option(
                 "--group",
                 metavar="NAME",

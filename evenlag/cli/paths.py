@@ -13,6 +13,7 @@ import click
 
 STDIN = ("-", "/dev/stdin")
 _COPIED = "evenlag-stdin-"  # how the folder of a copy is named
+_READ = "evenlag.stdin"  # of a context: whether standard input was read
 _EMPTY = "the path is empty, as that of a variable that is not set"
 _NO_TEXT = "standard input is no UTF-8 text; write it to a file whose name says what it is, and give that"
 
@@ -65,8 +66,12 @@ def _copied_stdin() -> Path:
     Raises
     ------
     click.BadParameter
-        It is closed, or no text.
+        It is closed, no text, or was read for another parameter.
     """
+    context = click.get_current_context()
+    if context.meta.setdefault(_READ, False):
+        raise click.BadParameter("standard input can be read only once; give one of them as a file")
+    context.meta[_READ] = True
     from evenlag.tables.files import decoded  # what reads files is not needed for --help
 
     if sys.stdin is None:  # closed by whoever started the process: `evenlag plan - <&-`
@@ -76,7 +81,7 @@ def _copied_stdin() -> Path:
     except UnicodeDecodeError as error:
         raise click.BadParameter(_NO_TEXT) from error
     folder = TemporaryDirectory(prefix=_COPIED)
-    click.get_current_context().find_root().call_on_close(folder.cleanup)
+    context.find_root().call_on_close(folder.cleanup)
     path = Path(folder.name) / f"stdin{_suffix(text.strip())}"
     path.write_text(text, encoding="utf-8", newline="")
     return path

@@ -22,7 +22,7 @@ from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
     "evenlag audit group.json --group-time-limit 5 --json",
 )
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.INPUT)
-@click.option("--members", type=options.FILE, help="Members table for the offsets table in INPUT.")
+@options.members
 @click.option("--group", metavar="NAME", help="The group to read from a table with several.")
 @options.input_format()
 @options.auto_offset_reset
