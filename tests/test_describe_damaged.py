@@ -135,6 +135,33 @@ def test_a_partition_is_no_member_of_the_table_above_it() -> None:
     assert (owners(read), read.members) == ({"audit-6": None, "orders-1": ID.format(1, 1)}, [])
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            f"3          71              72              1    {ID.format(1, 1)}  /192.0.2.1  app-1", id="no names"
+        ),
+        pytest.param(
+            f"  3          71              72              1    {ID.format(1, 1)}/192.0.2.1  app", id="glued too"
+        ),
+        pytest.param("3          71              72              1    -            -     -", id="nor an owner"),
+        pytest.param("3          -               72              -", id="nor a commit"),
+        pytest.param("billing  ord", id="cut within the topic"),
+        pytest.param("bil", id="cut within the group"),
+    ],
+)
+def test_a_row_that_lost_its_beginning_or_end_is_refused_by_its_line(row: str) -> None:
+    rows = [
+        f"billing  orders  {number}          71              72              1    -            -     -"
+        for number in (1, 2)
+    ]
+    text = "\n".join([OF_KAFKA, rows[0], row, rows[1]])
+    with pytest.raises(SourceError, match=rf"^text, line 3: .*: {row.strip()}$"):
+        describe.read(text, "text")
+    read = describe.read("\n".join([OF_KAFKA, rows[0], "billing", rows[1]]), "text")  # a title
+    assert read.passed_over == [(3, "billing")]
+
+
 # ---- headers that end in CONSUMER-ID ---------------------------------------------------------------------------------
 
 ENDS = "TOPIC                          PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG        CONSUMER-ID"

@@ -176,7 +176,11 @@ def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
         return (bool(hosts) and hosts[0] <= len(layout.names)) or any(map(MEMBER.fullmatch, words))
     if layout.kind == "state":
         return False
-    return _has_numbers_of_a_row(words, layout) or _begins_like_a_row(words, layout, known)
+    return (
+        _has_numbers_of_a_row(words, layout)
+        or _begins_like_a_row(words, layout, known)
+        or (bool(known.topics) and _lacks_its_topic(words, layout))
+    )
 
 
 def _begins_like_a_row(words: Sequence[str], layout: Layout, known: Known) -> bool:
@@ -194,6 +198,20 @@ def _begins_like_a_row(words: Sequence[str], layout: Layout, known: Known) -> bo
         return True
     after = next((place for place, word in enumerate(words) if place >= at and word in known.topics), len(words))
     return any(_are_numbers(words[place : place + 2]) for place in range(after + 1, len(words) - 1))
+
+
+def _lacks_its_topic(words: Sequence[str], layout: Layout) -> bool:
+    """Whether the numbers of a row begin the line, and an owner follows, or nothing, or the last is a lag."""
+    wanted = sum(heading.shape in ("number", "partition") for heading in layout.headings)
+    numbers, more = words[:wanted], words[wanted:]
+    if len(numbers) < wanted or not all(map(_NUMBERISH.fullmatch, numbers)) or not _are_numbers(numbers):
+        return False
+    if not more or any(MEMBER.fullmatch(word) or HOST.search(word) for word in more):
+        return True
+    names = [heading.field for heading in layout.headings if heading.shape in ("number", "partition")]
+    row = {name: number for name, number in zip(names, numbers, strict=True) if number.isdigit()}
+    ends = [row.get(name) for name in ("current_offset", "log_end_offset", "lag")]
+    return None not in ends and int(ends[1] or 0) - int(ends[0] or 0) == int(ends[2] or 0)
 
 
 def _has_numbers_of_a_row(words: Sequence[str], layout: Layout) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 from collections import defaultdict
@@ -111,8 +112,11 @@ def parse(text: str, source: str) -> Parsed:
                 _place(parsed, line, row, layout)
     _check_edges(parsed)
     kinds = list({layout.names: layout for layout in layouts}.values())
+    beginnings = _Beginnings(parsed, known)
     for line in others:
-        doubtful = any(may_be_a_row(line, layout, known) for layout in kinds) or _is_cut(line, parsed)
+        doubtful = (
+            any(may_be_a_row(line, layout, known) for layout in kinds) or line in beginnings or _is_cut(line, parsed)
+        )
         (parsed.doubtful if doubtful else parsed.passed_over).append(line)
     parsed.members = _once(parsed.members)
     return parsed
@@ -166,6 +170,20 @@ def _check_edges(parsed: Parsed) -> None:
         if not all(is_whole(member) for line, member in rows if member and len(line.spaced) == edge):
             raise cut_off(header, ["HOST", "CLIENT-ID"], parsed.source)
         parsed.doubtful_ids.append(header)
+
+
+class _Beginnings:
+    """What rows begin with: a line that has no more may be a row that was cut, but not a name alone, as a title."""
+
+    def __init__(self, parsed: Parsed, known: Known) -> None:
+        self._rows = sorted(line.text for line, _ in (*parsed.offsets, *parsed.members))
+        self._names = known.groups | known.topics
+
+    def __contains__(self, line: Line) -> bool:
+        if line.text.strip() in self._names:
+            return False
+        place = bisect.bisect_left(self._rows, line.text)
+        return place < len(self._rows) and self._rows[place].startswith(line.text)
 
 
 def _is_cut(line: Line, parsed: Parsed) -> bool:
