@@ -376,7 +376,7 @@ def test_help_says_of_each_command_what_it_does_in_a_whole_sentence() -> None:
 def test_a_replay_that_cannot_be_names_the_file(tmp_path: Path) -> None:
     table = tmp_path / "offsets.csv"
     table.write_text(
-        "snapshot_ts,group,topic,partition,log_end_offset,current_offset\n2026-01-01T00:00:00Z,g,t,0,9,1\n"
+        "snapshot_ts,group,topic,partition,log_end_offset,current_offset,consumer_id\n2026-01-01T00:00:00Z,g,t,0,9,1,c\n"
     )
     refused(evenlag("replay", table), f"{table}: a replay needs at least two snapshots")
 

@@ -339,3 +339,13 @@ def test_every_file_of_commands_is_a_command() -> None:
     for words, expected in ((["--help"], files - for_fleets), (["fleet", "--help"], for_fleets)):
         listed = set(re.findall(r"^  ([a-z]\S+)", run(*words).stdout.split("Commands:")[1], re.MULTILINE))
         assert {name.removeprefix("fleet_") for name in expected} == listed
+
+
+@pytest.mark.parametrize("header", ["group,topic,partition,lag", "group,topic,partition,consumer,lag"])
+def test_a_table_without_a_column_of_owners_needs_members(tmp_path: Path, header: str) -> None:
+    table, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
+    table.write_text(f"{header}\ng,t,0,{'c,' if 'consumer' in header else ''}5\n")
+    members.write_text("group,consumer_id\ng,c\n")
+    said = f"{table}: tells neither who is in group 'g' nor who holds what; name its members with --members"
+    refused(run("plan", table), said)
+    assert run("plan", table, "--members", members).returncode == 0

@@ -195,9 +195,12 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
             read = _read_text_part(part, known, kind, path.name if len(parts) > 1 else None)
         else:
             read = Reading(source=str(part), unit="row" if known == "parquet" else "line")
-            rows = list(typed(table_rows(part, kind, known), kind))
+            told = list(table_rows(part, kind, known))
+            rows = list(typed(told, kind))
             if kind == "offsets":
                 read.offsets = rows
+                if told and known != "jsonl" and "consumer_id" not in told[0][1]:  # JSON may leave out what is null
+                    read.unknown_members = {row["group"] for _, row in rows}
             else:
                 read.members = rows
         found.append(read)
