@@ -97,7 +97,7 @@ class FleetAudit:
         table.columns(
             "figure", "partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"
         )
-        table.columns("name", "held up by", "best is")
+        table.columns("name", "limited by", "best is")
         for row in self.groups:
             style = "green" if row["status"] == "OPTIMAL" else "yellow"
             table.row(

@@ -71,7 +71,7 @@ def _headline(result: Result) -> Text:
             f"\ntoday's spread {today}{now}; {quantity(result.moves, 'move')}, {result.forced_moves} newly assigned"
         )
     if result.binding:
-        text.append(f"\nheld up by {', '.join(result.binding)}")
+        text.append(f"\nlimited by {', '.join(result.binding)}")
     return text
 
 

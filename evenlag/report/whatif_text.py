@@ -65,7 +65,7 @@ def _figures(found: WhatIf) -> Sheet:
     line("objective", lambda result: number(result.objective))
     line("bound", lambda result: number(result.bound))
     line("gap", lambda result: percent(result.gap))
-    line("held up by", lambda result: "\n".join(result.binding) or "–")
+    line("limited by", lambda result: "\n".join(result.binding) or "–")
     return table
 
 
