@@ -1,12 +1,13 @@
 """Which task solves which group."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenlag.spark.jobs.placement import COST, COST_PER_ROW, TaskPacking, partition_keys
+from tests.frames import OFFSETS_DDL, assert_same_rows, table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,3 +87,68 @@ def test_small_groups_among_many_go_by_hash_and_others_by_name() -> None:
     giant = TaskPacking.pack([(("now", "giant"), 100_000), *sizes], 2)
     assert list(giant.task_of) == [("now", "giant")]
     assert giant.costs[0] - giant.costs[1] == COST + 100_000 * COST_PER_ROW
+
+
+def recorded(times: dict[str, int]) -> list[dict[str, Any]]:
+    """Groups of four partitions and two members, each at so many times, an hour apart."""
+    return [
+        {
+            "snapshot_ts": f"2026-01-01T{n:02}:00:00Z", "group": group, "topic": "t", "partition": p,
+            "log_start_offset": 0, "log_end_offset": 1_000 * (n + 1) * (p + 1), "current_offset": 500 * n,
+            "consumer_id": f"c{p % 2}",
+        }
+        for group, count in times.items() for n in range(count) for p in range(4)
+    ]  # fmt: skip
+
+
+@pytest.mark.spark
+def test_groups_that_nobody_counted_go_to_a_task_with_all_their_snapshots(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.native.row_checks import task_rows
+
+    rows = recorded({f"g{g}": 1 + g % 3 for g in range(12)})
+    df = table(spark, rows, OFFSETS_DDL)
+    fleet = check_tables(df, None, "latest", None, "auto", whole=True, per_slot=(2, 2), count=False)
+    assert (fleet.groups, fleet.recorded, fleet.packing.tasks) == (None, True, 2 * fleet.slots)
+    dealt = fleet.packing.repartition(task_rows(fleet.offsets))
+    found = dealt.select("group", sf.spark_partition_id().alias("place")).collect()
+    assert len(found) == len(rows)
+    assert len({(row["group"], row["place"]) for row in found}) == 12
+    today = check_tables(df, None, "latest", None, 0, count=False)
+    assert (today.recorded, today.packing.by) == (False, ("snapshot_ts", "group"))
+
+
+@pytest.mark.spark
+def test_a_first_call_in_haste_gives_what_others_give_and_counts_nothing(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag import pipeline
+    from evenlag.spark.driver import classic
+    from evenlag.spark.jobs import fleet
+
+    counted = []
+
+    def count(*arguments: Any) -> Any:
+        counted.append(True)
+        return counts(*arguments)
+
+    counts = fleet._counted
+    monkeypatch.setattr(fleet, "_counted", count)
+    df = table(spark, recorded({"once": 1, "twice": 2, "thrice": 3}), OFFSETS_DDL)
+    options: dict[str, Any] = {"method": "lag-aware", "stickiness": 0}
+    whole = pipeline.solve(df, time_limit=None, **options)
+    assert counted == [True]
+    monkeypatch.setattr(classic, "_warmed", set())
+    hasty, second = (pipeline.solve(df, time_limit=fleet.HASTE - 1, **options) for _ in range(2))
+    assert counted == [True, True]  # the second call is none of a cold Java
+    for each in (hasty, second):
+        assert each.groups.filter("late").count() == 0
+        assert_same_rows(each.groups, whole.groups, without=["seconds"])
+        assert_same_rows(each.plans, whole.plans)
+        assert_same_rows(each.audit, whole.audit, without=["seconds"])
+    for more in ({"progress": lambda *_: None}, {"deterministic": True}, {"time_limit": fleet.HASTE}):
+        monkeypatch.setattr(classic, "_warmed", set())
+        pipeline.solve(df, want="plan", **({"time_limit": fleet.HASTE - 1} | options | more))
+    assert counted == [True] * 5

@@ -25,6 +25,7 @@ PATIENCE = 5  # seconds without a task before it is said
 logger = logging.getLogger("evenlag.pipeline")
 
 _woken: set[str] = set()  # applications whose workers were
+_warmed: set[str] = set()  # applications in which a call has asked whether Java is cold
 
 
 class ClassicDriver:
@@ -56,6 +57,14 @@ class ClassicDriver:
 
         with described(self._spark, "starting Python"):
             InheritableThread(target=wake, daemon=True).start()
+
+    def is_cold(self) -> bool:
+        """Whether this is the first call that asks, in a session whose tasks share this driver's Java: a slow one."""
+        application = self._context.applicationId
+        if application in _warmed:
+            return False
+        _warmed.add(application)
+        return is_local(self.where)
 
     def python(self) -> str:
         """Return the Python that tasks run in."""

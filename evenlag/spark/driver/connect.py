@@ -27,6 +27,10 @@ class ConnectDriver:
     def prepare(self) -> None:
         """Do nothing: which Python the workers are is the server's affair."""
 
+    def is_cold(self) -> bool:
+        """Return False: others may have used the server's Java before."""
+        return False
+
     def python(self) -> None:
         """Return nothing: the server knows."""
 

@@ -59,6 +59,9 @@ class Driver(Protocol):
     def prepare(self) -> None:
         """Get the workers ready, in the background."""
 
+    def is_cold(self) -> bool:
+        """Whether this is the first call that asks, in a session whose tasks share this driver's Java: a slow one."""
+
     def python(self) -> str | None:
         """Return the Python that tasks run in; None where that is not known here."""
 

@@ -29,6 +29,7 @@ _JAVA = {
 }
 _ANYWHERE = {
     "spark.executorEnv.OMP_NUM_THREADS": "1",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",  # else each step of a column tells Java its line: thrice
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.codegen.cache.maxEntries": "1000",  # a job of ours makes well over Spark's 100, and meets none again
     "spark.sql.execution.arrow.pyspark.enabled": "true",

@@ -28,6 +28,7 @@ AT_ONCE = (1, 1)  # the same where each task shares out a time among its groups,
 FEW = (1, 2)  # the same where groups take hardly longer than to hand them on
 ROWS_PER_TASK = 500_000  # at most, but for the rows of one group: a task holds its rows, 0.4 KB each
 RECORDED_PER_TASK = 200_000  # the same where it has whole histories, 1 KB a row
+HASTE = 10.0  # seconds: under a shorter limit a new session's first call does not wait for its groups to be counted
 
 NESTED = (types.StructType, types.ArrayType, types.MapType, types.VariantType)  # no text can be cast back to these
 
@@ -42,8 +43,8 @@ class Fleet:
         As `row_checks.check_offsets` and `check_members` give them, or `typed_offsets` and `typed_members`.
     recorded : bool
         Whether a task has its groups with all their snapshots, and what it does needs the earlier ones.
-    groups : int
-        Groups, one for each snapshot they are in.
+    groups : int or None
+        Groups, one for each snapshot they are in; None where they were not counted.
     packing : TaskPacking
     slots : int
         How many tasks the cluster runs at once.
@@ -54,7 +55,7 @@ class Fleet:
     offsets: DataFrame
     members: DataFrame | None
     recorded: bool
-    groups: int
+    groups: int | None
     packing: TaskPacking
     slots: int
     snapshot_type: types.DataType
@@ -77,13 +78,15 @@ def check_tables(
     copies: bool = False,
     until: float | None = None,
     per_slot: tuple[int, int] = TASKS_PER_SLOT,
+    count: bool = True,
 ) -> Fleet:
     """Check both tables, predict lags where a horizon is given, and say which tasks are to solve their groups.
 
     With `whole`, and where a group has several snapshots, they are all for one task; else each is by itself.
     Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject. Where
     Spark could not count the groups before a time (`until`, epoch) it goes on without. `per_slot` is how many tasks
-    there are at least and at most for each that runs at once.
+    there are at least and at most for each that runs at once. Without `count` groups go by a hash to as few tasks as
+    that allows, with `whole` each with all its snapshots.
 
     Raises
     ------
@@ -106,20 +109,20 @@ def check_tables(
     driver = driver_of(spark)
     driver.prepare()
     with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
-        count = partial(within, spark, until, partial(_counted, offsets_df, whole))
+        counted = partial(within, spark, until, partial(_counted, offsets_df, whole))
         with described(spark, "counting the groups"):
-            counting = pool.submit(inheritable_thread_target(spark)(count))
+            counting = pool.submit(inheritable_thread_target(spark)(counted)) if count else None
         check_offsets = row_checks.check_offsets if copies or ahead else row_checks.typed_offsets
         check_members = row_checks.check_members if copies else row_checks.typed_members
         offsets = check_offsets(offsets_df, auto_offset_reset)
         offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
         members = None if members_df is None else check_members(members_df)
-        counts = counting.result() or _Counts()
+        counts = _Counts(None, by=("group",) if whole else KEY) if counting is None else counting.result() or _Counts()
     slots = driver.slots()  # asked after a first job: a cluster knows its executors only when they have come
     least, most = (slots * factor for factor in per_slot)
     per_task = RECORDED_PER_TASK if counts.recorded else ROWS_PER_TASK
     even = min(max(-(-counts.packed // GROUPS_PER_TASK), least), most, max(counts.packed, 1))
-    tasks = tasks or max(even, -(-counts.rows // per_task))
+    tasks = tasks or max(even if count else least, -(-counts.rows // per_task))
     return Fleet(
         offsets,
         members,
@@ -133,12 +136,12 @@ def check_tables(
 
 @dataclass(frozen=True)
 class _Counts:
-    """What an offsets table holds.
+    """What an offsets table holds; 0 of everything where Spark could not count in time.
 
     Attributes
     ----------
     groups, rows : int
-        Groups, one for each snapshot they are in, and their rows.
+        Groups, one for each snapshot they are in, and their rows. Groups are None where nobody counted.
     by : tuple of str
         Columns that say what is packed: a group in a snapshot, or a group.
     packed : int
@@ -147,7 +150,7 @@ class _Counts:
         Those with most rows.
     """
 
-    groups: int = 0
+    groups: int | None = 0
     rows: int = 0
     by: tuple[str, ...] = KEY
     packed: int = 0

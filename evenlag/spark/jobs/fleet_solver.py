@@ -17,9 +17,9 @@ from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
-from evenlag.spark.driver.protocol import Place, Progress, described, report_end
+from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
-from evenlag.spark.jobs.fleet import AT_ONCE, FEW, TASKS_PER_SLOT, Fleet, check_tables
+from evenlag.spark.jobs.fleet import AT_ONCE, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables
 from evenlag.spark.native.row_checks import task_rows, unreached_groups
 from evenlag.spark.worker.one_group import LATE, Want
 from evenlag.spark.worker.task import UNREACHED, Solver
@@ -84,7 +84,14 @@ class FleetSolver:
         return check_tables(
             offsets_df, members_df, auto_offset_reset, tasks, self._horizon,
             whole=priced or self._horizon == AUTO, copies=copies, until=self.until, per_slot=self._per_slot,
+            count=not self._hurried(driver_of(offsets_df.sparkSession)) or copies,
         )  # fmt: skip
+
+    def _hurried(self, driver: Driver) -> bool:
+        """Whether to deal groups out uncounted: Java is cold, time is short, and nobody waits for their number."""
+        limit, _ = self._limits
+        short = limit is not None and limit < HASTE and not self._options.deterministic
+        return driver.is_cold() and short and self._progress is None
 
     @property
     def _per_slot(self) -> tuple[int, int]:
@@ -134,22 +141,23 @@ class FleetSolver:
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED.ddl)))
         rows = task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS if fleet.recorded else ())
         dealt = fleet.packing.repartition(rows)
-        named = described(rows.sparkSession, f"solving {fleet.groups:,} groups")
-        watched = driver.reporting(self._progress, fleet.groups, fleet.packing.tasks)
+        total = fleet.groups or 0  # unknown only where there is no progress to report
+        named = described(rows.sparkSession, f"solving {total:,} groups" if total else "solving all groups")
+        watched = driver.reporting(self._progress, total, fleet.packing.tasks)
         with named, watched as counters, driver.batches_by_rows():
             foresee = self._horizon == AUTO
             solver = Solver(options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee)
             solving = kept(dealt.mapInArrow(solver, SOLVED.ddl), place, self.until)
         solved = solving.table
         if not solving.whole:
-            self._report_cut(solved, fleet.groups)
+            self._report_cut(solved, total)
             known = fleet.offsets.filter("snapshot_ts is not null and `group` is not null")
             missed = known.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti")
             late = unreached_groups(missed, str(self._want), str(self._options.balance), UNREACHED, LATE)
             return solved.unionByName(late)
-        if solving.hint and solved.count() != fleet.groups:
+        if solving.hint and solved.count() != total:
             raise SourceError(solving.hint)
-        report_end(self._progress, fleet.groups, counters)
+        report_end(self._progress, total, counters)
         return solved
 
     def _report_cut(self, solved: DataFrame, total: int) -> None:

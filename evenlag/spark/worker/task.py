@@ -75,8 +75,7 @@ class Solver:
         """Solve the groups of one task, from their rows (`outputs.ROWS`)."""
         task, failures = self.attempt()
         groups = group_rows(batches)
-        histories = groupby(groups, key=lambda rows: rows.group) if self.recorded else ()
-        pasts = {group: Past(list(rows)) for group, rows in histories}
+        pasts = self._pasts(groups) if self.recorded else NO_PASTS
         budget = self.budget.for_rows(sum(len(group.lags) for group in groups))
         here = partial(self._turn, pasts=pasts, caches=Caches(), last=budget.last)
 
@@ -100,6 +99,12 @@ class Solver:
         if solved:
             yield result_batch(solved, self.schema, failures)
         forget_archives()
+
+    @staticmethod
+    def _pasts(groups: Sequence[GroupRows]) -> dict[str, Past]:
+        """Return what is recorded of each group that has several snapshots."""
+        histories = [(group, list(rows)) for group, rows in groupby(groups, key=lambda rows: rows.group)]
+        return {group: Past(rows) for group, rows in histories if len(rows) > 1}
 
     def _turn(
         self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None,
