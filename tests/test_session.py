@@ -87,7 +87,7 @@ def test_spark_defaults_are_kept(tmp_path: Path) -> None:
     defaults += "spark.default.parallelism 200\n"
     (tmp_path / "spark-defaults.conf").write_text(defaults)
     names = [line.split()[0] for line in defaults.splitlines()]
-    slots = "__import__('evenlag.spark.driver.protocol', fromlist=['_']).driver_of(spark).slots()"
+    slots = "__import__('evenlag.spark.driver.choice', fromlist=['_']).driver_of(spark).slots()"
     said = local_session_says(f"*map(spark.conf.get, {names}), {slots}", SPARK_CONF_DIR=str(tmp_path))
     assert said == "local[1] Europe/Berlin 11 200 1"  # as many slots as there are processors
 
