@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import evenlag
 from evenlag.compare.history import Snapshot
-from evenlag.html import Bars, table
+from evenlag.markup import Bars, table
 from tests.problems import alike
 
 TAGS = {"style", "div", "p", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "i", "ul", "li"}

@@ -20,7 +20,7 @@ TESTS = ROOT / "tests"
 LAYERS = (
     ("evenlag.errors",),
     ("evenlag.lazy", "evenlag.figures"),
-    ("evenlag.html",),
+    ("evenlag.markup",),
     ("evenlag.model",),
     ("evenlag.heuristics",),
     ("evenlag.search",),
@@ -365,6 +365,11 @@ def test_a_command_for_one_group_imports_no_module_of_spark(command: str) -> Non
         f"print(*(name for name in sys.modules if name.startswith({ELSEWHERE})))\n"
     )
     assert printed(code) == ""
+
+
+def test_no_module_at_the_top_has_the_name_of_one_of_python() -> None:
+    # `spark-submit evenlag/__main__.py` puts this folder first on Python's path.
+    assert not {path.stem for path in PACKAGE.glob("*.py")} & sys.stdlib_module_names - {"__main__"}
 
 
 def test_every_folder_of_code_is_a_package() -> None:

@@ -203,7 +203,18 @@ class Site:
 
     def audit(self, out: str) -> list[str]:
         """The words of a quick audit of the tables."""
-        return ["audit", *self.tables, "--out", str(self.folder / out), "--group-time-limit", "0.1", "--json"]
+        _, offsets, *members = self.tables
+        return [
+            "fleet",
+            "audit",
+            offsets,
+            *members,
+            "--out",
+            str(self.folder / out),
+            "--group-time-limit",
+            "0.1",
+            "--json",
+        ]
 
     def check(self, printed: str, name: str) -> None:
         """The audit is whole, and the cluster has done it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenlag.figures import number, percent, quantity
-from evenlag.html import Bars, Cell, Figure, Remark, card, figures, line, table
+from evenlag.markup import Bars, Cell, Figure, Remark, card, figures, line, table
 from evenlag.model.cards import listed_notes
 
 if TYPE_CHECKING:

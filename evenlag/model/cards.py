@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenlag.figures import number, percent, quantity
-from evenlag.html import Bars, Cell, Figure, card, figures, line, notes, table
+from evenlag.markup import Bars, Cell, Figure, card, figures, line, notes, table
 from evenlag.model.arrays import NOBODY, Ints, held_loads
 
 if TYPE_CHECKING:
