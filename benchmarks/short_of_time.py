@@ -28,7 +28,7 @@ CALLS = ("cold", "warm")
 
 @dataclass(frozen=True)
 class Call:
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What it costs to start: processor time of whole processes, in turn with the bare interpreter and with NumPy."""
+"""Cost of a start: processor time of whole processes, in turn with the bare interpreter and with NumPy."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""What an interrupt (Ctrl-C) does at each moment of the command; never a traceback.
+"""Handle an interrupt (Ctrl-C) at each moment of the command, never with a traceback.
 
 While anything is imported, and when all is done: it ends the process at once. While a command runs: KeyboardInterrupt,
 so that files are cleaned up. While it searches: `evenlag.model.interrupt`. As little as possible is imported here:

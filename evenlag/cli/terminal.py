@@ -1,4 +1,4 @@
-"""What the command shows: reports and JSON on stdout, notes, progress and errors on stderr.
+"""Output of the command: reports and JSON on stdout, notes, progress and errors on stderr.
 
 A reader may leave (`evenlag … | head -1`): what is left to say goes nowhere then, and the work goes on to its end.
 """

@@ -176,7 +176,7 @@ class CountRule:
 
     @property
     def _keeps_today(self) -> bool:
-        """Whether today's assignment keeps the rule as it is, and leaves nothing to decide."""
+        """Return whether today's assignment keeps the rule as it is, and leaves nothing to decide."""
         problem = self.problem
         settled = not problem.capped_or_pinned and np.array_equal(problem.owner != NOBODY, problem.assignable)
         return settled and self.violation(self.network.owned) is None

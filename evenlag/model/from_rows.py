@@ -15,15 +15,15 @@ from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, said_of, s
 from evenlag.model.partitions import Partitions
 from evenlag.model.values import check_name, parse_cap, parse_generation, parse_weight
 
-_STRANGER = -2  # owns a partition, and is no member
+_STRANGER = -2  # owns a partition without being a member
 
 
 class MemberRow(Protocol):
-    """What a row of a table tells of a member; None where it says nothing."""
+    """A member as a row of a table describes it; None where the row is silent."""
 
     @property
     def topics(self) -> Sequence[str] | None:
-        """What it subscribes to; None: all of the group's."""
+        """Topics that it subscribes to; None: all of the group's."""
 
     @property
     def weight(self) -> float | None:

@@ -15,7 +15,7 @@ LOOK = 0.1  # seconds between looks where something is waited for
 
 
 class Watch:
-    """Whether an interrupt has come.
+    """Return whether an interrupt has come.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ _watch: Watch | None = None
 
 
 def interrupted() -> bool:
-    """Whether an interrupt has ended the searches that run."""
+    """Return whether an interrupt has ended the running searches."""
     return _watch is not None and _watch.interrupted
 
 
 def watching() -> bool:
-    """Whether an interrupt would end the searches of this thread, so that waits should be short."""
+    """Return whether an interrupt would end the searches of this thread, so that waits should be short."""
     return _watch is not None and threading.current_thread() is threading.main_thread()
 
 

@@ -205,7 +205,7 @@ class Problem:
 
     @property
     def structure(self) -> tuple[Any, ...]:
-        """What problems are alike in that differ by names, lags and owners alone."""
+        """Key shared by problems that differ only in names, lags and owners."""
         weights = tuple((weight.numerator, weight.denominator) for weight in self.weights)
         arrays = (self.topic_of, self.subscribed, self.caps, self.pins)
         return (*(array.tobytes() for array in arrays), weights)

@@ -1,4 +1,4 @@
-"""Which files pictures are written to; matplotlib is not needed to know."""
+"""File types of pictures, known without matplotlib."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands for fleets show: the figures of many groups, and how they read."""
+"""Reports of the commands for fleets: figures of many groups, as text."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _STATUSES: dict[int, Status] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What CP-SAT says of a program.
+    """The answer of CP-SAT to a program.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def found(self) -> bool:
-        """Whether there is a solution."""
+        """Return whether there is a solution."""
         return self.status in ("optimal", "feasible")
 
 

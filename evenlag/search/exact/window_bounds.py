@@ -16,7 +16,7 @@ MOVES_SHARE = 0.1  # of the time left, to bound the objective by the moves that 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What needs no solver: how high the largest and how low the smallest load must be, and the moves that takes.
+    """Bound without a solver: the largest load from below, the smallest from above, and the moves needed.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class FirstBounds:
-    """What the mean and the biggest partition say of the spread, whatever is moved."""
+    """Bound the spread by the mean load and the biggest partition, whatever is moved."""
 
     name: str = "bounds"
 

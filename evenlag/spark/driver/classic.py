@@ -59,7 +59,7 @@ class ClassicDriver:
             InheritableThread(target=wake, daemon=True).start()
 
     def is_cold(self) -> bool:
-        """Whether this is the first call that asks, in a session whose tasks share this driver's Java: a slow one."""
+        """Return whether this is the first call, a slow one, in a session whose tasks share this driver's Java."""
         application = self._context.applicationId
         if application in _warmed:
             return False
@@ -133,7 +133,7 @@ class ClassicDriver:
         return IdleWatch(self._context.statusTracker(), self._any_task_runs)
 
     def _any_task_runs(self) -> bool:
-        """Whether the scheduler has started any task that has not ended.
+        """Return whether the scheduler has started any task that has not ended.
 
         The tracker counts them too, but is told when the next task starts or ends: where all run at once, late.
         """

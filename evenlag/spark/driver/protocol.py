@@ -60,7 +60,7 @@ class Driver(Protocol):
         """Get the workers ready, in the background."""
 
     def is_cold(self) -> bool:
-        """Whether this is the first call that asks, in a session whose tasks share this driver's Java: a slow one."""
+        """Return whether this is the first call, a slow one, in a session whose tasks share this driver's Java."""
 
     def python(self) -> str | None:
         """Return the Python that tasks run in; None where that is not known here."""

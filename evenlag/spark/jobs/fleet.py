@@ -136,7 +136,7 @@ def check_tables(
 
 @dataclass(frozen=True)
 class _Counts:
-    """What an offsets table holds; 0 of everything where Spark could not count in time.
+    """Counts of an offsets table; all 0 where Spark could not count in time.
 
     Attributes
     ----------

@@ -88,14 +88,14 @@ class FleetSolver:
         )  # fmt: skip
 
     def _hurried(self, driver: Driver) -> bool:
-        """Whether to deal groups out uncounted: Java is cold, time is short, and nobody waits for their number."""
+        """Return whether to deal groups out uncounted: Java is cold, time is short, nobody needs their number."""
         limit, _ = self._limits
         short = limit is not None and limit < HASTE and not self._options.deterministic
         return driver.is_cold() and short and self._progress is None
 
     @property
     def _per_slot(self) -> tuple[int, int]:
-        """How many tasks there are for each that runs at once, at least and at most."""
+        """Return the fewest and the most tasks for each slot."""
         if self._options.method in HEURISTICS and self._want == Want.PLAN:
             return FEW
         return TASKS_PER_SLOT if self._limits[0] is None or self._options.deterministic else AT_ONCE
