@@ -24,7 +24,7 @@ from evenlag.tables.outputs import KEY
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
 TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
-AT_ONCE = (1, 1)  # the same where each task shares out a time among its groups, and all end together
+EACH = 30.0  # seconds of a task under a limit: a longer call has several for each slot, so that progress is seen
 FEW = (1, 2)  # the same where groups take hardly longer than to hand them on
 ROWS_PER_TASK = 500_000  # at most, but for the rows of one group: a task holds its rows, 0.4 KB each
 RECORDED_PER_TASK = 200_000  # the same where it has whole histories, 1 KB a row

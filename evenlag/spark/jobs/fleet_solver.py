@@ -19,7 +19,7 @@ from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
-from evenlag.spark.jobs.fleet import AT_ONCE, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables
+from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables
 from evenlag.spark.native.row_checks import task_rows, unreached_groups
 from evenlag.spark.worker.one_group import LATE, Want
 from evenlag.spark.worker.task import UNREACHED, Solver
@@ -98,7 +98,11 @@ class FleetSolver:
         """Return the fewest and the most tasks for each slot."""
         if self._options.method in HEURISTICS and self._want == Want.PLAN:
             return FEW
-        return TASKS_PER_SLOT if self._limits[0] is None or self._options.deterministic else AT_ONCE
+        limit, _ = self._limits
+        if limit is None or self._options.deterministic:
+            return TASKS_PER_SLOT
+        several = min(max(int(limit / EACH), 1), TASKS_PER_SLOT[1])
+        return several, several
 
     @property
     def until(self) -> float | None:
