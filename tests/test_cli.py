@@ -457,7 +457,7 @@ def test_replay_of_a_synthetic_week(tmp_path: Path) -> None:
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "exists already" in again.stderr
 
-    auto = evenlag(*words[:5], "--strategies", "range,evenlag", "--group-time-limit", 0.1, "--json")
+    auto = evenlag(*words[:4], "--strategies", "range,evenlag", "--group-time-limit", 0.1, "--json")
     assert sum(note.startswith("horizon auto: each plan of evenlag") for note in json.loads(auto.stdout)["notes"]) == 1
     assert not any("horizon" in note for note in document["notes"])
 
