@@ -324,8 +324,9 @@ def test_every_group_has_a_plan_or_is_late_however_short_the_time(spark: "SparkS
     assert len(groups) == 30
     assert without == {name for name, row in groups.items() if row["error"]}  # only on a very busy machine
     assert all(groups[name]["late"] for name in without)
-    assert seen[0] == (0, 30, 0)
-    assert seen[-1] == (30 - len(without), 30, 0)
+    done, _, failed = seen[-1]
+    assert {total for _, total, _ in seen} <= {30, 0}  # 0 where not even counting was done in time
+    assert (seen[0][0], done - failed) == (0, 30 - len(without))
 
 
 def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> None:
