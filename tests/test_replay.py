@@ -312,6 +312,20 @@ def test_slack_lets_counts_leave_their_range(slack: int, spread: int) -> None:
 # ---- the history ---------------------------------------------------------------------------------------------------
 
 
+def test_the_owner_of_a_row_that_is_left_out_stays_a_member_where_lost_rows_are_filled_in() -> None:
+    def taken(minute: int, partitions: list[int], left_out: frozenset[str]) -> GroupRows:
+        count = len(partitions)
+        return GroupRows.sort(
+            (f"2026-01-01T00:{minute:02}:00Z", "g"), ["t"], np.zeros(count, dtype=int), np.array(partitions),
+            np.full(count, 5), ["a"] * count, np.full((3, count), 9), left_out=left_out,
+        )  # fmt: skip
+
+    nobody = frozenset[str]()
+    made = snapshots([taken(0, [0, 1], nobody), taken(10, [0], frozenset({"b"})), taken(20, [0, 1], nobody)])
+    assert [snapshot.problem.members for snapshot in made] == [("a",), ("a", "b"), ("a",)]
+    assert [len(snapshot.problem.lags) for snapshot in made] == [2, 2, 2]
+
+
 def test_a_lost_row_neither_rebalances_nor_changes_what_came_in() -> None:
     whole = steady(a=50, b=60)
     holed = [Taken(t.second, dict(t.rows), t.members) for t in whole]

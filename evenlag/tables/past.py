@@ -182,5 +182,6 @@ def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> 
         np.array([*rows.lags.tolist(), *lags], dtype=np.int64),
         [*rows.owners, *owners],
     )
-    counts = {name: getattr(rows, name) for name in ("members", "beyond_end", "before_start", "rejected_rows")}
+    kept = ("members", "beyond_end", "before_start", "rejected_rows", "left_out")
+    counts = {name: getattr(rows, name) for name in kept}
     return replace(sorted_rows, **counts)
