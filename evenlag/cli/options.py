@@ -281,7 +281,7 @@ def deadline(drain: str) -> Fraction:
     Raises
     ------
     InvalidProblemError
-        It is no time above 0.
+        It is not a time above 0.
     """
     found = seconds("drain", drain)
     if not found:

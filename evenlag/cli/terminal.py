@@ -106,7 +106,7 @@ def finish() -> None:
 
 def drop(stream: TextIO) -> None:
     """Have what is left of the output go nowhere: Python writes it once more as it ends."""
-    with contextlib.suppress(OSError, ValueError):  # of what is no file
+    with contextlib.suppress(OSError, ValueError):  # it is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -37,7 +37,7 @@ class AioEvenlagAssignor(EvenlagAssignor):
         return "evenlag-aiokafka"
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this member tells the leader.
+        """Return the metadata that this member sends to the leader.
 
         aiokafka's leader decodes version 0 of the consumer protocol and drops what later ones add. So all of it is in
         the user data: the subscription as kafka-python's members send it.
