@@ -249,7 +249,7 @@ def _solve_each(
             progress(max(len(budgets) - len(left), int(len(budgets) * passed / allowed)), len(budgets))
         budget = max(left, key=lambda budget: curve.gap(budget) / slices[budget])
         seconds = max(min(slices[budget], allowed - passed), LEAST_SECONDS)
-        known = replace(fewest, plan=curve.best(budget), bound=curve.bound(budget))
+        known = replace(fewest, plan=curve.best(budget), bound=curve.bound(budget), bound_by=None)
         drawn = replace(options, max_moves=budget, seed=next(seeds) % (MOST_SEED + 1))
         within = _within(drawn, seconds, clock)
         result = search(cache.problem, within, known=known, cache=cache, explain=False)

@@ -71,6 +71,8 @@ class Result:
         Messages; `bound` is proven.
     gap : float or None
         (objective − bound) / max(1, mean load); None where the plan breaks the balance asked for.
+    bound_by : str or None
+        The stage that proved the bound (docs/solver.md lists them); None where nothing did and the bound is 0.
     moves_bound : int
         The fewest moves that the balance allows.
     stickiness : number or str
@@ -110,6 +112,7 @@ class Result:
     warnings: tuple[str, ...]
     seconds: float
     payoff: Payoff | None = None
+    bound_by: str | None = None
 
     def __repr__(self) -> str:
         measured = self.spread if self.kind == ObjectiveKind.SPREAD else self.makespan
@@ -212,6 +215,7 @@ class Result:
             "fallback": self.fallback,
             "objective": plain(self.objective),
             "bound": plain(self.bound),
+            "bound_by": self.bound_by,
             "gap": self.gap,
             "spread": plain(self.spread),
             "makespan": plain(self.makespan),

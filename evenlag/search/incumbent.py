@@ -11,6 +11,7 @@ from evenlag.model.check import violation
 from evenlag.model.interrupt import interrupted
 from evenlag.model.plan import Number, Plan, current_plan, whole
 from evenlag.model.result import Result, StoppedBy
+from evenlag.search.claims import Claim, Claims
 from evenlag.search.task import Task
 
 
@@ -47,11 +48,18 @@ class Bound:
         Of the spread (or makespan) alone, whatever is moved, in messages.
     moves : int or None
         Moves that any plan makes.
+    rests_on : frozenset of str
+        Authors of the bounds that it presupposes, such as `Incumbent.authors` when the stage began to build on them.
+        When one of them is refuted, this bound goes with it.
+    by : str or None
+        The stage within a side question that proved it; None: the stage that yields it.
     """
 
     objective: Number | None = None
     base: Number | None = None
     moves: int | None = None
+    rests_on: frozenset[str] = frozenset()
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ class Exhausted:
 
 Finding = Candidate | Bound | Note | Exhausted
 
+FIGURES = {"objective": "the objective", "base": "the spread or makespan", "moves": "the number of moves"}
+
 
 class Incumbent:
     """The best plan of a task, and the best bounds; only `take` changes them.
@@ -86,8 +96,6 @@ class Incumbent:
         What found the plan.
     fallback, from_current : bool
         Of the plan, as in `Candidate`.
-    bound, base_bound, moves_bound : number, number, int
-        As in `Bound`.
     notes : list of str
     clocked : bool
         The wall clock ended a stage that has a work limit.
@@ -101,9 +109,7 @@ class Incumbent:
         self.task = task
         self._plan: Plan | None = None
         self.method, self.fallback, self.from_current = "none", False, False
-        self.bound: Number = 0
-        self.base_bound: Number = 0
-        self.moves_bound = 0
+        self._claims = Claims()
         self.notes: list[str] = []
         self.clocked = self.exhausted = False
         self.seconds: dict[str, float] = {}
@@ -132,6 +138,8 @@ class Incumbent:
             return
         self._plan, self.method = found.plan, found.method or by
         self.fallback, self.from_current = found.fallback, found.from_current
+        while (refuted := self._claims.refuted_by(self._figures)) is not None:
+            self._refute(*refuted)
 
     def _better(self, found: Candidate) -> bool:
         new, old = self.task.goal.value(found.plan), self.value
@@ -141,18 +149,58 @@ class Incumbent:
         return tie and self.task.goal.key(found.plan) < self.task.goal.key(self.plan)
 
     def _take_bound(self, found: Bound, by: str) -> None:
-        if found.objective is not None:
-            least = whole(ceil(found.objective / self.task.step) * self.task.step)  # there is no objective between
-            if self._plan is not None and least > self.value:
-                self.notes.append(f"{by}: discarded a bound that lies above a plan that is known")
-            else:
-                self.bound = max(self.bound, least)
-        if found.base is not None:
-            self.base_bound = max(self.base_bound, found.base)
-        if found.moves is not None:
-            self.moves_bound = max(self.moves_bound, found.moves)
+        author = found.by or by
+        if self._claims.distrusted & found.rests_on:
+            return
+        for figure, bound in (("objective", found.objective), ("base", found.base), ("moves", found.moves)):
+            if bound is None:
+                continue
+            if figure == "objective":
+                bound = whole(ceil(bound / self.task.step) * self.task.step)  # there is no objective between
+            if self._plan is not None and bound > self._figures[figure]:
+                self._refute(author, figure, bound)
+            self._claims.add(figure, author, Claim(bound, found.rests_on - {author}))
+
+    @property
+    def _figures(self) -> dict[str, Number]:
+        """What bounds are of: figures of the best plan."""
+        return {"objective": self.value, "base": self.task.goal.base(self.plan), "moves": self.plan.moves}
+
+    def _refute(self, author: str, figure: str, bound: Number) -> None:
+        """Withdraw the bounds of an author, one of which lies above a valid plan, and tell the user once."""
+        if author not in self._claims.distrusted:
+            self._claims.withdraw(author)
+            self.notes.append(
+                f"{author}: withdrew its bounds, because {FIGURES[figure]} is at least {bound} by one of them and "
+                f"{self._figures[figure]} in a valid plan of {self.method}; please report this"
+            )
 
     # ---- what is known ---------------------------------------------------------------------------------------------
+
+    @property
+    def bound(self) -> Number:
+        """What is proven of the objective of any plan, in messages."""
+        return self._claims.highest("objective")[0]
+
+    @property
+    def bound_by(self) -> str | None:
+        """The stage that proved the bound; None where nothing did and it is 0."""
+        return self._claims.highest("objective")[1]
+
+    @property
+    def base_bound(self) -> Number:
+        """What is proven of the spread (makespan) of any plan, whatever it moves, in messages."""
+        return self._claims.highest("base")[0]
+
+    @property
+    def moves_bound(self) -> int:
+        """What is proven of the moves of any plan."""
+        return int(self._claims.highest("moves")[0])
+
+    @property
+    def authors(self) -> frozenset[str]:
+        """Authors of the bounds in force: what a stage rests on that builds on any of them."""
+        return self._claims.authors
 
     @property
     def found(self) -> bool:
@@ -239,7 +287,8 @@ def begin(best: Incumbent, start: Plan | None = None, known: Result | None = Non
     """Give an incumbent what is there before any search: what is known, a plan given, and today's assignment."""
     if known is not None:
         best.take(Candidate(known.plan, known.method, known.fallback), "start")
-        best.take(Bound(known.bound, moves=known.moves_bound), "start")
+        best.take(Bound(known.bound, by=known.bound_by), "start")
+        best.take(Bound(moves=known.moves_bound), "start")
     if start is not None:
         best.take(Candidate(start), "start")
     if best.task.has_owners:

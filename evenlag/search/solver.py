@@ -145,6 +145,7 @@ def _result(
         fallback=fallback,
         objective=objective,
         bound=best.bound,
+        bound_by=best.bound_by,
         gap=relative_gap(objective, best.bound, best.task.scale) if violation is None else None,
         moves_bound=best.moves_bound,
         stickiness=FEWEST_MOVES if goal.fewest else goal.stickiness,

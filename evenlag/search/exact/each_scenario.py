@@ -38,6 +38,7 @@ class EachScenario:
             side = replace(alone, clock=task.clock.part(share / len(task.each)), tie_break=False)
             found = run_steps(side, begin(Incumbent(side)), self.steps())
             yield Candidate(Plan(task.problem, found.plan.member_of), found.method)
+            yield from map(Note, found.notes)
             if found.clocked:
                 yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
             bounds.append(found.bound)

@@ -39,8 +39,9 @@ class LoadsAlone:
         )  # fmt: skip
         freed = run_steps(side, begin(Incumbent(side)), self.steps())
         yield Candidate(relabel(freed.plan, task.rule), freed.method)
+        yield from map(Note, freed.notes)
         if freed.clocked:
             yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
         if freed.bound > best.base_bound:
-            yield Bound(base=freed.bound)
+            yield Bound(base=freed.bound, by=freed.bound_by)
             yield bound_with_moves(task, best, MOVES_SHARE)

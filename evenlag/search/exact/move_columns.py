@@ -76,13 +76,13 @@ class MoveColumns:
         if patterns is None or stop() or not members_decide(task.rule, goal):
             return
         size = min(seconds / FULL_SECONDS, 1.0)
-        search = _Search(task, patterns, ceil(best.base_bound), stop, size)
+        search, rests_on = _Search(task, patterns, ceil(best.base_bound), stop, size), best.authors
         proof = deepened(
             task.problem, ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST
         )
         if proof.plan is None and search.found is not None:
             yield Candidate(plan_of(task.problem, search.found))
-        yield from findings(proof, task.clock)
+        yield from findings(proof, task.clock, rests_on)
         yield from rounded_plans(task, best, patterns, price, stop, rng)
 
 

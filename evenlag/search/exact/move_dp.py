@@ -156,4 +156,5 @@ class MoveDP:
             return
         stop, size = task.clock.stop(share), min(seconds / self.full_seconds, 1.0)
         plans = MovePlans(task.rule, task.goal, task.bounds, stop, size, ceil(best.base_bound))
-        yield from findings(best_plan_with_moves(plans, ceil(best.bound), int(best.value)), task.clock)
+        rests_on = best.authors
+        yield from findings(best_plan_with_moves(plans, ceil(best.bound), int(best.value)), task.clock, rests_on)

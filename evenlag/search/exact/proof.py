@@ -31,10 +31,10 @@ class Proof:
     stopped: Ended
 
 
-def findings(proof: Proof, clock: Clock) -> Iterator[Finding]:
-    """Give a proof as what a stage yields."""
+def findings(proof: Proof, clock: Clock, rests_on: frozenset[str] = frozenset()) -> Iterator[Finding]:
+    """Give a proof as what a stage yields; `rests_on` are the authors of the bounds that it began from."""
     if proof.plan is not None:
         yield Candidate(proof.plan)
-    yield Bound(proof.bound)
+    yield Bound(proof.bound, rests_on=rests_on)
     if proof.stopped == "time" and clock.deterministic:
         yield Note("a proof was ended by the wall clock, not by its work limit", clocked=True)

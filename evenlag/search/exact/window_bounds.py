@@ -64,9 +64,10 @@ class FirstBounds:
 def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
     """Bound the objective by the moves that a spread takes; of several scenarios each for itself."""
     bounds: list[Number] = []
+    rests_on = best.authors
     for alone in task.each:
         least = best.base_bound if alone is task else alone.bounds.least(task.goal.kind)
         moves = MoveBound(alone.rule, alone.bounds, best.moves_bound, spread=task.spread_matters, least=least)
         stop = task.clock.stop(share / len(task.each))
         bounds.append(moves.objective(task.goal.stickiness, task.goal.max_moves, stop))
-    return Bound(task.goal.combined(task.problem, [whole(bound) for bound in bounds]))
+    return Bound(task.goal.combined(task.problem, [whole(bound) for bound in bounds]), rests_on=rests_on)
