@@ -1,19 +1,24 @@
 """Column generation: tables, bounds and packings held against all plans, and packings that are known to be there."""
 
+import math
 from collections import Counter
+from fractions import Fraction
 from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
+from ortools.linear_solver import pywraplp
 
 import evenlag
+from evenlag.model.bounds import LoadBounds
 from evenlag.search.exact import column_generation
 from evenlag.search.exact.column_generation import ColumnGeneration
+from evenlag.search.exact.column_program import ColumnProgram
 from evenlag.search.exact.end_game import share_out
 from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
 from evenlag.search.exact.packing import Counts, Packing
-from evenlag.search.exact.windows import Answer, Holding, Window, Windows
+from evenlag.search.exact.windows import Answer, Grid, Holding, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import START
@@ -143,6 +148,24 @@ def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
     assert windows.least_width == windows.width == 5
 
 
+@pytest.mark.parametrize("seed", seeds(200))
+def test_ends_of_windows_are_exact_however_large_loads_are(seed: int) -> None:
+    random = Random(seed)
+    unit = 2 ** random.randint(0, 60)
+    loss, high = random.randint(0, 3 * unit), random.randint(2**58, 2**62)
+    low = high - random.randint(0, 2 * unit)
+    value = Fraction(random.randint(1, 4 * unit), random.randint(1, 3))
+    first, last = Grid(unit, loss, True).lows(LoadBounds(high, low), value)
+    assert (last - 1) * unit < low - loss <= last * unit
+    least = high - value + 1 - loss  # of the windows' low ends, in messages
+    assert first == last or (first - 1) * unit < least <= first * unit or (first == 0 and least <= 0)
+    assert first <= last
+
+
+def test_a_window_begins_above_what_a_double_can_tell_apart() -> None:
+    assert Grid(2**40, 0, True).lows(LoadBounds(2**60 + 2, 2**60 + 1), 10)[1] == 1_048_577
+
+
 # ---- the last partitions -----------------------------------------------------------------------------------------
 
 
@@ -232,6 +255,56 @@ def test_all_windows_may_be_excluded() -> None:
     spreads = Windows(5, 10, 11, 7)
     assert narrowed(packing, spreads) is Answer.EXCLUDED
     assert spreads.least_width == 7
+
+
+def failing(program: ColumnProgram, calls: set[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let GLOP end abnormally in these of its calls; return the statuses that the program got."""
+    solver, statuses = program._program, []
+
+    def solve() -> int:
+        status = pywraplp.Solver.ABNORMAL if len(statuses) in calls else pywraplp.Solver.Solve(solver)
+        statuses.append(status)
+        return status
+
+    monkeypatch.setattr(solver, "Solve", solve)
+    return statuses
+
+
+def test_a_program_that_glop_gives_up_is_solved_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ColumnProgram([2.0, 2.0])
+    program.ask([1, 1])
+    program.add([(0, 1)])
+    statuses = failing(program, {0}, monkeypatch)
+    assert program.solve() == pytest.approx(2)  # the second row is short of one
+    assert statuses == [pywraplp.Solver.ABNORMAL, pywraplp.Solver.OPTIMAL]
+    assert program.amounts() == [(0, pytest.approx(1))]
+
+
+def test_a_window_about_which_glop_says_nothing_is_left_open_and_others_are_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lags = [7, 7, 7]
+    packing, spreads = Packing(items_of(lags), 2, None, lambda: False), Windows(5, 10, 11, 7)
+    failing(packing._program, {0, 1}, monkeypatch)
+    assert packing.check(Window(5, 11), spreads) is Answer.FITS
+    assert (packing.dive(Window(5, 11), Random(0)), spreads.least_width) == (None, 1)
+    assert narrowed(packing, spreads) is Answer.EXCLUDED  # 7 and 14 are as near as loads can be
+    assert spreads.least_width == 7
+
+
+def test_a_stage_goes_on_where_glop_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third program fails, warm and anew: what is proven is still right."""
+    problem = alike([61, 55, 52, 47, 44, 38, 33, 29, 21, 12], 3)
+    wanted = exhaustive(problem, Goal(stickiness=0, objective="makespan")).objective
+    solve, number = ColumnProgram.solve, iter(range(10**9))
+
+    def solved(self: ColumnProgram) -> float:
+        return math.inf if next(number) % 3 == 1 else solve(self)
+
+    monkeypatch.setattr(ColumnProgram, "solve", solved)
+    best = stage_alone(problem)
+    assert best.bound <= wanted <= best.value
+    assert best.bound > 0
 
 
 def test_what_is_proven_when_it_is_stopped_is_kept() -> None:

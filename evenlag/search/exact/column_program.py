@@ -15,7 +15,7 @@ from ortools.linear_solver import pywraplp
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.windows import Answer
 
-WARM = "use_preprocessing: false"  # with it each call begins anew
+WARM, ANEW = "use_preprocessing: false", "use_preprocessing: true"  # whether a call goes on from the last basis
 UNIT = 10**9  # of prices, where nothing else is asked for
 NEAR = 1e-7  # how closely floats are looked at
 
@@ -45,6 +45,7 @@ class ColumnProgram:
                 row.SetCoefficient(off, sign)
         self._columns: list[pywraplp.Variable] = []
         self._used = np.ones(1024, dtype=bool)  # whether a column may be used; grows
+        self._solved = False  # the last time
 
     def ask(self, amounts: Iterable[float]) -> None:
         """Say how much of each row is to be covered."""
@@ -69,9 +70,16 @@ class ColumnProgram:
         used[:] = usable
 
     def solve(self) -> float:
-        """Find out what the columns that there are cost at least; infinite where floats do not lead there."""
-        solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
-        return float(self._program.Objective().Value()) if solved else inf
+        """Find out what the columns that there are cost at least; infinite where GLOP finds no optimum.
+
+        There always is one. If GLOP does not get there from the last basis, it is asked once more without that.
+        """
+        self._solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
+        if not self._solved:
+            self._program.SetSolverSpecificParametersAsString(ANEW)
+            self._solved = self._program.Solve() == pywraplp.Solver.OPTIMAL
+            self._program.SetSolverSpecificParametersAsString(WARM)
+        return float(self._program.Objective().Value()) if self._solved else inf
 
     def costs_at_most(self, enough: float) -> bool:
         """Say whether the columns that there are cost so little."""
@@ -81,6 +89,8 @@ class ColumnProgram:
         self, stop: Callable[[], bool], price: Callable[[Whole, float], Answer | None], enough: float = 0.0
     ) -> Answer:
         """Generate columns until all costs are few enough, or until that is known to be so or not.
+
+        The answer is FITS, too, where the program cannot be solved: then nothing is known.
 
         Parameters
         ----------
@@ -94,9 +104,7 @@ class ColumnProgram:
         """
         while True:
             costs = self.solve()
-            if costs == inf:
-                return Answer.STOPPED
-            if costs <= enough + NEAR:
+            if costs == inf or costs <= enough + NEAR:
                 return Answer.FITS
             if stop():
                 return Answer.STOPPED
@@ -106,7 +114,9 @@ class ColumnProgram:
                 return answer
 
     def amounts(self) -> list[tuple[int, float]]:
-        """Return the columns that are used, and how much of each."""
+        """Return the columns that are used, and how much of each; none if the program was not solved."""
+        if not self._solved:
+            return []
         usable = np.flatnonzero(self._used[: len(self._columns)]).tolist()
         amounts = [(place, self._columns[place].solution_value()) for place in usable]
         return [(place, amount) for place, amount in amounts if amount > NEAR]

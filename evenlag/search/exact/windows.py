@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
+from fractions import Fraction
 from math import ceil
 from random import Random
 
@@ -24,7 +25,7 @@ LEAST = -(1 << 62)  # of what all members hold together: it is a number still
 class Answer(Enum):
     """What a linear program says of a window."""
 
-    FITS = auto()
+    FITS = auto()  # nothing shows that it does not
     EXCLUDED = auto()
     STOPPED = auto()
 
@@ -186,8 +187,8 @@ class Grid:
         """Return the least and the largest low end of windows of such plans."""
         if not self.spread:
             return 0, 0
-        first = ceil((bounds.max_load_lb - value + 1 - self.loss) / self.unit)
-        last = max(ceil((bounds.min_load_ub - self.loss) / self.unit), 0)
+        first = ceil(Fraction(bounds.max_load_lb - value + 1 - self.loss, self.unit))
+        last = max(ceil(Fraction(bounds.min_load_ub - self.loss, self.unit)), 0)
         return min(max(first, 0), last), last
 
     def windows(self, bounds: LoadBounds, value: Number) -> Windows:
