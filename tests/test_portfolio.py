@@ -21,7 +21,8 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, Outcome
 from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.plan import Plan, current_plan
-from evenlag.model.result import Status, StoppedBy
+from evenlag.model.result import Binding, Status, StoppedBy
+from evenlag.search.binding import find_binding
 from evenlag.search.exact import mip
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
@@ -461,6 +462,18 @@ def test_the_best_loads_go_to_those_who_hold_most_of_them(seed: int) -> None:
     best = begin(Incumbent(asked))
     found = [f for f in LoadsAlone(lambda: AUTO).run(asked, best, 1.0) if isinstance(f, Candidate)]
     assert [(plan.plan.spread, plan.plan.moves) for plan in found] == [(even.spread, 0)]
+
+
+def test_what_binds_does_not_depend_on_the_wall_clock_where_work_is_limited() -> None:
+    """However long the bounds took."""
+    binding = []
+    for seconds in (0.0, 1e9):
+        asked = task(group([5_000, 1, 1, 1, 1, 1]), deterministic=True, work=1.0)
+        best = run_steps(asked, begin(Incumbent(asked)), AUTO)
+        best.seconds["bounds"] = seconds
+        binding.append(find_binding(asked, best, AUTO))
+        assert not best.notes
+    assert binding == [(Binding.HOT_PARTITION, Binding.COUNT_BALANCE)] * 2
 
 
 def test_a_budget_that_hardly_binds_is_settled_by_the_loads_alone() -> None:

@@ -32,7 +32,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
     began = task.clock.spent
     freed_of = relaxations(task.rule, task.goal)  # each is made only once there is time for it
     while True:
-        if task.clock.spent + 2 * best.seconds.get(Bounds.name, 0.0) > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY:
+        if _late(task, best):
             best.take(Note("no time was left to find out all that binds"), "binding")
             break
         if (relaxation := next(freed_of, None)) is None:
@@ -46,6 +46,14 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
         if _binds(task, best, steps, *relaxation, plain_bound, share):
             binding.append(name)
     return tuple(binding)
+
+
+def _late(task: Task, best: Incumbent) -> bool:
+    """Say whether there is no time for another question; with work limits the clock is only a net."""
+    if task.clock.deterministic:
+        return task.clock.passed()
+    bounds = best.seconds.get(Bounds.name, 0.0)
+    return task.clock.spent + 2 * bounds > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY
 
 
 def _binds(
