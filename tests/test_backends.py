@@ -1,6 +1,8 @@
 """One conformance suite for all MIP backends, and what becomes of a backend that hangs, dies or returns rubbish."""
 
 import errno
+import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 import evenlag
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
+from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.balance import count_rule
 from evenlag.model.formulation import Mip, formulate
 from evenlag.model.objective import resolve_objective
@@ -97,6 +100,22 @@ def test_no_bound_passes_the_optimum_through_rounding(lags: list[int], name: str
     mip = program(problem, goal)
     outcome = run(name, mip, Limits(ROOM))
     assert outcome.bound is None or mip.in_messages(outcome.bound) <= exhaustive(problem, goal).objective
+
+
+@pytest.mark.parametrize("exponent", range(63))
+def test_a_bound_is_rounded_up_less_what_a_double_may_be_wrong_by(exponent: int) -> None:
+    whole = 2.0**exponent
+    above = [math.nextafter(whole, math.inf), whole + 1e-7]
+    assert all(round_up(bound) <= int(whole) for bound in [whole, *above] if not bound.is_integer() or bound == whole)
+    assert round_up(whole) == int(whole) if exponent < 53 else int(whole) - 2**20 <= round_up(whole) < int(whole)
+    if exponent < 40:
+        assert round_up(whole + 0.5) == int(whole) + 1
+        assert round_up(whole, margin=0.25) == int(whole)
+        assert round_up(whole, margin=1.25) == int(whole) - 1
+
+
+def test_what_is_no_number_is_no_bound() -> None:
+    assert [round_up(bound) for bound in (math.inf, -math.inf, math.nan)] == [None] * 3
 
 
 @pytest.mark.slow
@@ -308,6 +327,30 @@ def test_a_backend_that_had_to_be_ended_has_stopped_by_time(backend: Callable[..
     assert outcome.stopped == "time"
     assert "did not stop" in str(outcome.failure)
     assert (outcome.values is None) == (backend is _hang)
+
+
+@pytest.mark.parametrize("backend", [_hang, _rubbish_then_hang])
+def test_a_backend_that_hangs_in_a_daemonic_process_is_left_behind(backend: Callable[..., Any]) -> None:
+    """Such a process may not start another one."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        mip = program(unsettled(), Goal())
+        outcome = pool.apply_async(runner.run, (backend, mip, None, Limits(0.3, work=0.1))).get(ROOM)
+    assert outcome.stopped == "time"
+    assert "did not stop within its 0.3 s and runs on in a thread" in str(outcome.failure)
+    assert (outcome.values is None) == (backend is _hang)
+
+
+def test_a_daemonic_process_solves_as_others_do() -> None:
+    problem, limits = unsettled(), Limits(ROOM, work=0.05)
+    mip = program(problem, Goal(stickiness=0))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(runner.run, (BACKENDS["cp-sat"](), mip, None, limits)).get(ROOM)
+    here = runner.run(BACKENDS["cp-sat"](), mip, None, limits)
+    assert there.values.tolist() == here.values.tolist()
+    assert (there.bound, there.stopped, there.failure) == (here.bound, here.stopped, here.failure)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        failed = pool.apply_async(runner.run, (_raise, mip, None, limits)).get(ROOM)
+    assert (failed.stopped, failed.failure) == ("failed", FAILURES[_raise])
 
 
 FAILURES: dict[Callable[..., Any], str] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from evenlag.model.backends.integer_program import Answer, IntegerProgram
 from evenlag.model.backends.outcome import Ended, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 
+LAST_BITS = 8  # units in the last place by which a double may be wrong
 LARGEST_SUM = 2**60  # CP-SAT works in int64 and wants room to spare
 
 
@@ -67,8 +69,12 @@ def stopped_by(answer: Answer, limits: Limits) -> Ended:
 
 
 def round_up(bound: float, margin: float = 1e-6) -> int | None:
-    """Turn a double into a whole bound that is certainly no higher than the true one allows."""
+    """Turn a double into a whole bound that is certainly no higher than the true one allows.
+
+    Whole doubles below 2^53 are taken as they are. Others may be wrong by the margin and in their last bits.
+    """
     if not math.isfinite(bound):
         return None
-    bound -= margin
-    return math.ceil(bound) if abs(bound) < 2**53 else math.floor(bound * (1 - 2**-50)) - 1
+    exact = bound.is_integer() and abs(bound) < 2**53
+    error = Fraction(margin) + (0 if exact else Fraction(LAST_BITS * math.ulp(bound)))
+    return math.ceil(Fraction(bound) - error)

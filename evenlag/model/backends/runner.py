@@ -7,15 +7,18 @@ import multiprocessing as mp
 import os
 import signal
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from numpy.typing import NDArray
 
-from evenlag.model.backends.outcome import Backend, Limits, Outcome
+from evenlag.model.backends.outcome import Backend, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 from evenlag.model.interrupt import LOOK, interrupted, watching
 
@@ -33,7 +36,7 @@ def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -
         try:
             process, ours = _started(backend, mip, hint, limits, folder)
         except AssertionError:  # inside a daemonic pool worker no process may be started
-            return _guarded(backend, mip, hint, limits)
+            return _in_a_thread(backend, mip, hint, limits, deadline)
         except OSError as error:  # there are as many processes or open files as there may be, or no memory is left
             return _failed(error)
         return _heard(process, ours, limits, deadline)
@@ -69,14 +72,35 @@ def _heard(process: Any, ours: Connection, limits: Limits, deadline: float) -> O
                 wait([process.sentinel], GRACE)
                 break
             if isinstance(message, Outcome):
-                return message if message.values is not None else Outcome(
-                    best, message.bound, message.stopped, message.failure
-                )  # fmt: skip
+                return _with(best, message)
             best = message
     finally:
         exit_code = _end(process)
         ours.close()
     return Outcome(best, None, "failed", f"died (exit code {exit_code})")
+
+
+def _in_a_thread(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, deadline: float) -> Outcome:
+    """Return what a backend says in a thread of this process until the deadline; a thread cannot be ended."""
+    said: SimpleQueue[Any] = SimpleQueue()
+    job = threading.Thread(target=lambda: said.put(_guarded(backend, mip, hint, limits, said.put)), daemon=True)
+    job.start()
+    best: NDArray[Any] | None = None
+    while (left := deadline + GRACE - time.monotonic()) > 0 and not interrupted():
+        try:
+            message = said.get(timeout=min(left, LOOK) if watching() else left)
+        except Empty:
+            continue
+        if isinstance(message, Outcome):
+            return _with(best, message)
+        best = message
+    late = f"did not stop within its {limits.seconds:.3g} s and runs on in a thread"
+    return Outcome(best, None, "time", None if interrupted() else late)
+
+
+def _with(best: NDArray[Any] | None, outcome: Outcome) -> Outcome:
+    """Return an outcome, its values the best ones reported where it has none itself."""
+    return outcome if outcome.values is not None else replace(outcome, values=best)
 
 
 @contextlib.contextmanager
@@ -99,17 +123,15 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if folder is not None:
         tempfile.tempdir = folder
-    outcome = _guarded(backend, mip, hint, limits, out)
+    outcome = _guarded(backend, mip, hint, limits, out.send)
     out.send(outcome)
     out.close()
     os._exit(0)  # skip exit handlers inherited from the parent
 
 
-def _guarded(
-    backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, out: Connection | None = None
-) -> Outcome:
+def _guarded(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
     try:
-        return backend(mip, hint, limits, out.send if out is not None else lambda _: None)
+        return backend(mip, hint, limits, report)
     except Exception as error:
         return _failed(error)
 
