@@ -185,6 +185,9 @@ class _Edit:
                     f"member {name!r} cannot leave: {topic}-{partition} is pinned to it; take the pin out of the input"
                 )
         del self._members[name]
+        for costs in self.document.get("costs", {}).values():
+            costs["members"].pop(name, None)
+            costs["pairs"] = [pair for pair in costs["pairs"] if pair[2] != name]
 
     def _known(self, name: str, topics: Any) -> list[str]:
         if isinstance(topics, str) or not isinstance(topics, Iterable):
@@ -223,6 +226,10 @@ class _Edit:
                     f"topic {topic!r}: {now - len(known)} of its {now} partitions are missing in the input, so its "
                     f"keys cannot be hashed anew; take new_partitions {NewPartitions.EMPTY}"
                 )
+        for name, unknown in (("partition_racks", None), ("move_sizes", 1), ("traffic", 1)):
+            values = self.document.get(name, {}).get(topic)
+            if isinstance(values, list):
+                values.extend([unknown] * (size - now))
         if new_partitions == NewPartitions.EMPTY:
             self.notes.append(
                 f"the {size - now} new partitions of {topic} are empty, as Kafka leaves messages where they are; "

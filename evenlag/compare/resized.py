@@ -118,6 +118,7 @@ class Staff:
         }
         return replace(
             problem,
+            pairs=problem.pairs.with_members([kept[i] if i < len(kept) else None for i in order]),
             members=tuple(names[i] for i in order),
             subscribed=problem.subscribed[:, [like[i] for i in order]],
             weights=tuple(weights[i] for i in order),

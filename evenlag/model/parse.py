@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NOBODY, Bools, Index, Ints, stacked
+from evenlag.model.parse_pairs import DOCUMENT_FIELDS, PairArguments, pair_arguments
 from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.values import (
     check_fields,
@@ -25,8 +26,8 @@ from evenlag.model.values import (
     shown,
 )
 
-_MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions")
-_DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios", "assignor")
+_MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions", "rack")
+_DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios", "assignor", *DOCUMENT_FIELDS)
 _SCENARIO_FIELDS = ("weight", "topics")
 
 # What is dropped from the input; a count goes before each.
@@ -38,7 +39,7 @@ _OUTDATED = "owned entries dropped: a higher generation claims the partition"
 _TIED = "owned entries dropped: two members of one generation claim the partition"
 
 
-class Arguments(TypedDict):
+class Arguments(PairArguments):
     """What `Problem.from_lags` takes, by the same names."""
 
     lags: LagsByTopic
@@ -96,6 +97,7 @@ def parse_document(document: Any) -> Arguments:
         pins=_given(document, "pins", ()),
         scenarios=[_scenario_entry(s, entry) for s, entry in enumerate(_listed(document, "scenarios"))],
         assignor=document.get("assignor"),
+        **pair_arguments(document, members),
     )
 
 

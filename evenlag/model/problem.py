@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,17 @@ from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, su
 from evenlag.model.cards import problem_card
 from evenlag.model.from_rows import MemberRow, parse_rows
 from evenlag.model.names import spelled
+from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse import parse, parse_document
+from evenlag.model.parse_pairs import (
+    AmountsByTopic,
+    OwnCosts,
+    PairArguments,
+    PartitionRacks,
+    by_topic,
+    pair_fields,
+    parse_pair_data,
+)
 from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.values import kind
 
@@ -71,6 +81,8 @@ class Problem:
         The lags of each scenario, in messages: what a plan is judged by in place of `lags`.
     assignor : str or None
         The assignor that the group uses today, by Kafka's name; None where it is not known. No plan depends on it.
+    pairs : PairData
+        Racks, sizes of moves, traffic, the caller's own pair costs, and topics whose partitions go together.
     """
 
     group: str
@@ -91,6 +103,7 @@ class Problem:
     scenario_weights: tuple[Fraction, ...] = ()
     scenario_lags: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
     assignor: str | None = None
+    pairs: PairData = NO_PAIR_DATA
 
     def __post_init__(self) -> None:
         arrays = (self.topic_of, self.partition_ids, self.lags, self.subscribed, self.caps, self.owner, self.pins)
@@ -122,6 +135,12 @@ class Problem:
         pins: Iterable[tuple[str, int, str]] = (),
         scenarios: Iterable[tuple[float, LagsByTopic]] = (),
         assignor: str | None = None,
+        racks: Mapping[str, str | None] | None = None,
+        partition_racks: PartitionRacks | None = None,
+        move_sizes: AmountsByTopic | None = None,
+        traffic: AmountsByTopic | None = None,
+        together: Iterable[Iterable[str]] | None = None,
+        costs: OwnCosts | None = None,
     ) -> Problem:
         """Build a problem from plain Python values.
 
@@ -148,17 +167,36 @@ class Problem:
             weighted mean (or the worst) of what they come to in each; `lags` remain those of now.
         assignor : str, optional
             The assignor that the group uses today, which an audit holds today's assignment to.
+        racks : mapping of member to rack, optional
+        partition_racks : mapping of topic to racks, optional
+            For each partition the racks of its replicas, the leader's first, or None. A sequence has all partitions
+            from 0; a mapping is of partition to racks.
+        move_sizes : mapping of topic to sizes, optional
+            Size of the state that a move of each partition carries: a whole number >= 0, in any unit. Given as
+            `partition_racks`; 1 for each partition that is not named.
+        traffic : mapping of topic to amounts, optional
+            Traffic of each partition, such as bytes a second; given as `move_sizes`.
+        together : iterable of lists of topics, optional
+            Topics whose partition i goes to one member, for every i.
+        costs : mapping of name to costs, optional
+            Pair costs of your own, whole numbers >= 0: a mapping of member to its cost for every partition, or of
+            (topic, partition, member) to the cost of this pair, which goes before the member's. What is not named
+            costs 0.
 
         Raises
         ------
         InvalidProblemError
             The message names the topic, partition or member.
         """
-        return cls(
+        problem = cls(
             **parse(
                 group, lags, members, _given(owned), _given(weights), _given(max_partitions), _given(generations), pins,
                 scenarios, assignor,
             )
+        )  # fmt: skip
+        return problem.with_pair_data(
+            racks=racks, partition_racks=partition_racks, move_sizes=move_sizes, traffic=traffic, together=together,
+            costs=costs,
         )  # fmt: skip
 
     @classmethod
@@ -203,9 +241,20 @@ class Problem:
         lags = stacked([lags for _, lags in several])
         return replace(self, scenario_weights=tuple(weight for weight, _ in several), scenario_lags=lags)
 
+    def with_pair_data(self, **given: Unpack[PairArguments]) -> Problem:
+        """Return the same problem with these racks, sizes and so on, as `from_lags` takes them; others stay.
+
+        Raises
+        ------
+        InvalidProblemError
+            The message names the topic, partition or member.
+        """
+        pairs = parse_pair_data(self, given)
+        return self if pairs is self.pairs else replace(self, pairs=pairs)
+
     @property
     def structure(self) -> tuple[Any, ...]:
-        """Key shared by problems that differ only in names, lags and owners."""
+        """Key shared by problems that differ only in names, lags, owners and pair data."""
         weights = tuple((weight.numerator, weight.denominator) for weight in self.weights)
         arrays = (self.topic_of, self.subscribed, self.caps, self.pins)
         return (*(array.tobytes() for array in arrays), weights)
@@ -219,9 +268,11 @@ class Problem:
     def same_structure(self, other: Problem) -> bool:
         """Whether both have the same partitions and the same members, with the same rules for them."""
         named = (self.topics, self.members, self.weights) == (other.topics, other.members, other.weights)
-        return named and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("topic_of", "partition_ids", "subscribed", "caps", "pins")
+        arrays = ("topic_of", "partition_ids", "subscribed", "caps", "pins")
+        return (
+            named
+            and all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
+            and self.pairs.same_as(other.pairs)
         )
 
     @classmethod
@@ -252,16 +303,11 @@ class Problem:
                 {"weight": _document_weight(weight), "topics": self._lags_document(lags)}
                 for weight, lags in zip(self.scenario_weights, self.scenario_lags, strict=True)
             ]
-        return document
+        return document | pair_fields(self)
 
     def _lags_document(self, of: Ints) -> dict[str, Any]:
         document: dict[str, Any] = {topic: [] for topic in self.empty_topics}
-        for t, topic in enumerate(self.topics):
-            here = self.topic_slice(t)
-            ids, lags = self.partition_ids[here].tolist(), [int(lag) for lag in of[here]]
-            dense = ids == list(range(len(ids)))
-            document[topic] = lags if dense else {str(i): lag for i, lag in zip(ids, lags, strict=True)}
-        return dict(sorted(document.items()))
+        return dict(sorted((document | by_topic(self, [int(lag) for lag in of])).items()))
 
     def _members_document(self) -> dict[str, Any]:
         names = self.partitions
@@ -281,6 +327,8 @@ class Problem:
                 "generation": self.generations[m],
                 "max_partitions": None if self.caps[m] == NO_CAP else int(self.caps[m]),
             }
+            if self.pairs.racks and self.pairs.racks[m] is not None:
+                document[name]["rack"] = self.pairs.racks[m]
         return document
 
     # ---- partitions --------------------------------------------------------------------------------------------

@@ -53,4 +53,5 @@ def _without_hottest(problem: Problem) -> Problem:
         owner=problem.owner[keep],
         pins=problem.pins[keep],
         scenario_lags=problem.scenario_lags[:, keep] if problem.futures else problem.scenario_lags,
+        pairs=problem.pairs.keep(keep),
     )
