@@ -130,7 +130,7 @@ class CountRule:
         counts = topic_counts.sum(axis=0)
         names = self.problem.members
         count_bounds = self.member_bounds
-        for m in np.flatnonzero((counts < count_bounds.lo) | (counts > count_bounds.hi)).tolist():
+        for m in ((counts < count_bounds.lo) | (counts > count_bounds.hi)).nonzero()[0].tolist():
             return f"{names[m]!r} has {counts[m]} partitions; {self.balance} balance allows {_span(count_bounds, m)}"
         if self.ranks is not None and (cost := self.ranks.cost(counts)) > self.ranks.total:
             return f"the counts are less even than they could be (rank sum {cost}, best {self.ranks.total})"

@@ -18,13 +18,13 @@ def plan_violation(plan: Plan) -> str | None:
     held = member_of != NOBODY
     if held.any() and not (member_of[held].min() >= 0 and member_of[held].max() < len(problem.members)):
         return "the plan names a member that does not exist"
-    for p in np.flatnonzero(held & ~problem.subscribed[problem.topic_of, np.maximum(member_of, 0)])[:1]:
+    for p in (held & ~problem.subscribed[problem.topic_of, np.maximum(member_of, 0)]).nonzero()[0][:1]:
         return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, who does not subscribe to its topic"
-    for p in np.flatnonzero(~held & problem.assignable)[:1]:
+    for p in (~held & problem.assignable).nonzero()[0][:1]:
         return f"{_name(plan, p)} goes to nobody, though it has subscribers"
-    for p in np.flatnonzero((problem.pins != NOBODY) & (problem.pins != member_of))[:1]:
+    for p in ((problem.pins != NOBODY) & (problem.pins != member_of)).nonzero()[0][:1]:
         return f"{_name(plan, p)} is pinned to {problem.members[problem.pins[p]]!r} and goes elsewhere"
-    for m in np.flatnonzero(plan.counts > problem.caps)[:1]:
+    for m in (plan.counts > problem.caps).nonzero()[0][:1]:
         return f"{problem.members[m]!r} has {plan.counts[m]} partitions; its max_partitions is {problem.caps[m]}"
     return None
 

@@ -29,7 +29,8 @@ class Name(StrEnum):
         InvalidProblemError
             There is none; the message lists those that there are.
         """
-        return cls(one_of(tuple(cls), value, parameter))
+        known = cls._value2member_map_.get(value) if isinstance(value, str) else None  # quicker than a look at each
+        return known if isinstance(known, cls) else cls(one_of(tuple(cls), value, parameter))
 
 
 def one_of(known: Iterable[str], value: object, parameter: str) -> str:

@@ -82,11 +82,15 @@ class Objective:
 
     def scale(self, problem: Problem) -> Fraction:
         """Return the mean load that gaps and shares are of, in messages: that of the scenarios where there are any."""
+        if not problem.futures:
+            return problem.mean_load
         return Fraction(self.combined(problem, [future.mean_load for future in problem.judged_by]))
 
     def step(self, problem: Problem) -> Fraction:
         """Return a number of messages of which every objective is a multiple, the largest that follows from units."""
         shares, unit = [Fraction(1)], problem.load_unit * problem.lag_unit
+        if not problem.futures and not self.stickiness:
+            return unit
         if problem.futures and self.across == Across.MEAN:
             shares = [weight / sum(problem.scenario_weights) for weight in problem.scenario_weights]
         parts = [*(unit * share for share in shares), Fraction(self.stickiness)]

@@ -52,8 +52,9 @@ class Partitions:
         InvalidProblemError
             A name, a partition number or a lag is none.
         """
-        partitions = cls({})
+        partitions = cls.__new__(cls)
         partitions.topics = tuple(check_name(topic, "a topic") for topic in topics)
+        partitions.empty = ()
         partitions.topic_of = topic_of.astype(np.int32)
         partitions.ids = ids.astype(np.int64)
         if len(lags) and not (lags.min() >= 0 and lags.max() <= MAX_LAG):

@@ -108,6 +108,7 @@ class Incumbent:
     def __init__(self, task: Task) -> None:
         self.task = task
         self._plan: Plan | None = None
+        self._value: Number = 0
         self.method, self.fallback, self.from_current = "none", False, False
         self._claims = Claims()
         self.notes: list[str] = []
@@ -137,6 +138,7 @@ class Incumbent:
         if violation(found.plan, self.task.rule, self.task.goal) is not None:
             return
         self._plan, self.method = found.plan, found.method or by
+        self._value = self.task.goal.value(found.plan)
         self.fallback, self.from_current = found.fallback, found.from_current
         while (refuted := self._claims.refuted_by(self._figures)) is not None:
             self._refute(*refuted)
@@ -219,7 +221,7 @@ class Incumbent:
     @property
     def value(self) -> Number:
         """Objective of the plan, in messages."""
-        return self.task.goal.value(self.plan)
+        return self._value if self._plan is not None else self.task.goal.value(self.plan)
 
     @property
     def gap(self) -> float:
@@ -298,4 +300,7 @@ def begin(best: Incumbent, start: Plan | None = None, known: Result | None = Non
 
 def relative_gap(objective: Number, bound: Number, mean_load: Fraction) -> float:
     """Return (objective − bound) as a fraction of the mean load, or of one message if that is more."""
-    return float(Fraction(objective - bound) / max(Fraction(1), mean_load))
+    over = objective - bound
+    if mean_load <= 1:
+        return float(over)
+    return over.numerator * mean_load.denominator / (over.denominator * mean_load.numerator)  # rounded once

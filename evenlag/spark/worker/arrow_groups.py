@@ -171,10 +171,17 @@ def _members(columns: dict[str, Any], group_of: Ints, rows: Ints) -> dict[int, t
     told = columns["member"].take(pa.array(rows))
     contents = zip(*(_values(told.field(field.name)) for field in told.type), strict=True)
     fields = [field.name for field in told.type]
+    silent, plain = (None,) * len(fields), dict[str, Member]()  # most say no more than their name, in many groups
     for number, name, values in zip(group_of[rows].tolist(), names, contents, strict=True):
-        member = Member(name, **dict(zip(fields, values, strict=True)))
+        if values != silent:
+            member = Member(name, **dict(zip(fields, values, strict=True)))
+        elif (known := plain.get(name)) is not None:
+            member = known
+        else:
+            member = plain[name] = Member(name)
         others = members_of.setdefault(number, {})
-        others[name] = member if others.get(name, member) == member else None
+        before = others.get(name, member)
+        others[name] = member if before is member or before == member else None
     return {
         number: tuple(member for _, member in sorted(by_name.items()) if member is not None)
         for number, by_name in members_of.items()
