@@ -56,7 +56,8 @@ def random_pair_fields(random: Random, document: dict[str, Any]) -> dict[str, An
             }
         }
     alike = [topic for topic, size in topics.items() if size == next(iter(topics.values()))]
-    if len(alike) > 1 and "pins" not in document and random.random() < 0.5:
+    readers = [entry for entry in document["members"].values() if {*alike[:2]} <= {*entry["topics"]}]
+    if len(alike) > 1 and readers and "pins" not in document and random.random() < 0.5:
         fields["together"] = [alike[:2]]
     return fields
 

@@ -4,12 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Ints
+from evenlag.model.arrays import Bools, Index, Ints
+
+if TYPE_CHECKING:
+    from evenlag.model.problem import Problem
 
 Racks = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Units of partitions, and the problem whose partitions they are made of.
+
+    Attributes
+    ----------
+    whole : Problem
+        The problem of P partitions, some of which go together.
+    unit_of : int32 array (P,)
+        The unit that each of its partitions is in, -1 where the unit was left out.
+    """
+
+    whole: Problem
+    unit_of: Index
+
+    def summed(self, costs: Ints) -> Ints:
+        """Return what pairs of a unit and a member (U, M) cost, from the costs (P, M) of its partitions."""
+        order = np.argsort(self.unit_of, kind="stable")
+        order = order[np.searchsorted(self.unit_of[order], 0) :]
+        starts = np.flatnonzero(np.diff(self.unit_of[order], prepend=-1))
+        summed: Ints = np.add.reduceat(costs[order], starts, axis=0) if len(starts) else costs[:0]
+        return summed
+
+    def keep(self, chosen: Bools) -> Units:
+        """Return some of the units, chosen by a bool array (U,)."""
+        number = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
+        return Units(self.whole, number[self.unit_of])
+
+    def same_as(self, other: Units | None) -> bool:
+        """Return whether both are of the same partitions with the same data."""
+        return (
+            other is not None
+            and np.array_equal(self.unit_of, other.unit_of)
+            and self.whole.pairs.same_as(other.whole.pairs)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +75,8 @@ class PairData:
         Topics whose partition i goes to one member.
     matrices : mapping of name to int64 or object array (P, M)
         Pair costs that are given and do not follow from the above: those of a problem whose partitions are units.
+    units : Units or None
+        Where the problem's partitions are units: what they are made of.
     """
 
     racks: tuple[str | None, ...] = ()
@@ -43,6 +86,7 @@ class PairData:
     costs: Mapping[str, Ints] = field(default_factory=dict)
     together: tuple[Racks, ...] = ()
     matrices: Mapping[str, Ints] = field(default_factory=dict)
+    units: Units | None = None
 
     def __post_init__(self) -> None:
         for array in (self.move_sizes, self.traffic, *self.costs.values(), *self.matrices.values()):
@@ -66,10 +110,11 @@ class PairData:
             and all((mine is None) == (yours is None) and np.array_equal(mine, yours) for mine, yours in columns)  # type: ignore[arg-type]
             and _same(self.costs, other.costs)
             and _same(self.matrices, other.matrices)
+            and (other.units is None if self.units is None else self.units.same_as(other.units))
         )
 
     def keep(self, chosen: Bools) -> PairData:
-        """Return the data of some partitions, chosen by a bool array (P,); of units in full only."""
+        """Return the data of some partitions, chosen by a bool array (P,)."""
         if not self:
             return self
         partition_racks = self.partition_racks and tuple(
@@ -83,10 +128,11 @@ class PairData:
             {name: costs[chosen] for name, costs in self.costs.items()},
             self.together,
             {name: costs[chosen] for name, costs in self.matrices.items()},
+            self.units and self.units.keep(chosen),
         )
 
     def with_members(self, places: Sequence[int | None]) -> PairData:
-        """Return the data of a group of other members.
+        """Return the data of a group of other members, whose partitions are not units.
 
         Parameters
         ----------
@@ -104,7 +150,6 @@ class PairData:
             self.traffic,
             {name: _of_members(costs, places) for name, costs in self.costs.items()},
             self.together,
-            {name: _of_members(costs, places) for name, costs in self.matrices.items()},
         )
 
 

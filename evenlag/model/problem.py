@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,11 @@ from evenlag.model.parse_pairs import (
     parse_pair_data,
 )
 from evenlag.model.partitions import LagsByTopic, Partitions
+from evenlag.model.units import contracted, expanded
 from evenlag.model.values import kind
+
+if TYPE_CHECKING:
+    from evenlag.model.plan import Plan
 
 __all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "check_problem", "summable"]
 
@@ -250,7 +254,11 @@ class Problem:
             The message names the topic, partition or member.
         """
         pairs = parse_pair_data(self, given)
-        return self if pairs is self.pairs else replace(self, pairs=pairs)
+        if pairs is self.pairs:
+            return self
+        problem = replace(self, pairs=pairs)
+        _ = problem.units  # refuses what cannot go together
+        return problem
 
     @property
     def structure(self) -> tuple[Any, ...]:
@@ -423,6 +431,17 @@ class Problem:
     def lag_unit(self) -> int:
         """Messages of which every lag is a multiple, in every scenario; 1 where nobody lags."""
         return gcd(*(int(np.gcd.reduce(future.lags[self.assignable])) for future in self.judged_by)) or 1
+
+    # ---- units -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def units(self) -> Problem:
+        """The problem whose partitions are those that go together, each unit as one; itself where none do."""
+        return contracted(self) if self.pairs.together else self
+
+    def expand(self, plan: Plan) -> Plan:
+        """Return the plan of this problem that a plan of its `units` stands for."""
+        return expanded(self, plan)
 
     # ---- scenarios ---------------------------------------------------------------------------------------------
 
