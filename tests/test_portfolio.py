@@ -27,7 +27,7 @@ from evenlag.search.exact import mip
 from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.options import METHODS, SolveKeywords, SolveOptions, solving_options
-from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS
+from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS, TERMS
 from evenlag.search.solver import search, task_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
@@ -404,7 +404,10 @@ def test_the_mip_has_one_turn_at_most(owned: bool, options: dict[str, Any], turn
     assert len(backend.runs) == turns
 
 
-@pytest.mark.parametrize(("heading", "steps"), [("## The steps", AUTO), ("## With scenarios", SCENARIOS)])
+@pytest.mark.parametrize(
+    ("heading", "steps"),
+    [("## The steps", AUTO), ("## With scenarios", SCENARIOS), ("## With costs of pairs or a ceiling", TERMS)],
+)
 def test_the_tables_of_the_docs_are_the_page(heading: str, steps: tuple[Step, ...]) -> None:
     rows = table("solver.md", heading)
     assert [row[0] for row in rows] == [f"{step.stage.name}" for step in steps]
@@ -415,6 +418,9 @@ def test_the_tables_of_the_docs_are_the_page(heading: str, steps: tuple[Step, ..
         assert row[2] == f"`{module.removeprefix('evenlag/')}`"
 
 
+HEADINGS = ("## The steps", "## With scenarios", "## With costs of pairs or a ceiling")
+
+
 def documented_methods() -> set[str]:
     rows = table("glossary.md", "## Values of `method`")
     others = {name for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
@@ -422,12 +428,16 @@ def documented_methods() -> set[str]:
     return (
         others
         | strategies
-        | {row[0] for heading in ("## The steps", "## With scenarios") for row in table("solver.md", heading)}
+        | {
+            row[0]
+            for heading in ("## The steps", "## With scenarios", "## With costs of pairs or a ceiling")
+            for row in table("solver.md", heading)
+        }
     )
 
 
 def test_every_method_is_in_the_docs() -> None:
-    stages = {step.stage.name for steps in (*PORTFOLIOS.values(), SCENARIOS) for step in steps}
+    stages = {step.stage.name for steps in (*PORTFOLIOS.values(), SCENARIOS, TERMS) for step in steps}
     assert documented_methods() == {*stages, *HEURISTICS, "greedy", "current", "start", "none"}
     assert set(METHODS) == {"auto", *BACKENDS, *HEURISTICS}
 

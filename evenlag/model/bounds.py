@@ -58,8 +58,10 @@ class LoadBounds:
         if value * known.denominator < known.numerator * of:
             self.min_load_ub = value if of == 1 else Fraction(value, of)
 
-    def least(self, kind: str) -> Number:
-        """Return the least spread or makespan that this leaves, in messages."""
+    def least(self, kind: str | None) -> Number:
+        """Return the least spread or makespan that this leaves, in messages; 0 where loads do not count."""
+        if kind is None:
+            return 0
         return max(self.max_load_lb - (self.min_load_ub if kind == ObjectiveKind.SPREAD else 0), 0)
 
 

@@ -30,16 +30,14 @@ def plan_violation(plan: Plan) -> str | None:
 
 
 def violation(plan: Plan, rule: CountRule, objective: Objective | None = None) -> str | None:
-    """Say which rule the plan breaks: the problem's own, the count balance, or the budget of moves; or None."""
+    """Say which rule the plan breaks: the problem's own, the count balance, a budget or the ceiling; or None."""
     return plan_violation(plan) or rule_violation(plan, rule, objective)
 
 
 def rule_violation(plan: Plan, rule: CountRule, objective: Objective | None = None) -> str | None:
-    """Say how a plan that keeps the problem's own rules breaks the count balance or the budget of moves; or None."""
+    """Say how a plan that keeps the problem's own rules breaks the count balance, a budget or the ceiling."""
     broken = rule.violation(plan.topic_counts)
-    if broken is None and objective is not None and not objective.within_budget(plan):
-        return f"the plan moves {plan.moves} partitions; max_moves is {objective.max_moves}"
-    return broken
+    return broken if broken is not None or objective is None else objective.broken(plan)
 
 
 def _name(plan: Plan, p: int) -> str:

@@ -2,7 +2,7 @@
 
 Columns, in this order: one boolean x[p, m] per partition that has a choice and member it may go to; `high` and
 `low` (largest and smallest load per weight, in `unit` messages), of each scenario where there are any; `worst`, where
-the worst of them counts; `moves`; then the helpers of the count rule.
+the worst of them counts; `moves`; one for each pair cost; then the helpers of the count rule.
 All coefficients are whole numbers, so an integer solver needs no scaling and a float solver no luck.
 """
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import floor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Across, Objective, ObjectiveKind
+from evenlag.model.objective import Across, Objective, ObjectiveKind, PairCost
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Index, Problem
 
@@ -68,6 +69,8 @@ class Mip:
         The columns `high`, `low` and `worst`.
     moves : int
         Column number.
+    pairs : range
+        The columns of the pair costs.
     """
 
     problem: Problem
@@ -83,6 +86,7 @@ class Mip:
     unit: Fraction
     levels: range
     moves: int
+    pairs: range
 
     @property
     def booleans(self) -> int:
@@ -135,27 +139,38 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     moves = booleans + len(levels)
     lower = [0] * (moves + 1)
     upper = [1] * booleans + [most] * len(levels) + [budget]
+    if objective.ceiling is not None:
+        for column in highs:
+            upper[column] = min(most, floor(objective.ceiling / unit))
     names = [f"x_{p}_{m}" for p, m in zip(x_partition.tolist(), x_member.tolist(), strict=True)] + [*levels, "moves"]
     rows = _Rows()
     for columns in _groups(x_partition, booleans):
         rows.add(columns, 1, 1, 1)
     of_member = dict(zip(*_grouped(x_member), strict=True))
     for s, future in enumerate(futures):
-        _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, highs[s], lows[s : s + 1])
+        if highs:
+            _load_rows(rows, future, of_member, fixed, future.lags // common, x_partition, highs[s], lows[s : s + 1])
         for column in worst:
             below = [*lows[s : s + 1], column]
             rows.add(np.array([highs[s], *below]), np.array([1, *(-1 for _ in below)]), None, 0)
     _move_row(rows, problem, fixed, x_partition, x_member, moves)
-    helpers = _count_rows(rows, problem, rule, of_member, fixed, x_partition, x_member, moves + 1)
+    for k, pair in enumerate(objective.pairs):
+        _pair_row(rows, pair, fixed, x_partition, x_member, moves + 1 + k)
+        names.append(f"cost_{pair.name}")
+        lower.append(0)
+        upper.append(_most(pair))
+    helpers = _count_rows(rows, problem, rule, of_member, fixed, x_partition, x_member, len(names))
     for name, most_of_it in helpers:
         lower.append(0)
         upper.append(most_of_it)
         names.append(name)
     shares = [Fraction(weight) / sum(problem.scenario_weights) for weight in problem.scenario_weights] or [Fraction(1)]
+    counted = objective.kind is not None
     in_messages = (
-        dict.fromkeys(worst, unit)
-        | ({} if worst else {column: unit * share for column, share in zip(highs, shares, strict=True)})
+        dict.fromkeys(worst if counted else (), unit)
+        | ({} if worst or not counted else {column: unit * share for column, share in zip(highs, shares, strict=True)})
         | {moves: Fraction(objective.stickiness)}
+        | {moves + 1 + k: Fraction(pair.price) for k, pair in enumerate(objective.pairs)}
         | ({} if worst else {column: -unit * share for column, share in zip(lows, shares, strict=False)})
     )
     step = objective.step(problem)
@@ -166,17 +181,19 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
     table = [(every_column[a:b], every_coefficient[a:b], lo, hi) for a, b, lo, hi in spans]
     return Mip(
         problem, x_partition, x_member, fixed, lower, upper, names, table, costs, step, unit, range(booleans, moves),
-        moves,
+        moves, range(moves + 1, moves + 1 + len(objective.pairs)),
     )  # fmt: skip
 
 
 def _level_names(problem: Problem, objective: Objective) -> list[str]:
     """Return the names of the columns for levels of load."""
+    if objective.kind is None and objective.ceiling is None:
+        return []
     kinds = ("high", "low") if objective.kind == ObjectiveKind.SPREAD else ("high",)
     if not problem.futures:
         return list(kinds)
     names = [f"{kind}_{s}" for s in range(len(problem.futures)) for kind in kinds]
-    return [*names, "worst"] if objective.across == Across.WORST else names
+    return [*names, "worst"] if objective.across == Across.WORST and objective.kind is not None else names
 
 
 def _choices(problem: Problem) -> tuple[Index, Index, Index]:
@@ -224,6 +241,20 @@ def _move_row(rows: _Rows, problem: Problem, fixed: Index, x_partition: Index, x
     kept = np.flatnonzero(problem.owner[x_partition] == x_member)
     count = int(owned.sum()) - int((owned & (fixed == problem.owner)).sum())
     rows.add(np.append(kept, moves), 1, count, count)
+
+
+def _pair_row(
+    rows: _Rows, pair: PairCost, fixed: Index, x_partition: Index, x_member: Index, column: int
+) -> None:  # fmt: skip
+    costs = pair.costs[x_partition, x_member]
+    used = np.flatnonzero(costs)
+    rows.add(np.append(used, column), _integers([*costs[used].tolist(), -1]), -pair.of(fixed), -pair.of(fixed))
+
+
+def _most(pair: PairCost) -> int:
+    """Return the most units that a plan may cost, or could."""
+    most = sum(pair.costs.max(axis=1, initial=0).tolist())
+    return int(most if pair.budget is None else min(most, pair.budget))
 
 
 def _count_rows(

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 BalanceWord = Literal["both", "topic", "group", "none"]
 ObjectiveWord = Literal["spread", "makespan"]
 AcrossWord = Literal["mean", "worst"]
+FetchFromWord = Literal["leader", "followers"]
 StickinessWord = Literal["fewest-moves"]
 NewPartitionsWord = Literal["empty", "rehashed"]
 HorizonWord = Literal["auto"]

@@ -1,23 +1,31 @@
-"""What a plan is judged by: spread or makespan, the price of moves, the budget of moves, and the tie rule."""
+"""What a plan is judged by: spread or makespan, prices and budgets of moves and pairs, a ceiling, and the tie rule."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
 from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
-from evenlag.model.names import Name
+from evenlag.model.names import Name, one_of
+from evenlag.model.pair_costs import PAIR_COSTS, pair_costs, total
 from evenlag.model.plan import Number, Plan, whole
-from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.problem import NOBODY, Index, Ints, Problem
 from evenlag.model.values import amount, is_whole
 
 FEWEST_MOVES = "fewest-moves"
+MOVES, MOVED_SIZE, CROSSINGS = "moves", "moved_size", "crossings"
+PAIRS, CEILING, LOADLESS = "pairs", "ceiling", "loadless"
+EVERY_TERM = frozenset((PAIRS, CEILING, LOADLESS))
 
 
 class ObjectiveKind(Name):
@@ -34,16 +42,81 @@ class Across(Name):
     WORST = "worst"
 
 
+class FetchFrom(Name):
+    """Which replicas of a partition members read."""
+
+    LEADER = "leader"
+    FOLLOWERS = "followers"
+
+
+@dataclass(frozen=True)
+class AskedTerms:
+    """What is asked for beyond loads and the number of moves.
+
+    Attributes
+    ----------
+    prices : mapping of cost to messages or share
+        What a unit of each costs.
+    budgets : mapping of cost to whole number
+        The most units of each that a plan may cost; None is no limit.
+    first : tuple of str
+        Criteria that come before the loads, in this order.
+    max_load : number or None
+        The most load per weight, in messages.
+    fetch_from : FetchFrom
+    """
+
+    prices: Mapping[str, float | str] = field(default_factory=dict)
+    budgets: Mapping[str, int | None] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+    max_load: float | Fraction | None = None
+    fetch_from: str = FetchFrom.FOLLOWERS
+
+
+NO_TERMS = AskedTerms()
+
+
+@dataclass(frozen=True, eq=False)
+class PairCost:
+    """What it costs that members hold partitions, beside loads.
+
+    Attributes
+    ----------
+    name : str
+    costs : int64 or object array (P, M)
+        Units that each pair costs, >= 0.
+    price : int or Fraction
+        Messages that a unit costs, >= 0.
+    budget : int or None
+        The most units that a plan may cost.
+    """
+
+    name: str
+    costs: Ints
+    price: Number = 0
+    budget: int | None = None
+
+    def of(self, member_of: Index) -> int:
+        """Return the units that an assignment costs."""
+        return total(self.costs, member_of)
+
+    @property
+    def matters(self) -> bool:
+        """Whether it has a price or a budget."""
+        return bool(self.price) or self.budget is not None
+
+
 @dataclass(frozen=True)
 class Objective:
-    """`kind` + stickiness · moves, with at most `max_moves` moves.
+    """`kind` + stickiness · moves + Σ price · pair cost, within budgets and a ceiling on loads.
 
     Where the problem has scenarios, `kind` is taken with the lags of each, and their mean by weight or the worst of
     them counts.
 
     Attributes
     ----------
-    kind : ObjectiveKind
+    kind : ObjectiveKind or None
+        None: loads do not count, as where a criterion that comes before them is made least.
     stickiness : int or Fraction
         Messages that one move must save.
     max_moves : int or None
@@ -52,26 +125,74 @@ class Objective:
         Moves come first: `max_moves` is the fewest that the balance allows.
     across : Across
         What counts where the problem has scenarios: their mean, or the worst of them.
+    pairs : tuple of PairCost
+        Costs of pairs that have a price or a budget.
+    ceiling : int, Fraction or None
+        The most load per weight that a member may have, in messages, in every scenario.
+    first : tuple of str
+        Names of the criteria that are made least before all else, in this order: "moves" or pair costs.
     """
 
-    kind: ObjectiveKind = ObjectiveKind.SPREAD
+    kind: ObjectiveKind | None = ObjectiveKind.SPREAD
     stickiness: Number = 0
     max_moves: int | None = None
     fewest: bool = False
     across: Across = Across.MEAN
+    pairs: tuple[PairCost, ...] = ()
+    ceiling: Number | None = None
+    first: tuple[str, ...] = ()
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The terms beyond loads and moves: a stage that does not know one of them is left out, or runs without it."""
+        known = {PAIRS: bool(self.pairs), CEILING: self.ceiling is not None, LOADLESS: self.kind is None}
+        return frozenset(term for term, there in known.items() if there)
+
+    def without(self, terms: frozenset[str]) -> Objective:
+        """Return the objective without terms: no more for any plan, so what bounds it from below bounds this one."""
+        return replace(
+            self,
+            pairs=() if PAIRS in terms else self.pairs,
+            ceiling=None if CEILING in terms else self.ceiling,
+        )
+
+    def of_partitions(self, keep: NDArray[np.bool_]) -> Objective:
+        """Return the objective for a problem of these partitions alone."""
+        return replace(self, pairs=tuple(replace(pair, costs=pair.costs[keep]) for pair in self.pairs))
+
+    def criterion(self, name: str) -> Objective:
+        """Return the objective whose value is one criterion alone, within the same budgets and ceiling."""
+        pairs = [replace(pair, price=int(pair.name == name)) for pair in self.pairs]
+        return replace(
+            self,
+            kind=None,
+            stickiness=int(name == MOVES and name not in {pair.name for pair in pairs}),
+            pairs=tuple(pair for pair in pairs if pair.matters),
+            first=(),
+        )
+
+    def within(self, name: str, most: int) -> Objective:
+        """Return the objective with no more than so many units of one criterion, and no price on it."""
+        if name == MOVES and name not in {pair.name for pair in self.pairs}:
+            return replace(self, max_moves=most, stickiness=0)
+        pairs = (replace(pair, price=0, budget=most) if pair.name == name else pair for pair in self.pairs)
+        return replace(self, pairs=tuple(pairs))
 
     def value(self, plan: Plan) -> Number:
         """Return the objective in messages, exact."""
-        return whole(self.base(plan) + self.stickiness * plan.moves)
+        priced = sum(pair.price * pair.of(plan.member_of) for pair in self.pairs if pair.price)
+        return whole(self.base(plan) + self.stickiness * plan.moves + priced)
 
     def base(self, plan: Plan) -> Number:
-        """Return the spread (makespan) that counts, in messages, exact."""
+        """Return the spread (makespan) that counts, in messages, exact; 0 where loads do not."""
         if not plan.problem.futures:
             return self.measured(plan)
         return self.combined(plan.problem, [self.measured(each) for each in plan.in_scenarios])
 
     def measured(self, plan: Plan) -> Number:
         """Return the spread (makespan) with the lags of now, in messages, exact."""
+        if self.kind is None:
+            return 0
         return plan.spread if self.kind == ObjectiveKind.SPREAD else plan.makespan
 
     def combined(self, problem: Problem, values: Sequence[Number]) -> Number:
@@ -89,11 +210,14 @@ class Objective:
     def step(self, problem: Problem) -> Fraction:
         """Return a number of messages of which every objective is a multiple, the largest that follows from units."""
         shares, unit = [Fraction(1)], problem.load_unit * problem.lag_unit
-        if not problem.futures and not self.stickiness:
+        if not problem.futures and not self.stickiness and not self.terms:
             return unit
         if problem.futures and self.across == Across.MEAN:
             shares = [weight / sum(problem.scenario_weights) for weight in problem.scenario_weights]
-        parts = [*(unit * share for share in shares), Fraction(self.stickiness)]
+        parts: list[Number] = [] if self.kind is None else [unit * share for share in shares]
+        parts += [Fraction(self.stickiness), *(pair.price * _common(pair.costs) for pair in self.pairs)]
+        if not any(parts):
+            return Fraction(1)
         common = math.lcm(*(part.denominator for part in parts))
         return Fraction(math.gcd(*(int(part * common) for part in parts)), common)
 
@@ -104,9 +228,25 @@ class Objective:
             uneven = _mean(plan.problem, [each.unevenness for each in plan.in_scenarios])
         return self.value(plan), uneven, plan.moves
 
-    def within_budget(self, plan: Plan) -> bool:
-        """Say whether the plan keeps the budget of moves."""
-        return self.max_moves is None or plan.moves <= self.max_moves
+    def broken(self, plan: Plan) -> str | None:
+        """Say which budget, or the ceiling, the plan breaks; or None."""
+        if self.max_moves is not None and plan.moves > self.max_moves:
+            return f"the plan moves {plan.moves} partitions; max_moves is {self.max_moves}"
+        for pair in self.pairs:
+            if pair.budget is not None and (cost := pair.of(plan.member_of)) > pair.budget:
+                return f"the plan comes to {cost:,} {pair.name}; its budget is {pair.budget:,}"
+        if self.ceiling is not None:
+            highest = max(each.makespan for each in plan.in_scenarios)
+            if highest > self.ceiling:
+                return (
+                    f"a member has a load of {float(highest):,.10g} messages; max_load is {float(self.ceiling):,.10g}"
+                )
+        return None
+
+
+def _common(costs: Ints) -> int:
+    """Return a number that every cost is a multiple of."""
+    return math.gcd(*np.unique(costs).tolist()) if costs.size else 0
 
 
 def resolve_objective(
@@ -115,6 +255,7 @@ def resolve_objective(
     stickiness: float | str = DEFAULT_STICKINESS,
     max_moves: int | None = None,
     across: str = Across.MEAN,
+    asked: AskedTerms = NO_TERMS,
 ) -> Objective:
     """Turn the parameters of `solve` into an `Objective`.
 
@@ -127,43 +268,108 @@ def resolve_objective(
     InfeasibleError
         The balance needs more moves than `max_moves`; the message says how many.
     """
+    problem = rule.problem
     goal = Objective(ObjectiveKind.of(kind, "objective"), across=Across.of(across, "across"))
-    check_budget(max_moves)
+    check_budget("max_moves", max_moves)
     fewest = stickiness == FEWEST_MOVES
-    if fewest or max_moves is not None:
-        needed, _ = rule.fewest_moves()
-        if max_moves is not None and needed > max_moves:
-            raise InfeasibleError(
-                f"max_moves is {max_moves}, but {rule.balance} balance needs {quantity(needed, 'move')}: "
-                f"allow {needed}, or relax the balance"
-            )
-        max_moves = needed if fewest else max_moves
-        if max_moves is not None and max_moves >= int((rule.problem.owner != NOBODY).sum()):
-            max_moves = None  # all that could move may
-    price = 0 if fewest else move_price(stickiness, goal.scale(rule.problem))
-    max_moves = None if max_moves is None else int(max_moves)
-    return replace(goal, stickiness=price, max_moves=max_moves, fewest=fewest)
+    first = tuple(dict.fromkeys((*asked.first, *((MOVES,) if fewest else ()))))
+    mean_load = goal.scale(problem)
+    sizes = pair_costs(problem, MOVED_SIZE, asked.fetch_from)
+    price = 0 if fewest else move_price(stickiness, mean_load)
+    if sizes is not None and isinstance(stickiness, str):
+        price = _per_unit(price, sizes)
+    weighed = MOVED_SIZE if sizes is not None else MOVES
+    prices = {name: move_price(price, mean_load, name) for name, price in asked.prices.items()}
+    budgets = {name: most for name, most in asked.budgets.items() if most is not None}
+    first = tuple(weighed if name == MOVES else name for name in first)
+    if sizes is None and MOVED_SIZE in budgets:  # each partition is of size 1
+        budgets[MOVES] = min(budgets.pop(MOVED_SIZE), len(problem.lags) if max_moves is None else max_moves)
+        max_moves = budgets.pop(MOVES)
+    plain = MOVES not in problem.pairs.matrices
+    if not plain:
+        prices[MOVES], budgets[MOVES] = 0, len(problem.lags) if max_moves is None else max_moves
+        max_moves = None
+    if not plain or weighed != MOVES:
+        prices[weighed], price = price, 0
+    pairs = _pairs(problem, prices, budgets, first, asked.fetch_from)
+    ceiling = None if asked.max_load is None else Fraction(asked.max_load)
+    first = tuple(name for name in first if name == MOVES or name in {pair.name for pair in pairs})
+    simple = first == (MOVES,) and plain and ceiling is None and all(pair.budget is None for pair in pairs)
+    if simple or max_moves is not None:
+        max_moves = _budget_of_moves(rule, max_moves, simple)
+    return replace(
+        goal,
+        stickiness=0 if MOVES in first else price,
+        max_moves=None if max_moves is None else int(max_moves),
+        fewest=simple,
+        pairs=pairs,
+        ceiling=ceiling,
+        first=() if simple else first,
+    )
 
 
-def check_budget(max_moves: Any) -> None:
-    """Raise InvalidProblemError unless `max_moves` is a number of moves or None."""
-    if max_moves is not None and not (is_whole(max_moves) and max_moves >= 0):
-        raise InvalidProblemError(f"max_moves must be a whole number >= 0, not {max_moves!r}")
+def _per_unit(price: Number, sizes: Ints) -> Number:
+    """Return the price of a unit of size such that a move of the mean size has this price; to three digits or so."""
+    largest = [size for size in sizes.max(axis=1, initial=0).tolist() if size]
+    mean = max(sum(largest) // max(len(largest), 1), 1)
+    parts = 2 ** max(mean.bit_length() + 10 - max(int(price), 1).bit_length(), 0)
+    return whole(Fraction(round(Fraction(price) / mean * parts), parts))
 
 
-def move_price(stickiness: float | str, mean_load: Fraction) -> Number:
-    """Return what a move costs: the messages given, or the share of the mean load, rounded up to whole messages.
+def _budget_of_moves(rule: CountRule, max_moves: int | None, fewest: bool) -> int | None:
+    """Return the budget of moves: the fewest that the balance needs, or the one given, None where all may move."""
+    needed, _ = rule.fewest_moves()
+    if max_moves is not None and needed > max_moves:
+        raise InfeasibleError(
+            f"max_moves is {max_moves}, but {rule.balance} balance needs {quantity(needed, 'move')}: "
+            f"allow {needed}, or relax the balance"
+        )
+    max_moves = needed if fewest else max_moves
+    owned = int((rule.problem.owner != NOBODY).sum())
+    return None if max_moves is None or max_moves >= owned else max_moves
+
+
+def _pairs(
+    problem: Problem, prices: Mapping[str, Number], budgets: Mapping[str, int], first: Sequence[str], fetch_from: str
+) -> tuple[PairCost, ...]:
+    """Return the pair costs that are asked for and that the problem has the data of."""
+    known = (*PAIR_COSTS, *problem.pairs.costs)
+    pairs = []
+    for name in dict.fromkeys((*prices, *budgets, *(name for name in first if name != MOVES))):
+        costs = pair_costs(problem, name, fetch_from)
+        if costs is None and name not in (*known, MOVES):
+            one_of(known, name, "a cost of pairs")
+        pair = None if costs is None else PairCost(name, costs, prices.get(name, 0), budgets.get(name))
+        if pair is not None and (pair.matters or name in first):
+            pairs.append(replace(pair, price=0) if name in first else pair)
+    return tuple(pairs)
+
+
+def price_of_moves(goal: Objective) -> Number:
+    """Return what a move costs: of a partition, or of a unit of size where partitions have sizes."""
+    priced = {pair.name: pair.price for pair in goal.pairs}
+    return priced.get(MOVED_SIZE, priced.get(MOVES, goal.stickiness))
+
+
+def check_budget(name: str, most: Any) -> None:
+    """Raise InvalidProblemError unless a budget is a whole number >= 0 or None."""
+    if most is not None and not (is_whole(most) and most >= 0):
+        raise InvalidProblemError(f"{name} must be a whole number >= 0, not {most!r}")
+
+
+def move_price(price: float | str, mean_load: Fraction, what: str = MOVES) -> Number:
+    """Return what a move, or a unit of another cost, costs: messages, or a share of the mean load rounded up.
 
     Raises
     ------
     InvalidProblemError
         It is neither.
     """
-    number, percent = amount(stickiness)
+    number, percent = amount(price)
     if number is None or number < 0:
+        name, more = ("stickiness", ", or 'fewest-moves'") if what == MOVES else (f"the price of {what}", "")
         raise InvalidProblemError(
-            f"stickiness must be messages >= 0, a share of the mean load such as '0.1%', or 'fewest-moves'; "
-            f"got {stickiness!r}"
+            f"{name} must be messages >= 0, a share of the mean load such as '0.1%'{more}; got {price!r}"
         )
     return math.ceil(number / 100 * mean_load) if percent else whole(number)
 

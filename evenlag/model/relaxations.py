@@ -9,7 +9,7 @@ import numpy as np
 
 from evenlag.model.balance import Balance, CountRule, count_rule
 from evenlag.model.objective import Objective
-from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.problem import NOBODY, Bools, Problem
 from evenlag.model.result import Binding
 
 
@@ -20,11 +20,17 @@ def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[Binding, Cou
     """
     problem = rule.problem
     if int(problem.assignable.sum()) > 1:
-        yield Binding.HOT_PARTITION, _rule_for(_without_hottest(problem), rule), goal
+        keep = _all_but_hottest(problem)
+        yield Binding.HOT_PARTITION, _rule_for(_restricted(problem, keep), rule), goal.of_partitions(keep)
     if rule.balance != Balance.NONE:
         yield Binding.COUNT_BALANCE, count_rule(problem, Balance.NONE), goal
     if (problem.owner != NOBODY).any() and (goal.stickiness or goal.max_moves is not None):
         yield Binding.STICKINESS, rule, replace(goal, stickiness=0, max_moves=None, fewest=False)
+    for pair in goal.pairs:
+        others = tuple(other for other in goal.pairs if other is not pair)
+        yield Binding.PAIR_COSTS, rule, replace(goal, pairs=others)
+    if goal.ceiling is not None:
+        yield Binding.MAX_LOAD, rule, replace(goal, ceiling=None)
     if not problem.equal_subscriptions:
         everyone = problem.subscribed | np.logical_and.outer(problem.subscribed.any(axis=1), problem.active)
         yield Binding.SUBSCRIPTIONS, _rule_for(replace(problem, subscribed=everyone), rule), goal
@@ -36,12 +42,18 @@ def _rule_for(problem: Problem, rule: CountRule) -> CountRule:
     return count_rule(problem, rule.balance, rule.slack)
 
 
-def _without_hottest(problem: Problem) -> Problem:
+def _all_but_hottest(problem: Problem) -> Bools:
+    """Return which partitions are left without the one with most lag."""
     lags = np.where(problem.assignable, problem.lags, -1)
     if problem.futures:  # the one that is hottest over all of them
         weights = [float(weight) for weight in problem.scenario_weights]
         lags = np.where(problem.assignable, np.array(weights) @ problem.scenario_lags.astype(np.float64), -1)
-    keep = np.arange(len(lags)) != int(lags.argmax())
+    others: Bools = np.arange(len(lags)) != int(lags.argmax())
+    return others
+
+
+def _restricted(problem: Problem, keep: Bools) -> Problem:
+    """Return the problem of some of the partitions."""
     topics, topic_of = np.unique(problem.topic_of[keep], return_inverse=True)  # its topic may have had no other
     return replace(
         problem,

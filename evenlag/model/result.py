@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ class Binding(Name):
     STICKINESS = "stickiness"
     SUBSCRIPTIONS = "subscriptions"
     PINS = "pins"
+    PAIR_COSTS = "pair-costs"
+    MAX_LOAD = "max-load"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +95,15 @@ class Result:
         Wall clock of the whole call.
     payoff : Payoff or None
         What the plan saves against today's assignment; None where no partition has an owner.
+    costs : mapping of name to int
+        What the plan comes to in each cost of pairs that the problem has the data of: "crossings", "moved_size", and
+        the caller's own.
+    cost_bounds : mapping of name to int
+        Of the criteria in `first`: the least that any plan comes to, given those before.
+    first : tuple of str
+        Criteria that were made least before the objective, in this order.
+    max_load : number or None
+        The ceiling on loads per weight, in messages.
     """
 
     plan: Plan
@@ -113,6 +125,10 @@ class Result:
     seconds: float
     payoff: Payoff | None = None
     bound_by: str | None = None
+    costs: Mapping[str, int] = field(default_factory=dict)
+    cost_bounds: Mapping[str, int] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+    max_load: Number | None = None
 
     def __repr__(self) -> str:
         measured = self.spread if self.kind == ObjectiveKind.SPREAD else self.makespan
@@ -157,6 +173,21 @@ class Result:
     def moves(self) -> int:
         """Partitions that leave their owner."""
         return self.plan.moves
+
+    @property
+    def crossings(self) -> int | None:
+        """Traffic that crosses racks, or partitions that do where there is no traffic; None: no racks are known."""
+        return self.costs.get("crossings")
+
+    @property
+    def crossings_bound(self) -> int | None:
+        """The least crossings of any plan, where they come first; else None."""
+        return self.cost_bounds.get("crossings")
+
+    @property
+    def moved_size(self) -> int:
+        """State that moves: the sizes of the partitions that leave their owner, each 1 where there are no sizes."""
+        return self.costs.get("moved_size", self.moves)
 
     @property
     def forced_moves(self) -> int:
@@ -222,6 +253,7 @@ class Result:
             **self._of_scenarios(),
             "moves": self.moves,
             "moves_bound": self.moves_bound,
+            **self._of_costs(),
             "forced_moves": self.forced_moves,
             "unassigned": [list(name) for name in self.unassigned],
             "counts": self.counts,
@@ -235,6 +267,16 @@ class Result:
             "payoff": None if self.payoff is None else self.payoff.to_dict(),
             "warnings": list(self.warnings),
             "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},
+        }
+
+    def _of_costs(self) -> dict[str, Any]:
+        if not (self.costs or self.first or self.max_load is not None):
+            return {}
+        return {
+            "costs": dict(self.costs),
+            "cost_bounds": dict(self.cost_bounds),
+            "first": list(self.first),
+            "max_load": plain(self.max_load),
         }
 
     def _of_scenarios(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[
         share = (
             EACH if task.clock.deterministic else max(EACH, (SHARE - (task.clock.spent - began) / task.clock.limit) / 2)
         )
-        if _binds(task, best, steps, *relaxation, plain_bound, share):
+        if name not in binding and _binds(task, best, steps, *relaxation, plain_bound, share):
             binding.append(name)
     return tuple(binding)
 

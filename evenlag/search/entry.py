@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
-from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
+from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import spelled
-from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
+from evenlag.model.objective import DEFAULT_STICKINESS, Across, FetchFrom, ObjectiveKind
 from evenlag.model.payoff import PAUSE, parse_rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
@@ -30,6 +30,14 @@ def solve(
     slack: int = 0,
     objective: ObjectiveKind | ObjectiveWord = ObjectiveKind.SPREAD,
     across: Across | AcrossWord = Across.MEAN,
+    rack_price: float | str = 0,
+    max_crossings: int | None = None,
+    fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
+    max_moved: int | None = None,
+    max_load: float | None = None,
+    first: Sequence[str] = (),
+    prices: Mapping[str, float | str] | None = None,
+    budgets: Mapping[str, int | None] | None = None,
     method: MethodWord = "auto",
     time_limit: float = 10.0,
     gap: float = 0.0,
@@ -61,6 +69,21 @@ def solve(
         What is to be small, in messages by weight: the largest load of a member less the smallest, or the largest.
     across : {"mean", "worst"}
         What counts where the problem has scenarios: the mean of their spreads by weight, or the worst of them.
+    rack_price : number of messages or share such as "0.1%"
+        What a unit of traffic between racks costs; a unit is a partition where the problem has no traffic.
+    max_crossings : int, optional
+        The most traffic between racks.
+    fetch_from : {"followers", "leader"}
+        A partition can be read from the racks of all its replicas, or of its leader alone.
+    max_moved : int, optional
+        The most state that may move: the sizes of the partitions that leave their owner.
+    max_load : number, optional
+        No member gets more messages than this, by weight: a hard rule.
+    first : sequence of str
+        Criteria to make least, in this order, before the spread: "moves" (by size where partitions have sizes),
+        "crossings", or costs of the caller's own.
+    prices, budgets : mapping of cost to number, optional
+        The price of a unit, as `rack_price`, and the most units of any cost of pairs by its name.
     method : str
         "auto", a backend ("cp-sat", "cbc", "highs": baselines, then its MIP alone), or a published heuristic.
     time_limit : float
@@ -97,14 +120,16 @@ def solve(
     InvalidProblemError
         A parameter has a value that it cannot have; the message names both.
     InfeasibleError
-        Too little capacity, or too small a budget of moves.
+        Too little capacity, or no plan within the budgets and the ceiling; the message says the least that can be kept.
     InvalidPlanError
         A heuristic asked for by name gives no valid plan for this problem.
     """
     options = SolveOptions(
         balance=balance, stickiness=stickiness, max_moves=max_moves, slack=slack, objective=objective, across=across,
         method=method, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads,
-        work=work, only_if_better=only_if_better, pause=pause,
+        work=work, only_if_better=only_if_better, pause=pause, rack_price=rack_price, max_crossings=max_crossings,
+        fetch_from=fetch_from, max_moved=max_moved, max_load=max_load, first=first, prices=prices,
+        budgets=budgets,
     )  # fmt: skip
     check_problem(problem)
     known = None if rates is None else parse_rates(problem, rates)

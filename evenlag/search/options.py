@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,9 +14,21 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
-from evenlag.model.literals import AcrossWord, BalanceWord, MethodWord, ObjectiveWord, StickinessWord
+from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
-from evenlag.model.objective import DEFAULT_STICKINESS, FEWEST_MOVES, Across, ObjectiveKind, check_budget, move_price
+from evenlag.model.objective import (
+    CROSSINGS,
+    DEFAULT_STICKINESS,
+    FEWEST_MOVES,
+    MOVED_SIZE,
+    NO_TERMS,
+    Across,
+    AskedTerms,
+    FetchFrom,
+    ObjectiveKind,
+    check_budget,
+    move_price,
+)
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import is_number, is_whole, shown
 
@@ -37,6 +49,14 @@ class SolveKeywords(TypedDict, total=False):
     slack: int
     objective: ObjectiveKind | ObjectiveWord
     across: Across | AcrossWord
+    rack_price: float | str
+    max_crossings: int | None
+    fetch_from: FetchFrom | FetchFromWord
+    max_moved: int | None
+    max_load: float | None
+    first: Sequence[str]
+    prices: Mapping[str, float | str] | None
+    budgets: Mapping[str, int | None] | None
     method: MethodWord
     gap: float
     seed: int
@@ -61,6 +81,14 @@ class SolveOptions:
     slack: int = 0
     objective: str = ObjectiveKind.SPREAD
     across: str = Across.MEAN
+    rack_price: float | str = 0
+    max_crossings: int | None = None
+    fetch_from: str = FetchFrom.FOLLOWERS
+    max_moved: int | None = None
+    max_load: float | None = None
+    first: Sequence[str] = ()
+    prices: Mapping[str, float | str] | None = None
+    budgets: Mapping[str, int | None] | None = None
     method: str = AUTO
     time_limit: float = 10.0
     gap: float = 0.0
@@ -76,9 +104,10 @@ class SolveOptions:
         ObjectiveKind.of(self.objective, "objective")
         Across.of(self.across, "across")
         check_slack(self.slack)
-        check_budget(self.max_moves)
+        check_budget("max_moves", self.max_moves)
         if self.stickiness != FEWEST_MOVES:
             move_price(self.stickiness, Fraction(0))
+        self._check_terms()
         one_of(METHODS, self.method, "method")
         check_seconds("time_limit", self.time_limit)
         if self.work is not None:
@@ -96,6 +125,32 @@ class SolveOptions:
             raise InvalidProblemError(
                 f"threads must be a whole number from 1 to {THREADS_LIMIT:,}, not {shown(self.threads)}"
             )
+
+    def _check_terms(self) -> None:
+        FetchFrom.of(self.fetch_from, "fetch_from")
+        check_budget("max_crossings", self.max_crossings)
+        check_budget("max_moved", self.max_moved)
+        if isinstance(self.first, str) or not all(isinstance(name, str) for name in self.first):
+            raise InvalidProblemError(f"first must be a list of criteria such as ['moves'], not {self.first!r}")
+        if self.max_load is not None and not (is_number(self.max_load) and self.max_load >= 0):
+            raise InvalidProblemError(f"max_load must be a number of messages >= 0, not {self.max_load!r}")
+        for name, price in self.asked.prices.items():
+            move_price(price, Fraction(0), name)
+        for name, most in (self.budgets or {}).items():
+            check_budget(f"the budget of {name}", most)
+
+    @property
+    def asked(self) -> AskedTerms:
+        """What is asked for beyond loads and the number of moves."""
+        if not (self.rack_price or self.first or self.prices or self.budgets) and self._limits == (None,) * 3:
+            return NO_TERMS
+        prices = {**({CROSSINGS: self.rack_price} if self.rack_price else {}), **(self.prices or {})}
+        budgets = {CROSSINGS: self.max_crossings, MOVED_SIZE: self.max_moved, **(self.budgets or {})}
+        return AskedTerms(prices, budgets, tuple(self.first), self.max_load, self.fetch_from)
+
+    @property
+    def _limits(self) -> tuple[Any, ...]:
+        return self.max_crossings, self.max_moved, self.max_load
 
     @property
     def mip_threads(self) -> int:

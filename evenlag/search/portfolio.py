@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from evenlag.model.backends import AUTO_BACKEND, BACKENDS, fits
 from evenlag.model.formulation import boolean_count
+from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY, Problem
+from evenlag.search.construct.ceiling import Ceiling
 from evenlag.search.construct.start_plans import Baselines, Construct, Greedy
 from evenlag.search.exact import move_dp
+from evenlag.search.exact.cheapest_pairs import CheapestPairs
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
@@ -190,12 +193,26 @@ SCENARIOS: tuple[Step, ...] = (
     Step(Scenarios(again=True), 0.95),
 )
 
+# Terms beyond loads and moves: costs of pairs, a ceiling. Stages that do not know them are left out, or prove without.
+TERMS: tuple[Step, ...] = (
+    Step(Enumeration()),
+    *START,
+    Step(Ceiling(lambda: AUTO), 0.3),
+    Step(CheapestPairs(), 0.2),
+    Step(LocalSearch(), 0.3),
+    Step(ColumnGeneration(), 0.1),
+    Step(MipStage(AUTO_BACKEND, said=False), 0.7),
+    Step(LocalSearch(), 0.9, when=unfinished, though_settled=True),
+)
+
 # A backend asked for by name gets the best baseline as its hint, and nothing else.
 PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
-    backend: (*START, Step(MipStage(backend))) for backend in BACKENDS
+    backend: (*START, Step(CheapestPairs(), 0.2), Step(MipStage(backend))) for backend in BACKENDS
 }
 
 
-def portfolio_of(problem: Problem, method: str = "auto") -> tuple[Step, ...]:
-    """Return the steps for a problem."""
-    return SCENARIOS if problem.futures and method == "auto" else PORTFOLIOS[method]
+def portfolio_of(problem: Problem, goal: Objective, method: str = "auto") -> tuple[Step, ...]:
+    """Return the steps for a problem and what is asked of it."""
+    if method != "auto":
+        return PORTFOLIOS[method]
+    return TERMS if goal.terms else SCENARIOS if problem.futures else AUTO

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.backends import BACKENDS
 from evenlag.model.check import plan_violation, rule_violation
-from evenlag.model.objective import FEWEST_MOVES, resolve_objective
+from evenlag.model.objective import FEWEST_MOVES, MOVES, FetchFrom, ObjectiveKind, price_of_moves, resolve_objective
+from evenlag.model.pair_costs import known_costs, total
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status, StoppedBy
@@ -19,7 +21,9 @@ from evenlag.search.binding import find_binding
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Incumbent, begin, relative_gap
+from evenlag.search.infeasible import no_plan
 from evenlag.search.options import MOST_GAP, SolveOptions
+from evenlag.search.ordered import Criterion, in_order
 from evenlag.search.portfolio import BOUND, portfolio_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
@@ -77,13 +81,22 @@ def search(
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
         return _by_heuristic(task, options.method, steps or BOUND)
-    best = run_steps(task, begin(Incumbent(task), start, known), steps or portfolio_of(problem, options.method))
-    stopped_by = best.stopped_by
-    binding = find_binding(task, best, steps or portfolio_of(problem)) if explain else ()
-    status = Status.OPTIMAL if best.proven else Status.FEASIBLE
-    return _result(
-        best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding
+    criteria: tuple[Criterion, ...] = ()
+    if task.goal.first:
+        task, start, criteria = in_order(task, partial(portfolio_of, problem, method=options.method), start)
+    best = run_steps(
+        task, begin(Incumbent(task), start, known), steps or portfolio_of(problem, task.goal, options.method)
     )
+    if not best.found:
+        raise no_plan(best)
+    stopped_by = best.stopped_by
+    binding = find_binding(task, best, steps or portfolio_of(problem, task.goal)) if explain else ()
+    proven = best.proven and all(criterion.proven for criterion in criteria)
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    return _result(
+        best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding,
+        criteria=criteria, fetch_from=options.fetch_from,
+    )  # fmt: skip
 
 
 def task_of(
@@ -97,7 +110,9 @@ def task_of(
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
     rule = cache.rule(options.balance, options.slack)
-    goal = resolve_objective(rule, options.objective, options.stickiness, options.max_moves, options.across)
+    goal = resolve_objective(
+        rule, options.objective, options.stickiness, options.max_moves, options.across, options.asked
+    )  # fmt: skip
     target, threads = Target(float(min(options.gap, MOST_GAP))), options.mip_threads
     return Task(rule, goal, clock, cache, target, options.seed, threads, tie_break)
 
@@ -134,8 +149,11 @@ def _result(
     stopped_by: StoppedBy | None = None,
     binding: tuple[Binding, ...] = (),
     violation: str | None = None,
+    criteria: tuple[Criterion, ...] = (),
+    fetch_from: str = FetchFrom.FOLLOWERS,
 ) -> Result:
     goal, rule = best.task.goal, best.task.rule
+    bounds = {criterion.name: int(criterion.bound) for criterion in criteria}
     objective = goal.value(plan)
     return Result(
         plan=plan,
@@ -147,13 +165,17 @@ def _result(
         bound=best.bound,
         bound_by=best.bound_by,
         gap=relative_gap(objective, best.bound, best.task.scale) if violation is None else None,
-        moves_bound=best.moves_bound,
-        stickiness=FEWEST_MOVES if goal.fewest else goal.stickiness,
+        moves_bound=max(best.moves_bound, bounds.get(MOVES, 0)),
+        stickiness=FEWEST_MOVES if goal.fewest else price_of_moves(goal),
         balance=rule.balance,
-        kind=goal.kind,
+        kind=goal.kind or ObjectiveKind.SPREAD,
         across=goal.across,
         binding=binding,
         violation=violation,
-        warnings=(*rule.problem.warnings, *best.notes),
+        warnings=(*rule.problem.warnings, *(note for each in criteria for note in each.notes), *best.notes),
         seconds=best.task.clock.spent,
+        costs={name: total(costs, plan.member_of) for name, costs in known_costs(rule.problem, fetch_from).items()},
+        cost_bounds=bounds,
+        first=tuple(criterion.name for criterion in criteria) or ((MOVES,) if goal.fewest else ()),
+        max_load=goal.ceiling,
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from evenlag.search.incumbent import Finding, Incumbent
+from evenlag.model.objective import LOADLESS
+from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.task import Task
 
 Condition = Callable[[Task, Incumbent], bool]
@@ -15,7 +16,12 @@ Share = float | Callable[[Task, Incumbent], float]
 
 
 class Stage(Protocol):
-    """A way to find better plans, or to prove more of them."""
+    """A way to find better plans, or to prove more of them.
+
+    A stage that knows terms of the objective beyond loads and moves has them in `handles`, a frozenset of
+    `Objective.terms`. Where it does not know one that the task has it is left out; with `relaxes = True` it runs
+    without these terms, and only what it proves counts.
+    """
 
     @property
     def name(self) -> str:
@@ -58,20 +64,44 @@ class Step:
     though_settled: bool = False
 
 
+def _covered(stage: Stage, task: Task, best: Incumbent) -> tuple[Task, Incumbent] | None:
+    """Return the task and the incumbent that a stage works on: without the terms that it does not know, or None."""
+    unknown: frozenset[str] = task.goal.terms - getattr(stage, "handles", frozenset())
+    if not unknown:
+        return task, best
+    if not getattr(stage, "relaxes", False) or LOADLESS in unknown:
+        return None
+    relaxed = replace(task, goal=task.goal.without(unknown))
+    side = Incumbent(relaxed)
+    if best.found:
+        side.take(Candidate(best.plan, best.method), "start")
+    side.take(Bound(best.base_bound, best.base_bound, best.moves_bound, by=best.bound_by), "start")
+    side.seconds = best.seconds
+    return relaxed, side
+
+
 def run_steps(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> Incumbent:
     """Run steps until the time is up or all plans have been seen; once the task is settled few are left to run."""
     for step in steps:
-        if best.found and (best.exhausted or task.clock.passed()):
+        if best.exhausted or (best.found and task.clock.passed()):
             break
         if best.settled and not step.though_settled:
             continue
-        if step.stage.applies(task, best) and step.when(task, best):
-            share = step.share(task, best) if callable(step.share) else step.share
+        covered = _covered(step.stage, task, best)
+        if covered is None:
+            continue
+        of, side = covered
+        if side.settled and not step.though_settled:
+            continue
+        if step.stage.applies(of, side) and step.when(of, side):
+            share = step.share(of, side) if callable(step.share) else step.share
             if not share:
                 continue
             started = time.monotonic()
-            for finding in step.stage.run(task, best, share):
-                best.take(finding, step.stage.name)
+            for finding in step.stage.run(of, side, share):
+                side.take(finding, step.stage.name)
+                if side is not best and not isinstance(finding, Exhausted):
+                    best.take(finding, step.stage.name)
             took = time.monotonic() - started
             best.seconds[step.stage.name] = best.seconds.get(step.stage.name, 0.0) + took
     return best

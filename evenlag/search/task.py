@@ -107,8 +107,8 @@ class Task:
 
     @property
     def spread_alone(self) -> bool:
-        """Whether nothing but the spread counts: nothing to move, or moves cost nothing."""
-        return not self.moves_matter and self.spread_matters
+        """Whether nothing but the spread counts: no moves, no costs of pairs, no ceiling."""
+        return not self.moves_matter and self.spread_matters and not self.goal.terms
 
     @property
     def fresh_plan_suffices(self) -> bool:

@@ -38,7 +38,7 @@ def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -
 
     answer = solved_within(program, limits, started, improved)
     if answer.status == "infeasible":
-        return Outcome(stopped="failed", failure="CP-SAT finds the model infeasible")
+        return Outcome(stopped="failed", failure="CP-SAT finds the model infeasible", infeasible=True)
     if answer.status == "invalid":
         return Outcome(stopped="failed", failure="CP-SAT refuses the model as invalid")
     values = np.array(answer.values[: mip.booleans], dtype=np.int64) if answer.found else None

@@ -60,12 +60,15 @@ class Outcome:
         else, with the reason in `failure`.
     failure : str or None
         What went wrong: the backend died, hung, refused the model, or ended in a way that it should not.
+    infeasible : bool
+        The backend says that no plan keeps the rules.
     """
 
     values: NDArray[Any] | None = None
     bound: int | None = None
     stopped: Stopped = "time"
     failure: str | None = None
+    infeasible: bool = False
 
 
 Report = Callable[[NDArray[Any]], None]

@@ -21,6 +21,7 @@ from evenlag.model.formulation import Mip
 
 NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
 LARGEST_COEFFICIENT = 1e9  # beyond it float solvers lose digits or refuse the model
+LARGEST_COST = 1e7  # the same of a pair cost as a whole
 TOLERANCE = 2e-8  # of the total lag: what the solvers' own tolerances may have added to a bound
 _NUMBER = r":?\s+(-?[\d.]+(?:e[+-]?\d+)?)"
 _PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)
@@ -37,19 +38,19 @@ def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
     """Write the program with its levels of load and the objective in units of so many messages."""
     problem = pulp.LpProblem("evenlag", pulp.LpMinimize)
     unit, step = float(mip.unit) / messages, float(mip.step) / messages
-    loads = mip.levels
+    measured = dict.fromkeys(mip.levels, unit)  # sums, in units of their own
+    measured |= {i: min(LARGEST_COST / max(mip.upper[i], 1), 1.0) for i in mip.pairs}
     columns = []
     for i, (lower, upper, name) in enumerate(zip(mip.lower, mip.upper, mip.names, strict=True)):
-        scale, kind = (unit, pulp.LpContinuous) if i in loads else (1, pulp.LpInteger)
-        columns.append(pulp.LpVariable(name, lower, upper * scale, kind))
-    problem += pulp.LpAffineExpression(
-        {columns[i]: cost * step / (unit if i in loads else 1) for i, cost in mip.costs.items()}
-    )
+        kind = pulp.LpContinuous if i in measured else pulp.LpInteger
+        columns.append(pulp.LpVariable(name, lower, upper * measured.get(i, 1), kind))
+    problem += pulp.LpAffineExpression({columns[i]: cost * step / measured.get(i, 1) for i, cost in mip.costs.items()})
     for number, (indices, coefficients, lo, hi) in enumerate(mip.rows):
         row = indices.tolist()
-        scale = unit if row and row[-1] in loads else 1
+        scale = measured.get(row[-1], 1) if row else 1
         terms = {
-            columns[i]: float(c * (1 if i in loads else scale)) for i, c in zip(row, coefficients.tolist(), strict=True)
+            columns[i]: float(c * (1 if i in measured else scale))
+            for i, c in zip(row, coefficients.tolist(), strict=True)
         }
         expression = pulp.LpAffineExpression(terms)
         if lo is not None and lo == hi:
@@ -97,7 +98,7 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
             return Outcome(stopped="time", failure="CBC crashed when its time was up")
         text = log.read_text(errors="replace") if log.exists() else ""
     if problem.sol_status == pulp.LpSolutionInfeasible:
-        return Outcome(stopped="failed", failure="CBC finds the model infeasible")
+        return Outcome(stopped="failed", failure="CBC finds the model infeasible", infeasible=True)
     if problem.status == pulp.LpStatusUndefined:
         return Outcome(stopped="failed", failure="CBC ended without a result")
     proven = problem.sol_status == pulp.LpSolutionOptimal
@@ -150,7 +151,7 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     highs = problem.solverModel
     info, status = highs.getInfo(), highs.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
-        return Outcome(stopped="failed", failure="HiGHS finds the model infeasible")
+        return Outcome(stopped="failed", failure="HiGHS finds the model infeasible", infeasible=True)
     if status not in _HIGHS_STOPPED:
         return Outcome(stopped="failed", failure=f"HiGHS ended with status {highs.modelStatusToString(status)}")
     values = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.objective import EVERY_TERM
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.greedy import greedy
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
@@ -20,6 +22,7 @@ class Construct:
     """A plan from nothing."""
 
     name: str = "construct"
+    handles: ClassVar[frozenset[str]] = EVERY_TERM  # plans may break a budget or the ceiling: then they do not count
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
         """For every group."""
@@ -45,6 +48,7 @@ class Baselines:
     only: Sequence[str] = tuple(HEURISTICS)
     largest: Mapping[str, int] = field(default_factory=lambda: {"swap-balance": 2_000})
     name: str = "baselines"
+    handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
         """For every group."""
@@ -69,6 +73,7 @@ class Greedy:
     """Plans that keep every rule, where no baseline does."""
 
     name: str = "greedy"
+    handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, _task: Task, best: Incumbent) -> bool:
         """Where no baseline keeps the rule."""

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 from random import Random
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class ColumnGeneration:
     """Column generation as a stage."""
 
     name: str = "column generation"
+    relaxes: ClassVar[bool] = True
 
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Where moves are free, members alike, and lags small enough for a table of loads, or the gap for rounding."""

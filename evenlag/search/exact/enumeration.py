@@ -11,15 +11,15 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm, prod
+from math import floor, lcm, prod
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Across
+from evenlag.model.objective import EVERY_TERM, Across
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
@@ -78,33 +78,45 @@ def _listed(rule: CountRule) -> Plans:
 
 
 def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
-    """Return the best of all plans and what that proves; None where none keeps the budget of moves."""
+    """Return the best of all plans and what that proves; None where none keeps the budgets and the ceiling."""
     problem, goal, futures = task.problem, task.goal, task.problem.judged_by
     here, active = np.flatnonzero(problem.assignable), np.flatnonzero(problem.active)
     weights = problem.scenario_weights or (Fraction(1),)
     shares = [problem.load_unit * weight / sum(weights) for weight in weights]
     if goal.across == Across.WORST:
         shares = [problem.load_unit for _ in weights]
-    common = lcm(Fraction(goal.stickiness).denominator, *(share.denominator for share in shares))
+    prices = [Fraction(goal.stickiness), *(Fraction(pair.price) for pair in goal.pairs)]
+    common = lcm(*(price.denominator for price in prices), *(share.denominator for share in shares))
     per_load, per_move = [int(share * common) for share in shares], int(goal.stickiness * common)
     counted = lcm(*(weight.denominator for weight in weights))
     per_square = [int(weight * counted) for weight in weights]
     factors = problem.load_factors[active]
     most = max(future.total_lag for future in futures)
     largest = most * int(max(factors)) * max(sum(per_load), most * sum(per_square))
+    costs = [pair.costs[here, plans].sum(axis=1) for pair in goal.pairs]
+    priced = zip(costs, goal.pairs, strict=True)
+    largest += sum(int(cost.max(initial=0)) * int(pair.price * common) for cost, pair in priced)
     number = np.int64 if largest + per_move * len(here) < SMALL else object
-    bases, uneven = [], []
+    loads_count = goal.kind is not None
+    bases, uneven, ceilings = [], [], []
     for future, per_one, squared in zip(futures, per_load, per_square, strict=True):
         lags = future.lags[here].astype(number)
         loads = np.stack([(plans == m) @ lags for m in active], axis=1)
         scaled = loads * factors.astype(number)
-        bases.append((scaled.max(axis=1) - (scaled.min(axis=1) if task.spread_matters else 0)) * per_one)
+        highest = scaled.max(axis=1)
+        bases.append((highest - (scaled.min(axis=1) if task.spread_matters else 0)) * (per_one if loads_count else 0))
+        if goal.ceiling is not None:
+            ceilings.append(highest <= floor(goal.ceiling / problem.load_unit))
         uneven.append((loads * scaled).sum(axis=1) * squared)
     base = np.max(bases, axis=0) if goal.across == Across.WORST else np.sum(bases, axis=0)
     owner = problem.owner[here]
     moves = ((plans != owner) & (owner != NOBODY)).sum(axis=1)
     values = base + moves.astype(number) * per_move
-    kept = np.arange(len(plans)) if goal.max_moves is None else np.flatnonzero(moves <= goal.max_moves)
+    keeps = np.ones(len(plans), dtype=bool) if goal.max_moves is None else moves <= goal.max_moves
+    for cost, pair in zip(costs, goal.pairs, strict=True):
+        values = values + cost.astype(number) * int(pair.price * common)
+        keeps = keeps if pair.budget is None else keeps & (cost <= pair.budget)
+    kept = np.flatnonzero(np.logical_and.reduce([keeps, *ceilings]))
     if not len(kept):
         return None
     ties = kept[values[kept] == values[kept].min()]
@@ -131,6 +143,7 @@ class Enumeration:
     most: int = 65_536
     most_counts: int = 1_000_000
     name: str = "enumeration"
+    handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Where there are few ways to hand the partitions out."""
@@ -149,4 +162,4 @@ class Enumeration:
             plan, proof = found
             yield Candidate(plan, from_current=True)  # the best by the tie rule: from there it is found again
             yield proof
-            yield Exhausted()
+        yield Exhausted()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from evenlag.model.backends import BACKENDS, Limits, fits
 from evenlag.model.backends.runner import run as run_backend
 from evenlag.model.check import violation
 from evenlag.model.formulation import boolean_count, formulate
+from evenlag.model.objective import EVERY_TERM
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Index
 from evenlag.search.improve.local_search import local_search
-from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note
+from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent, Note
 from evenlag.search.task import Task
 
 
@@ -32,6 +34,7 @@ class MipStage:
     backend: str
     said: bool = True
     least_seconds: float = 0.02
+    handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     @property
     def name(self) -> str:
@@ -51,10 +54,12 @@ class MipStage:
         if clock.allowance() < self.least_seconds:
             return
         mip = formulate(task.problem, task.rule, task.goal)
-        hint = mip.encode(best.plan.member_of)
+        hint = mip.encode(best.plan.member_of) if best.found else None
         limits = Limits(share * clock.left(), clock.work(share), task.threads, task.seed)
         outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
-        if outcome.failure is not None:
+        if outcome.infeasible and not best.found:
+            yield Exhausted()
+        elif outcome.failure is not None:
             yield Note(f"{self.backend}: {outcome.failure}")
         if outcome.stopped == "time" and clock.deterministic:
             yield Note(f"{self.backend}: ended by the wall clock, not by its work limit", clocked=True)
@@ -71,7 +76,7 @@ class MipStage:
         broken = violation(plan, task.rule, task.goal)
         if broken is not None:
             yield Note(f"{self.backend}: discarded a solution that breaks a rule: {broken}")
-        elif task.goal.value(plan) < best.value:
+        elif not best.found or task.goal.value(plan) < best.value:
             yield Candidate(plan)
             if not task.problem.futures:
                 yield Candidate(local_search(plan, task.rule, task.goal, task.clock.stop()))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from evenlag.model.bounds import first_bounds
 from evenlag.model.move_bounds import MoveBound
+from evenlag.model.objective import EVERY_TERM
 from evenlag.model.plan import Number, whole
 from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.task import Task
@@ -25,6 +27,7 @@ class Bounds:
     """
 
     with_moves: bool = True
+    handles: ClassVar[frozenset[str]] = EVERY_TERM  # what is proven of loads and moves holds whatever else counts
     name: str = "bounds"
 
     def applies(self, _task: Task, best: Incumbent) -> bool:
@@ -39,7 +42,7 @@ class Bounds:
             moves, _ = task.rule.fewest_moves()
         least = task.least_base
         yield Bound(whole(least + task.goal.stickiness * moves), least, moves)
-        if not self.with_moves or not task.moves_matter:
+        if not self.with_moves or not task.moves_matter or task.goal.kind is None:
             return
         if task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started):
             yield bound_with_moves(task, best, share)

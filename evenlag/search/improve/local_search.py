@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from math import floor, lcm
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
-from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.objective import EVERY_TERM, Objective, ObjectiveKind
 from evenlag.model.plan import Plan, by_member
 from evenlag.model.problem import NOBODY
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
@@ -46,6 +47,21 @@ def local_search(plan: Plan, rule: CountRule, objective: Objective, stop: Callab
     return Plan(plan.problem, search.member_of)
 
 
+@dataclass
+class _Pair:
+    """A cost of pairs: its table (P, M), its price in units of change, what the plan costs, and the budget."""
+
+    costs: Column
+    price: int
+    used: int
+    budget: int | None
+
+    def change(self, p: Column, source: int, target: int) -> Column:
+        """Return what it costs more to have each partition on the target; 0 for `NOBODY`."""
+        change: Column = np.where(p == NOBODY, 0, self.costs[p, target] - self.costs[p, source])
+        return change
+
+
 @dataclass(frozen=True)
 class _Exchange:
     """A swap or a shift: the partitions that go each way (or NOBODY), and what it changes of the objective."""
@@ -63,10 +79,21 @@ class _LocalSearch:
         self.problem, self.rule, self.objective = problem, rule, objective
         self.member_of = plan.member_of.copy()
         self.active = np.flatnonzero(problem.active)
-        price = Fraction(objective.stickiness) / problem.load_unit
-        self.unit_cost, self.move_cost = price.denominator, price.numerator
+        prices = [
+            Fraction(price) / problem.load_unit
+            for price in (objective.stickiness, *(pair.price for pair in objective.pairs))
+        ]
+        unit_cost = lcm(*(price.denominator for price in prices))
+        self.move_cost = int(prices[0] * unit_cost)
+        self.unit_cost = unit_cost if objective.kind is not None else 0  # loads do not count, but for the ceiling
+        self.pairs = [
+            _Pair(pair.costs, int(price * unit_cost), pair.of(plan.member_of), pair.budget)
+            for pair, price in zip(objective.pairs, prices[1:], strict=True)
+        ]
+        self.ceiling = None if objective.ceiling is None else floor(objective.ceiling / problem.load_unit)
         largest = 4 * max(problem.total_lag, 1) * max((int(f) for f in problem.load_factors), default=1)
-        fits = largest * self.unit_cost + len(problem.lags) * self.move_cost < 2**62
+        largest = largest * unit_cost + len(problem.lags) * self.move_cost
+        fits = largest + sum(pair.price * int(pair.costs.max(initial=0)) for pair in self.pairs) * 4 < 2**62
         self.dtype: Any = np.int64 if fits else object
         self.lags, self.factors = problem.lags.astype(self.dtype), problem.load_factors.astype(self.dtype)
         self.loads = plan.loads.astype(self.dtype)
@@ -76,11 +103,12 @@ class _LocalSearch:
         # A pair need not be looked at again before something that its exchanges depend on has changed.
         self.version = [0] * len(problem.members)
         self.extremes = 0
-        self.pair_is_all = problem.equal_weights and objective.stickiness == 0 and objective.max_moves is None
+        free = objective.stickiness == 0 and objective.max_moves is None and not objective.terms
+        self.pair_is_all = problem.equal_weights and free
         self.owned = bool((problem.owner != NOBODY).any())
         biggest = max((len(items) for items in self.held), default=0)
         self.screens = self.pair_is_all and biggest * len(problem.lags) <= MOST_SCREENED
-        self.seen: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+        self.seen: dict[tuple[int, int], tuple[Any, ...]] = {}
 
     def sweep(self, stop: Callable[[], bool]) -> bool:
         """Look at all pairs that may hold something better; say whether another sweep is worth it."""
@@ -104,7 +132,7 @@ class _LocalSearch:
         top, bottom = order[-1], order[0]
         for light, heavy in self._screened(order) if self.screens else _outer_first(order):
             around = self.extremes if not self.pair_is_all or heavy == top or light == bottom else -1
-            state = (self.version[heavy], self.version[light], around, self._budget_left())
+            state = (self.version[heavy], self.version[light], around, self._left())
             if self.seen.get((heavy, light)) != state:
                 self.seen[heavy, light] = state
                 yield heavy, light
@@ -140,6 +168,10 @@ class _LocalSearch:
         budget = self.objective.max_moves
         return -1 if budget is None else min(budget, len(self.lags)) - self.moves
 
+    def _left(self) -> tuple[int, ...]:
+        """Return what is left of each budget; a pair need be looked at again when one has changed."""
+        return (self._budget_left(), *(pair.budget - pair.used for pair in self.pairs if pair.budget is not None))
+
     def _carry_out(self, a: int, b: int, exchange: _Exchange) -> None:
         for p, source, target in ((exchange.give, a, b), (exchange.take, b, a)):
             if p == NOBODY:
@@ -155,6 +187,8 @@ class _LocalSearch:
             self.held[target] = np.sort(np.append(self.held[target], p))
             owner = self.problem.owner[p]
             self.moves += int(owner == source) - int(owner == target)
+            for pair in self.pairs:
+                pair.used += int(pair.costs[p, target]) - int(pair.costs[p, source])
         self.version[a] += 1
         self.version[b] += 1
         self.extremes += exchange.change != 0
@@ -168,9 +202,14 @@ class _LocalSearch:
         if self.objective.max_moves is not None:
             fits = moves <= self._budget_left()
             p, q, moves = p[fits], q[fits], moves[fits]
+        costs = [pair.change(p, a, b) + pair.change(q, b, a) for pair in self.pairs]
+        delta = self._lag(p) - self._lag(q)
+        kept = self._within(delta, costs, a, b)
+        if kept is not None:
+            p, q, moves, delta = p[kept], q[kept], moves[kept], delta[kept]
+            costs = [cost[kept] for cost in costs]
         if not len(p):
             return None
-        delta = self._lag(p) - self._lag(q)
         load_a, load_b, factor_a, factor_b = self.loads[a], self.loads[b], self.factors[a], self.factors[b]
         new_a, new_b = (load_a - delta) * factor_a, (load_b + delta) * factor_b
         others = self.active[(self.active != a) & (self.active != b)]
@@ -180,6 +219,8 @@ class _LocalSearch:
         if len(others):
             high, low = np.maximum(high, scaled.max()), np.minimum(low, scaled.min())
         change = self.unit_cost * (high - max(olds)) + self.move_cost * moves.astype(self.dtype)
+        for pair, cost in zip(self.pairs, costs, strict=True):
+            change = change + pair.price * cost.astype(self.dtype)
         if self.objective.kind == ObjectiveKind.SPREAD:
             change = change - self.unit_cost * (low - min(olds))
         # Σ load² / weight changes by delta · slope; slope is exact, so the sign of the product is.
@@ -191,6 +232,18 @@ class _LocalSearch:
         if (change[at], uneven[at], moves[at]) >= (0, 0, 0):
             return None
         return _Exchange(int(p[at]), int(q[at]), int(change[at]))
+
+    def _within(self, delta: Column, costs: list[Column], a: int, b: int) -> NDArray[np.bool_] | None:
+        """Return which exchanges keep the budgets of pair costs and the ceiling; None where there is neither."""
+        kept = [
+            cost <= max(pair.budget - pair.used, 0)
+            for pair, cost in zip(self.pairs, costs, strict=True)
+            if pair.budget is not None
+        ]
+        if self.ceiling is not None:
+            kept.append((self.loads[a] - delta) * self.factors[a] <= self.ceiling)
+            kept.append((self.loads[b] + delta) * self.factors[b] <= self.ceiling)
+        return np.logical_and.reduce(kept) if kept else None
 
     def _lag(self, p: Column) -> Column:
         return np.where(p == NOBODY, 0, self.lags[p]).astype(self.dtype)
@@ -247,10 +300,11 @@ class LocalSearch:
     """Single swaps and shifts."""
 
     name: str = "local search"
+    handles: ClassVar[frozenset[str]] = EVERY_TERM
 
-    def applies(self, _task: Task, _best: Incumbent) -> bool:
+    def applies(self, _task: Task, best: Incumbent) -> bool:
         """For every group."""
-        return True
+        return best.found
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Go on from the best plan to a local optimum."""

@@ -431,6 +431,6 @@ class Scenarios:
         fresh = fresh_plan(task.rule.at(problem.at(mean.astype(np.int64), problem.owner)))
         fresh = relabel(fresh, task.rule)
         fresh = Plan(problem, fresh.member_of.copy())
-        if task.goal.within_budget(fresh) and task.goal.stickiness * fresh.moves < best.value:
+        if task.goal.broken(fresh) is None and task.goal.stickiness * fresh.moves < best.value:
             yield fresh
         yield best.plan

@@ -1,0 +1,48 @@
+"""Costs of pairs by name: what it costs that a member holds a partition, beside loads.
+
+To add one, write its function in a file beside these and name it in `PAIR_COSTS`: it then has a price, a budget and
+a place in an order of criteria by that name wherever groups are solved (`prices`, `budgets`, `first`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from evenlag.model.arrays import NOBODY, Index, Ints
+from evenlag.model.pair_costs.racks import crossings
+from evenlag.model.pair_costs.sizes import moved_size
+from evenlag.model.problem import Problem
+
+PAIR_COSTS: dict[str, Callable[[Problem, str], Ints | None]] = {
+    "crossings": crossings,
+    "moved_size": moved_size,
+}
+"""The function of each: of a problem and of where its members fetch from, shape (P, M); None without its data."""
+
+__all__ = ["PAIR_COSTS", "known_costs", "pair_costs", "total"]
+
+
+def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
+    """Return what each partition costs on each member, whole numbers >= 0 of shape (P, M).
+
+    None where the problem says nothing of it, or there is no cost of this name.
+    """
+    pairs = problem.pairs
+    if (given := pairs.matrices.get(name, pairs.costs.get(name))) is not None:
+        return given
+    return PAIR_COSTS[name](problem, fetch_from) if name in PAIR_COSTS else None
+
+
+def known_costs(problem: Problem, fetch_from: str) -> dict[str, Ints]:
+    """Return all pair costs that the problem has the data of, by name."""
+    names = (*PAIR_COSTS, *problem.pairs.costs)
+    found = {name: pair_costs(problem, name, fetch_from) for name in names} if problem.pairs else {}
+    return {name: costs for name, costs in found.items() if costs is not None}
+
+
+def total(costs: Ints, member_of: Index) -> int:
+    """Return what an assignment costs: the sum over the partitions that somebody holds; exact."""
+    held = np.flatnonzero(member_of != NOBODY)
+    return int(costs[held, member_of[held]].sum())

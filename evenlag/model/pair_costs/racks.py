@@ -1,0 +1,30 @@
+"""Crossings: partitions, or their traffic, that a member reads from another rack than its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenlag.model.arrays import Ints
+from evenlag.model.problem import Problem
+
+LEADER = "leader"
+
+
+def crossings(problem: Problem, fetch_from: str) -> Ints | None:
+    """Return for each pair the partition's traffic (1 where that is not given) if the member reads across racks.
+
+    A member reads across racks where its rack and the partition's are known, and its rack is none of them: of the
+    leader alone with `fetch_from` "leader", else of all replicas (KIP-392). None where no rack is known.
+    """
+    pairs = problem.pairs
+    if not (pairs.racks and pairs.partition_racks):
+        return None
+    number = {rack: r for r, rack in enumerate(sorted({rack for rack in pairs.racks if rack is not None}))}
+    local = np.ones((len(problem.lags), len(number) + 1), dtype=bool)  # last: members whose rack is not known
+    for p, racks in enumerate(pairs.partition_racks):
+        if racks:
+            here = racks[:1] if fetch_from == LEADER else racks
+            local[p, :-1] = False
+            local[p, [number[rack] for rack in here if rack in number]] = True
+    away = ~local[:, [len(number) if rack is None else number[rack] for rack in pairs.racks]]
+    return away.astype(np.int64) if pairs.traffic is None else away * pairs.traffic[:, None]

@@ -1,0 +1,19 @@
+"""Moved size: the state that goes along with the partitions that leave their owner."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenlag.model.arrays import NOBODY, Ints
+from evenlag.model.problem import Problem
+
+
+def moved_size(problem: Problem, _fetch_from: str) -> Ints | None:
+    """Return for each pair the partition's size if it has another owner than the member; None without sizes."""
+    sizes = problem.pairs.move_sizes
+    if sizes is None:
+        return None
+    members = np.arange(len(problem.members))
+    leaves = (problem.owner[:, None] != NOBODY) & (problem.owner[:, None] != members)
+    costs: Ints = leaves * sizes[:, None]
+    return costs
