@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,8 @@ import pytest
 
 from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.model.check import plan_violation
+from evenlag.model.plan import Plan
 from tests.exact import Goal, Infeasible, every_plan, grouped
 
 BACKENDS = ("cp-sat", "cbc", "highs")
@@ -200,3 +203,55 @@ def check(problem: Problem, options: dict[str, Any], best: Best | None, method: 
     assert tuple(spent[name] for name in names) == best.criteria, options
     assert result.objective == best.objective, options
     assert result.bound == result.objective
+
+
+# ---- units ---------------------------------------------------------------------------------------------------------
+
+
+def draw_units(rng: random.Random) -> Problem:
+    """A group with two topics that go together and one by itself."""
+    members = [f"c{m}" for m in range(rng.randint(2, 3))]
+    lags = {topic: [rng.randint(0, 99) for _ in range(n)] for topic, n in {"a": 4, "b": 4, "z": 2}.items()}
+    owned: dict[str, list[tuple[str, int]]] = {m: [] for m in members}
+    for topic, here in lags.items():
+        for p in range(len(here)):
+            if rng.random() < 0.8:
+                owned[rng.choice(members)].append((topic, p))
+    more: dict[str, Any] = {"racks": {m: rng.choice("xy") for m in members}}
+    more["partition_racks"] = {topic: [[rng.choice("xy")] for _ in here] for topic, here in lags.items()}
+    if rng.random() < 0.5:
+        more["move_sizes"] = {topic: [rng.randint(0, 9) for _ in here] for topic, here in lags.items()}
+    return Problem.from_lags(lags, members, owned=owned, together=[("a", "b")], **more)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_units_are_assigned_as_one(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = draw_units(rng)
+    price, rack_price = rng.choice((0, 3)), rng.choice((0, 5))
+    first = rng.sample(["moves", "crossings"], rng.randint(0, 2))
+    result = solve(problem, balance="none", stickiness=price, rack_price=rack_price, first=first, time_limit=5)
+    index = {name: p for p, name in enumerate(problem.partitions)}
+    units = [[index["a", i], index["b", i]] for i in range(4)] + [[index["z", 0]], [index["z", 1]]]
+    tables = pair_tables(problem, "followers")
+    ranked = []
+    for chosen in itertools.product(range(len(problem.members)), repeat=len(units)):
+        member_of = {p: m for unit, m in zip(units, chosen, strict=True) for p in unit}
+        loads = [0] * len(problem.members)
+        for p, m in member_of.items():
+            loads[m] += int(problem.lags[p])
+        spent = {name: sum(tables[name][p][m] for p, m in member_of.items()) for name in ("moved_size", "crossings")}
+        spent["moves"] = spent["moved_size"]
+        prices = {"moves": price, "crossings": rack_price}
+        priced = sum(each * spent[name] for name, each in prices.items() if name not in first)
+        ranked.append((*(spent[name] for name in first), max(loads) - min(loads) + priced))
+    assert result.status == "OPTIMAL"
+    figures = {"moves": result.moved_size, "crossings": result.crossings}
+    assert (*(figures[name] for name in first), result.objective) == min(ranked)
+
+
+def test_a_plan_that_parts_a_unit_is_none() -> None:
+    problem = Problem.from_lags({"a": [1], "b": [1]}, ["m", "n"], together=[("a", "b")])
+    plan = Plan.from_assignment(problem, {"m": [("a", 0)], "n": [("b", 0)]})
+    assert plan_violation(plan) == "a-0 and b-0 go to different members, though they go together"
+    assert solve(problem).assignment in ({"m": [("a", 0), ("b", 0)], "n": []}, {"n": [("a", 0), ("b", 0)], "m": []})

@@ -8,10 +8,11 @@ from evenlag.model.balance import CountRule
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
+from evenlag.model.units import gathered, parted
 
 
 def plan_violation(plan: Plan) -> str | None:
-    """Say which rule of the problem itself the plan breaks (subscriptions, pins, caps), or None."""
+    """Say which rule of the problem itself the plan breaks (subscriptions, pins, units, caps), or None."""
     problem, member_of = plan.problem, plan.member_of
     if member_of.shape != problem.lags.shape:
         return f"the plan has {member_of.size} partitions, the problem {problem.lags.size}"
@@ -24,8 +25,25 @@ def plan_violation(plan: Plan) -> str | None:
         return f"{_name(plan, p)} goes to nobody, though it has subscribers"
     for p in ((problem.pins != NOBODY) & (problem.pins != member_of)).nonzero()[0][:1]:
         return f"{_name(plan, p)} is pinned to {problem.members[problem.pins[p]]!r} and goes elsewhere"
-    for m in (plan.counts > problem.caps).nonzero()[0][:1]:
-        return f"{problem.members[m]!r} has {plan.counts[m]} partitions; its max_partitions is {problem.caps[m]}"
+    if problem.pairs.together:
+        return _violation_of_units(plan)
+    return _over_cap(plan)
+
+
+def _violation_of_units(plan: Plan) -> str | None:
+    """Say which partitions that go together are apart, or which member has too many units; or None."""
+    apart = parted(plan.problem, plan.member_of)
+    if apart is not None:
+        first, second = (_name(plan, p) for p in apart)
+        return f"{first} and {second} go to different members, though they go together"
+    units = gathered(plan.problem, plan)
+    return None if units is None else _over_cap(units)
+
+
+def _over_cap(plan: Plan) -> str | None:
+    for m in (plan.counts > plan.problem.caps).nonzero()[0][:1]:
+        member, cap = plan.problem.members[m], plan.problem.caps[m]
+        return f"{member!r} has {plan.counts[m]} partitions; its max_partitions is {cap}"
     return None
 
 

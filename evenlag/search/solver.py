@@ -17,6 +17,7 @@ from evenlag.model.pair_costs import known_costs, total
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status, StoppedBy
+from evenlag.model.units import gathered
 from evenlag.search.binding import find_binding
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
@@ -71,6 +72,8 @@ def search(
         raise InvalidProblemError(
             "start must be a plan of the same problem; Plan(problem, plan.member_of) makes one of it, if it fits"
         )
+    if problem.units is not problem:
+        return _by_units(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
     if problem.simplified is not problem and options.method not in HEURISTICS:
         return _by_simplified(problem, options, start, known, tie_break=tie_break, explain=explain, steps=steps)
     if options.method in BACKENDS:
@@ -126,6 +129,16 @@ def _by_simplified(
     known = None if known is None else replace(known, plan=Plan(simple, known.plan.member_of))
     result = search(simple, options, start=start, known=known, **how)
     return replace(result, plan=Plan(problem, result.plan.member_of))
+
+
+def _by_units(problem: Problem, options: SolveOptions, start: Plan | None, known: Result | None, **how: Any) -> Result:
+    """Solve the problem whose partitions are units that go together; its plan is one of this problem."""
+    of_units = problem.units
+    start = None if start is None else gathered(problem, start)
+    plan = None if known is None else gathered(problem, known.plan)
+    known = None if known is None or plan is None else replace(known, plan=plan)
+    result = search(of_units, options, start=start, known=known, **how)
+    return replace(result, plan=problem.expand(result.plan))
 
 
 def _by_heuristic(task: Task, name: str, steps: tuple[Step, ...]) -> Result:

@@ -32,7 +32,12 @@ def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
     pairs = problem.pairs
     if (given := pairs.matrices.get(name, pairs.costs.get(name))) is not None:
         return given
-    return PAIR_COSTS[name](problem, fetch_from) if name in PAIR_COSTS else None
+    if name not in PAIR_COSTS:
+        return None
+    if pairs.units is None:
+        return PAIR_COSTS[name](problem, fetch_from)
+    of_partitions = PAIR_COSTS[name](pairs.units.whole, fetch_from)
+    return None if of_partitions is None else pairs.units.summed(of_partitions)
 
 
 def known_costs(problem: Problem, fetch_from: str) -> dict[str, Ints]:
