@@ -3,6 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import Any
@@ -14,14 +15,26 @@ from evenlag import Problem
 from evenlag.heuristics import HEURISTICS
 from evenlag.heuristics.java_hash import hash_codes, map_order
 from evenlag.heuristics.sticky import _HashSet
+from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.problem import NOBODY
 from tests import exact
 from tests.oracle import golden, kafka
 from tests.oracle.compare import Comparison, kept, valid
-from tests.oracle.sequences import ASSIGNORS, WITHOUT_OWNERS, Answer, play, problem_of, published, steps
+from tests.oracle.sequences import (
+    ASSIGNORS,
+    RACKED,
+    WITHOUT_OWNERS,
+    Answer,
+    play,
+    problem_of,
+    published,
+    racked_steps,
+    steps,
+)
 from tests.problems import random_document, seeds
 
 STICKY = ("sticky", "cooperative-sticky", "uniform")
+KAFKAS_WITH_RACKS = ("range", "sticky", "cooperative-sticky")
 OURS = tuple(dict.fromkeys(map(published, ASSIGNORS)))
 
 Request = dict[str, Any]
@@ -47,6 +60,50 @@ def test_equals_what_kafka_assigned(assignor: str) -> None:
     assert every == 5 * golden.SEQUENCES
     assert comparison.counts["score and kept"] == comparison.counts["identical"] == every, comparison.different[:1]
     assert comparison.counts["invalid"] == comparison.kafka_failed == 0
+
+
+@cache
+def recorded_with_racks() -> list[Request]:
+    head, *requests = [json.loads(line) for line in golden.RACKS.read_text().splitlines()]
+    assert head == {"kafka": kafka.VERSION, "seed": golden.SEED, "sequences": golden.RACK_SEQUENCES}
+    return requests
+
+
+@pytest.mark.parametrize("assignor", RACKED)
+def test_equals_what_kafka_assigned_with_racks(assignor: str) -> None:
+    comparison = Comparison()
+    for request in recorded_with_racks():
+        if request["assignor"] == assignor:
+            comparison.add(request, request["member_of"])
+    share = {"range": 1, "uniform": 6}.get(assignor, 2)
+    assert comparison.counts["identical"] == comparison.steps == 5 * golden.RACK_SEQUENCES // share
+    assert comparison.counts["invalid"] == comparison.kafka_failed == 0
+
+
+def test_recorded_groups_with_racks_are_of_many_kinds() -> None:
+    """Racks that matter and racks that do not, of topics alike and of others, for members that own partitions too."""
+    kinds: Counter[str] = Counter()
+    for request in recorded_with_racks():
+        assignor = request["assignor"]
+        problem = problem_of(request)
+        pairs = problem.pairs
+        alike = Counter(zip(map(bytes, problem.subscribed), problem.topic_sizes, strict=True))
+        kinds["all members have a rack"] += bool(pairs.racks) and None not in pairs.racks
+        kinds["some members have none"] += None in pairs.racks
+        kinds["some partitions have none"] += None in pairs.partition_racks
+        kinds["all partitions in the same racks"] += (
+            len({frozenset(racks or ()) for racks in pairs.partition_racks}) == 1
+        )
+        kinds["several replicas"] += any(len(racks or ()) > 1 for racks in pairs.partition_racks)
+        kinds[f"equal subscriptions, {assignor}"] += problem.equal_subscriptions
+        kinds[f"mixed subscriptions, {assignor}"] += not problem.equal_subscriptions
+        kinds["topics alike"] += max(alike.values()) > 1
+        kinds["old generation"] += len(set(problem.generations) - {None}) > 1
+        without = HEURISTICS[assignor](without_racks(problem)).member_of
+        kinds[f"racks change {assignor}"] += without.tolist() != request["member_of"]
+    assert kinds.pop("racks change uniform") == 0
+    assert len(kinds) == 18
+    assert min(kinds.values()) >= 15, kinds
 
 
 def test_recorded_groups_are_of_many_kinds() -> None:
@@ -112,6 +169,36 @@ def test_kafka_still_answers_as_recorded() -> None:
         with kafka.running_oracle() as oracle:
             assert golden.user_data(oracle) == golden.USER_DATA.read_text()
             assert golden.assignments(oracle) == golden.ASSIGNMENTS.read_text()
+            assert golden.racks(oracle) == golden.RACKS.read_text()
+    except kafka.UnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("assignor", RACKED)
+def test_kafka_with_racks_on_groups_not_recorded(assignor: str) -> None:
+    """All steps are the same but for a few of `sticky`; docs/heuristics.md says which cannot be."""
+    comparison = Comparison()
+    try:
+        with kafka.running_oracle() as oracle:
+            for number in seeds(60):
+                for request, answer in play(racked_steps(2, number), assignor, oracle.assign):
+                    comparison.add(request, answer)
+    except kafka.UnavailableError as reason:
+        pytest.skip(str(reason))
+    exact_steps = comparison.steps if "sticky" not in assignor else 0.98 * comparison.steps
+    assert comparison.counts["identical"] >= exact_steps
+    assert comparison.counts["score"] >= 0.99 * comparison.steps
+    assert comparison.steps > 4 * len(seeds(60))
+
+
+@pytest.mark.broker
+def test_the_range_of_a_broker_looks_at_no_racks() -> None:
+    try:
+        with kafka.running_oracle() as oracle:
+            for number in seeds(30):
+                for request, answer in play(racked_steps(2, number), "range-server", oracle.assign):
+                    assert HEURISTICS["range"](without_racks(problem_of(request))).member_of.tolist() == answer
     except kafka.UnavailableError as reason:
         pytest.skip(str(reason))
 
@@ -173,7 +260,8 @@ def test_no_two_members_exchange_partitions_of_a_topic(assignor: str) -> None:
 @pytest.mark.parametrize("assignor", OURS)
 def test_the_order_of_the_input_does_not_matter(assignor: str) -> None:
     random = Random(5)
-    for request in (request for request in recorded()[::3] if request["assignor"] == assignor):
+    every = recorded()[::3] + recorded_with_racks()[::3]
+    for request in (request for request in every if request["assignor"] == assignor):
         members = list(request["members"].items())
         topics = list(request["topics"].items())
         random.shuffle(members)
@@ -213,6 +301,90 @@ def test_mixed_subscriptions_take_few_moves(assignor: str) -> None:
     assert more.count(0) >= 0.9 * len(more)
 
 
+# ---- properties of racks -----------------------------------------------------------------------------------------
+
+
+def racked_problems(assignor: str) -> Iterator[Problem]:
+    """Problems of the golden file for racks."""
+    for request in recorded_with_racks():
+        if request["assignor"] == assignor:
+            yield problem_of(request)
+
+
+@pytest.mark.parametrize("assignor", sorted(set(HEURISTICS) - set(KAFKAS_WITH_RACKS)))
+def test_the_other_assignors_look_at_no_racks(assignor: str) -> None:
+    for problem in [*racked_problems("sticky")][::5]:
+        if assignor == "constrained-sticky" and not problem.equal_subscriptions:
+            continue
+        with_racks = HEURISTICS[assignor](problem).member_of
+        assert with_racks.tolist() == HEURISTICS[assignor](without_racks(problem)).member_of.tolist()
+
+
+@pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
+def test_racks_leave_the_counts_alone(assignor: str) -> None:
+    """`range`: as many partitions of a topic in descending order; the others, where all members read all topics."""
+    for problem in racked_problems(assignor):
+        if assignor == "range" or problem.equal_subscriptions:
+            plan = HEURISTICS[assignor](problem)
+            plain = HEURISTICS[assignor](without_racks(problem))
+            counts = [each.topic_counts if assignor == "range" else each.counts for each in (plan, plain)]
+            assert np.array_equal(*(np.sort(each, axis=-1) for each in counts))
+
+
+@pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
+def test_names_and_order_of_racks_do_not_matter(assignor: str) -> None:
+    for problem in racked_problems(assignor):
+        pairs = problem.pairs
+        renamed = replace(
+            pairs,
+            racks=tuple(rack and f"{ord('z') - ord(rack):02}" for rack in pairs.racks),
+            partition_racks=tuple(
+                racks and tuple(f"{ord('z') - ord(rack):02}" for rack in reversed(racks))
+                for racks in pairs.partition_racks
+            ),
+        )
+        plans = [HEURISTICS[assignor](replace(problem, pairs=each)).member_of for each in (pairs, renamed)]
+        assert plans[0].tolist() == plans[1].tolist()
+
+
+@pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
+def test_replicas_in_the_same_racks_everywhere_do_not_matter(assignor: str) -> None:
+    """So it is with as many replicas as racks, and with racks of replicas that no member is in."""
+    for problem in [*racked_problems(assignor)][::3]:
+        plain = HEURISTICS[assignor](without_racks(problem)).member_of.tolist()
+        for racks in (("a", "b"), ("nowhere",), None):
+            pairs = replace(problem.pairs, partition_racks=(racks,) * len(problem.lags))
+            assert HEURISTICS[assignor](replace(problem, pairs=pairs)).member_of.tolist() == plain
+
+
+def test_range_looks_at_the_racks_of_a_topics_own_subscribers() -> None:
+    """Recorded; were those of all members looked at, `c1`, who has no rack, would take the first of `t`."""
+    problem = Problem.from_lags(
+        {"t": [0] * 2, "u": [0] * 3},
+        {"c0": ["t"], "c1": ["t"], "c2": ["u"]},
+        racks={"c0": "z", "c2": "a"},
+        partition_racks={"t": [["a"], ["b"]], "u": [["a"], ["a"], ["b"]]},
+    )
+    assert HEURISTICS["range"](problem).member_of.tolist() == [0, 1, 2, 2, 2]
+
+
+@pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
+def test_a_rack_of_its_own_for_every_member(assignor: str) -> None:
+    """Where each partition has its replica in the rack of one member and shares are even, all reads are local."""
+    random = Random(9)
+    for size in range(1, 9):
+        members = [f"c{m}" for m in range(size)]
+        homes = random.sample(range(size), size)
+        problem = Problem.from_lags(
+            {"t": [0] * size},
+            members,
+            owned={"c0": [("t", 0)]},
+            racks={name: f"rack {m}" for m, name in enumerate(members)},
+            partition_racks={"t": [[f"rack {m}"] for m in homes]},
+        )
+        assert HEURISTICS[assignor](problem).member_of.tolist() == homes
+
+
 @pytest.mark.parametrize("assignor", STICKY)
 def test_the_highest_generation_wins(assignor: str) -> None:
     """Of three members that claim the same partitions, the newest keeps as many as are its share."""
@@ -246,6 +418,11 @@ def test_a_deleted_topic_and_new_partitions(assignor: str) -> None:
     assert plan.counts.tolist() == [3, 3]
     owned = np.bincount(after.owner[after.owner != NOBODY], minlength=2)
     assert assignor in WITHOUT_OWNERS or kept(after, plan.member_of) == np.minimum(owned, 3).sum() >= 3
+
+
+def without_racks(problem: Problem) -> Problem:
+    """The same group, of which no racks are known."""
+    return replace(problem, pairs=NO_PAIR_DATA)
 
 
 def problem_with(problem: Problem, member_of: Answer) -> Problem:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evenlag.model.arrays import Whole, rank_within, stable_order
-from evenlag.model.problem import NOBODY, Problem
+from evenlag.model.problem import NOBODY, Index, Problem
 
 
 def in_turn(wanted: Whole) -> Whole:
@@ -20,7 +20,12 @@ def in_turn(wanted: Whole) -> Whole:
 
 def owned_counts(problem: Problem) -> Whole:
     """Return how many partitions each member owned before, shape (M,)."""
-    return np.bincount(problem.owner[problem.owner != NOBODY], minlength=len(problem.members)).astype(np.int64)
+    return held_counts(problem.owner, len(problem.members))
+
+
+def held_counts(member_of: Index, members: int) -> Whole:
+    """Return how many partitions each member has, shape (M,)."""
+    return np.bincount(member_of[member_of != NOBODY], minlength=members).astype(np.int64)
 
 
 def same_topics(problem: Problem) -> bool:
@@ -28,14 +33,14 @@ def same_topics(problem: Problem) -> bool:
     return bool((problem.subscribed == problem.subscribed[:, :1]).all())
 
 
-def even_share(problem: Problem, order: Callable[[], Whole] | None = None) -> tuple[int, Whole]:
+def even_share(owned: Whole, partitions: int, order: Callable[[], Whole] | None = None) -> tuple[int, Whole]:
     """Return ⌊P/C⌋, and how many of its partitions each member keeps where counts are to be ⌊P/C⌋ or ⌈P/C⌉.
 
     Only P mod C members can have ⌈P/C⌉: the first of those that own so many, by id or in the order given. As the
     members that keep more than ⌊P/C⌋ are never too many, the partitions nobody keeps always suffice to fill the others.
+    `owned` has the number of partitions that each of the C members owns.
     """
-    low, extra = divmod(int(problem.assignable.sum()), len(problem.members))
-    owned = owned_counts(problem)
+    low, extra = divmod(partitions, len(owned))
     keep = np.minimum(owned, low)
     over = owned > low
     if order is not None and 0 < extra < over.sum():

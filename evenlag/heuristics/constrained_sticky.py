@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenlag.errors import InvalidPlanError
-from evenlag.heuristics.arrays import even_share, same_topics
+from evenlag.heuristics.arrays import even_share, owned_counts, same_topics
 from evenlag.model.arrays import rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -45,7 +45,7 @@ def assign(problem: Problem) -> Plan:
         raise InvalidPlanError("constrained-sticky is defined only for members that all subscribe to the same topics")
     member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
     if problem.assignable.any():
-        low, keep = even_share(problem)
+        low, keep = even_share(owned_counts(problem), int(problem.assignable.sum()))
         kept = (problem.owner != NOBODY) & (rank_within(problem.owner) < keep[problem.owner])
         member_of[kept] = problem.owner[kept]
         free = np.flatnonzero(problem.assignable & ~kept)

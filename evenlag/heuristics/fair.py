@@ -14,6 +14,8 @@ from evenlag.model.problem import NOBODY, Problem
 def assign(problem: Problem) -> Plan:
     """Even out the counts as `sticky` does, with stickiness switched off: it starts from an empty assignment.
 
+    Racks are not looked at: the strategy is older than they are.
+
     References
     ----------
     KIP-54, "Alternatives Yet to be Considered", on the fair strategy of KIP-49.
@@ -29,4 +31,4 @@ def assign(problem: Problem) -> Plan:
     ({'c1': [('t0', 0), ('t1', 0), ('t1', 1)], 'c2': [('t2', 0), ('t2', 1), ('t2', 2)]}, 1)
     """
     nobody = np.full(len(problem.lags), NOBODY, dtype=np.int32)
-    return Plan(problem, sticky.assign(replace(problem, owner=nobody)).member_of)
+    return Plan(problem, sticky.without_racks(replace(problem, owner=nobody)).member_of)

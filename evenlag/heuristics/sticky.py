@@ -9,8 +9,10 @@ from operator import itemgetter
 
 import numpy as np
 
-from evenlag.heuristics.arrays import even_share, fewest_first, in_turn, owned_counts, same_topics
+from evenlag.heuristics.arrays import even_share, fewest_first, held_counts, in_turn, same_topics
 from evenlag.heuristics.java_hash import buckets, hash_codes, map_order, table_size
+from evenlag.heuristics.rack_filling import fewest_within_racks, fill_within_racks
+from evenlag.heuristics.racks import RackTable, rack_table
 from evenlag.model.arrays import Whole, rank_within, stable_order
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
@@ -26,10 +28,13 @@ def assign(problem: Problem) -> Plan:
     As Kafka does, members that all subscribe to the same topics are served by a linear algorithm, which makes the
     fewest moves that counts of ⌊P/C⌋ and ⌈P/C⌉ allow; others by the general one, which is a local search.
 
+    Where racks of members and of replicas are known and matter (KIP-881), a member keeps only what has a replica in
+    its rack, and free partitions go to members in their racks as far as the even counts allow.
+
     References
     ----------
-    KIP-54, "Sticky Partition Assignment Strategy", with the generations of KIP-341; Apache Kafka 4.1,
-    ``org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor``, without racks.
+    KIP-54, "Sticky Partition Assignment Strategy", with the generations of KIP-341 and the racks of KIP-881; Apache
+    Kafka 4.1, ``org.apache.kafka.clients.consumer.internals.AbstractStickyAssignor``.
 
     Examples
     --------
@@ -48,64 +53,102 @@ def assign(problem: Problem) -> Plan:
     >>> assign(Problem.from_lags(lags, members, owned=owned)).assignment
     {'c1': [('t0', 0), ('t1', 0), ('t1', 1)], 'c2': [('t2', 0), ('t2', 1), ('t2', 2)]}
     """
+    racks = rack_table(problem)
+    if racks is not None:
+        partitions, members = np.flatnonzero(problem.assignable), np.arange(len(problem.members))
+        racks = racks if racks.matter(partitions, members) else None
+    return _assigned(problem, racks)
+
+
+def without_racks(problem: Problem) -> Plan:
+    """Return what `assign` does for the same group if no racks are known."""
+    return _assigned(problem, None)
+
+
+def _assigned(problem: Problem, racks: RackTable | None) -> Plan:
     if not problem.assignable.any():
         return Plan(problem, np.full(len(problem.lags), NOBODY, dtype=np.int32))
-    return Plan(problem, _constrained(problem) if same_topics(problem) else _general(problem))
+    return Plan(problem, _constrained(problem, racks) if same_topics(problem) else _general(problem, racks))
 
 
 # ---- equal subscriptions ---------------------------------------------------------------------------------------
 
 
-def _constrained(problem: Problem) -> Index:
-    """Keep owned partitions up to the even share, lowest numbers first; fill up in turn, then one more in turn."""
-    low, keep = even_share(problem, lambda: map_order(problem.members))
-    member_of = problem.owner.copy()
-    over = np.flatnonzero((problem.owner != NOBODY) & (owned_counts(problem) > keep)[problem.owner])
+def _constrained(problem: Problem, racks: RackTable | None) -> Index:
+    """Keep owned partitions up to the even share, lowest numbers first; fill up in turn, then one more in turn.
+
+    With racks, only what fits its owner's rack is kept, and what is free goes first to members that it fits.
+    """
+    owner = problem.owner if racks is None else racks.fitting(problem.owner)
+    owned = held_counts(owner, len(problem.members))
+    low, held = even_share(owned, int(problem.assignable.sum()), lambda: map_order(problem.members))
+    member_of = owner.copy()
+    over = np.flatnonzero((owner != NOBODY) & (owned > held)[owner])
     over = over[stable_order(problem.partition_ids[over])]
-    member_of[over[rank_within(problem.owner[over]) >= keep[problem.owner[over]]]] = NOBODY
-    lacking = np.maximum(low - keep, 0)
-    full = np.argsort(lacking, kind="stable")  # in the order in which they come to ⌊P/C⌋
+    member_of[over[rank_within(owner[over]) >= held[owner[over]]]] = NOBODY
     free = np.flatnonzero(problem.assignable & (member_of == NOBODY))
-    member_of[free] = np.concatenate([in_turn(lacking), full[keep[full] <= low]])[: len(free)]
+    if racks is None:
+        full = np.flatnonzero(held == low)
+    else:
+        free, takers, full = fill_within_racks(racks, free, held, low)
+        member_of[free] = takers
+        held += held_counts(takers, len(held))
+        free = free[takers == NOBODY]
+    lacking = np.maximum(low - held, 0)
+    filled = np.argsort(lacking, kind="stable")[int((lacking == 0).sum()) :]  # in the order in which they come to ⌊P/C⌋
+    member_of[free] = np.concatenate([in_turn(lacking), full, filled])[: len(free)]
     return member_of
 
 
 # ---- mixed subscriptions ---------------------------------------------------------------------------------------
 
 
-def _general(problem: Problem) -> Index:
+def _general(problem: Problem, racks: RackTable | None) -> Index:
     """Give every free partition to the member with the fewest, then move partitions until the counts are even.
 
     Topics with few subscribers come first. Partitions that were free are moved as long as that helps, and only
     then all of them. If any of the latter was and the balance score is no better for it, the assignment before all
-    moves stands, unless nobody owned anything.
+    moves stands, unless nobody owned anything. With racks, a member has to fit what it owned or it loses it, and then
+    all are moved at once; what is free goes first to members that it fits, but moves look at no racks.
     """
     subscribers = [np.flatnonzero(subscribed) for subscribed in problem.subscribed]
     readers = np.array([len(members) for members in subscribers])
-    member_of, counts = problem.owner.copy(), owned_counts(problem)
-    free: list[Batch] = []
-    every: list[Batch] = []
+    member_of = problem.owner.copy() if racks is None else racks.fitting(problem.owner)
+    revoked = racks is not None and bool((member_of != problem.owner).any())
+    counts = held_counts(member_of, len(problem.members))
     shared = problem.subscribed[readers > 1].any(axis=0)  # members that can exchange partitions with others
     from_scratch = not counts.any()
+    free: list[Batch] = []
+    every: list[Batch] = []
     for topic in np.argsort(readers, kind="stable").tolist():
         if readers[topic]:
             here = np.arange(problem.topic_starts[topic], problem.topic_starts[topic + 1])
-            unowned = here[member_of[here] == NOBODY]
-            if len(unowned):
-                takers = fewest_first(counts, subscribers[topic], len(unowned))
-                member_of[unowned] = takers
-                counts += np.bincount(takers, minlength=len(counts))
-            free.append((topic, unowned))
+            free.append((topic, here[member_of[here] == NOBODY]))
             every.append((topic, here))
+    _give_out(free, subscribers, member_of, counts, racks)
     sweeps = _Sweeps(problem, member_of, counts, subscribers)
     swept = 0
-    for batches in (free, every):
+    for batches in (every,) if revoked else (free, every):
         movable = [(topic, partitions) for topic, partitions in batches if readers[topic] > 1]
         swept = 0
         while swept < MOST_SWEEPS and sweeps.sweep(movable):
             swept += 1
     better = _balance_score(np.array(sweeps.counts)[shared]) < _balance_score(counts[shared])
     return np.array(sweeps.holder, dtype=np.int32) if better or from_scratch or not swept else member_of
+
+
+def _give_out(
+    free: list[Batch], subscribers: list[Whole], member_of: Index, counts: Whole, racks: RackTable | None
+) -> None:
+    """Give every free partition to the subscriber with the fewest, those that fit somebody's rack first, in place."""
+    if racks is not None:
+        fewest_within_racks(racks, free, subscribers, member_of, counts)
+    for topic, partitions in free:
+        unowned = partitions[member_of[partitions] == NOBODY]
+        if len(unowned):
+            takers = fewest_first(counts, subscribers[topic], len(unowned))
+            member_of[unowned] = takers
+            counts += np.bincount(takers, minlength=len(counts))
 
 
 def _balance_score(counts: Whole) -> int:

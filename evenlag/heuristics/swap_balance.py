@@ -16,7 +16,7 @@ PATIENT = 3  # pairings after which both of a pair that has no swap are passed o
 
 
 def assign(problem: Problem) -> Plan:
-    """Even out the counts as `sticky` does, then swap partitions between the most and the least loaded members.
+    """Even out the counts as `sticky` does without racks, then swap partitions between most and least loaded members.
 
     The most loaded is paired with the least, the second most with the second least, and so on; of equal loads the
     earlier member counts as the larger. Each pair makes the one swap, partition for partition, that brings its loads
@@ -40,7 +40,7 @@ def assign(problem: Problem) -> Plan:
     >>> plan.assignment, plan.loads.tolist()
     ({'c0': [('t', 1), ('t', 2)], 'c1': [('t', 0), ('t', 3)]}, [120, 100])
     """
-    swaps = _Swaps(sticky.assign(problem))
+    swaps = _Swaps(sticky.without_racks(problem))
     while swaps.bring_in():
         pass
     return Plan(problem, swaps.member_of())

@@ -152,9 +152,14 @@ public class Oracle {
         final Map<String, List<String>> members = new TreeMap<>();
         final Map<String, List<TopicPartition>> owned = new HashMap<>();
         final Map<String, Integer> generations = new HashMap<>();
+        final Map<String, String> racks = new HashMap<>();
+        final Map<String, String[]> replicaRacks = new HashMap<>();
 
         Group(JsonNode request, String who) {
             request.get("topics").properties().forEach(e -> topics.put(e.getKey(), e.getValue().asInt()));
+            request.path("racks").properties().forEach(
+                e -> replicaRacks.put(e.getKey(), e.getValue().asText().split(" "))
+            );
             List<String> every = new ArrayList<>(topics.keySet());
             for (Map.Entry<String, JsonNode> entry : request.get(who).properties()) {
                 String member = entry.getKey();
@@ -173,7 +178,22 @@ public class Oracle {
                 );
                 owned.put(member, partitions);
                 generations.put(member, fields.hasNonNull("generation") ? fields.get("generation").asInt() : -1);
+                if (fields.hasNonNull("rack")) {
+                    racks.put(member, fields.get("rack").asText());
+                }
             }
+        }
+
+        /** A broker for each replica of a partition; one whose rack is not known where the request says nothing. */
+        Node[] replicas(String topic, int partition) {
+            if (!replicaRacks.containsKey(topic)) {
+                return NO_NODES;
+            }
+            List<Node> nodes = new ArrayList<>();
+            for (String rack : replicaRacks.get(topic)[partition].split("")) {
+                nodes.add(new Node(nodes.size(), "broker", 9092, rack.equals("-") ? null : rack));
+            }
+            return nodes.toArray(NO_NODES);
         }
 
         /** Takes what the members of another group were assigned for what those of the same names own in this one. */
@@ -233,7 +253,9 @@ public class Oracle {
                 if (subscribed.contains(topic)) {
                     List<PartitionInfo> infos = new ArrayList<>(count);
                     for (int p = 0; p < count; p++) {
-                        infos.add(new PartitionInfo(topic, p, Node.noNode(), NO_NODES, NO_NODES));
+                        Node[] replicas = replicas(topic, p);
+                        Node leader = replicas.length > 0 ? replicas[0] : Node.noNode();
+                        infos.add(new PartitionInfo(topic, p, leader, replicas, replicas));
                     }
                     partitions.put(topic, infos);
                 }
@@ -248,7 +270,8 @@ public class Oracle {
                         : kept.isEmpty() ? null : userDataWithoutGeneration(kept);
                     kept = List.of();
                 }
-                subscriptions.put(member, new Subscription(names, data, kept, generation, Optional.empty()));
+                Optional<String> rack = Optional.ofNullable(racks.get(member));
+                subscriptions.put(member, new Subscription(names, data, kept, generation, rack));
             });
             return () -> {
                 Map<String, List<TopicPartition>> assignment = assignor.assignPartitions(partitions, subscriptions);
@@ -293,7 +316,7 @@ public class Oracle {
                     inverted.computeIfAbsent(id, key -> new HashMap<>()).put(partition.partition(), member);
                 });
                 specs.put(member, new MemberSubscriptionAndAssignmentImpl(
-                    Optional.empty(), Optional.empty(), mine,
+                    Optional.ofNullable(racks.get(member)), Optional.empty(), mine,
                     new org.apache.kafka.coordinator.group.modern.Assignment(held)
                 ));
             });
@@ -308,7 +331,13 @@ public class Oracle {
 
                 @Override
                 public Set<String> racksForPartition(Uuid topic, int partition) {
-                    return Set.of();
+                    Set<String> known = new HashSet<>();
+                    for (Node replica : replicas(names.get(topic), partition)) {
+                        if (replica.rack() != null) {
+                            known.add(replica.rack());
+                        }
+                    }
+                    return known;
                 }
             };
             ConsumerGroupPartitionAssignor assignor = name.equals("range-server")

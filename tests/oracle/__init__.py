@@ -4,7 +4,9 @@ Oracle.java runs them. A request is a line of JSON:
 
 - an assignment: `{"assignor": "sticky", "topics": {"t0": 3}, "members": {"c0": {"topics": ["t0"], "owned": {"t0": [0]},
   "generation": 4}}}` (no topics: all of them); the answer is `{"member_of": [0, 0, 0]}`, the number of each partition's
-  member, members by id and partitions by topic and number, -1 for none;
+  member, members by id and partitions by topic and number, -1 for none. Racks, where some are known: `"rack": "a"` of a
+  member, and `"racks": {"t0": "ab - b"}` of the request: for each partition a letter for the rack of each replica, "-"
+  for a replica whose rack is not known;
 - a benchmark: the same with `"warm": 3, "runs": 5` and, for a group with owners, `"before"`: the members of the group
   whose assignment they own; the answer is `{"milliseconds": [0.21, …]}` of the assignor's call alone;
 - user data: `{"schema": 1, "owned": [["t0", 0]], "generation": 4}`; the answer is `{"hex": "0000…"}`.

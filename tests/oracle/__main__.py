@@ -4,7 +4,7 @@ import argparse
 
 from tests.oracle import golden, kafka
 from tests.oracle.compare import MEASURES, Comparison
-from tests.oracle.sequences import ASSIGNORS, play, steps
+from tests.oracle.sequences import ASSIGNORS, RACKED, play, racked_steps, steps
 
 
 def main() -> None:
@@ -12,18 +12,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__)
     parser.add_argument("--seed", type=int, default=2, help="default 2; the golden files have 1")
     parser.add_argument("--sequences", type=int, default=300, help="groups of five steps each; default 300")
+    parser.add_argument("--racks", action="store_true", help="members and replicas have racks")
     parser.add_argument("--record", action="store_true", help="write the golden files anew, from their own seed")
     options = parser.parse_args()
     with kafka.running_oracle() as oracle:
         if options.record:
             golden.ASSIGNMENTS.write_text(golden.assignments(oracle))
+            golden.RACKS.write_text(golden.racks(oracle))
             golden.USER_DATA.write_text(golden.user_data(oracle))
             return
-        sequences = [steps(options.seed, number) for number in range(options.sequences)]
+        made = racked_steps if options.racks else steps
+        sequences = [made(options.seed, number) for number in range(options.sequences)]
         print(f"Kafka {kafka.VERSION}, seed {options.seed}, {options.sequences} sequences; equal to Kafka's:\n")
         print("| assignor | steps | " + " | ".join(MEASURES) + " | invalid | Kafka failed |")
         print("|---" * (len(MEASURES) + 4) + "|")
-        for assignor in (*ASSIGNORS, "uniform-hashed"):
+        for assignor in RACKED if options.racks else (*ASSIGNORS, "uniform-hashed"):
             comparison = Comparison()
             for sequence in sequences:
                 for request, answer in play(sequence, assignor, oracle.assign):

@@ -7,13 +7,15 @@ from random import Random
 from typing import Any
 
 from tests.oracle.kafka import VERSION, Oracle
-from tests.oracle.sequences import ASSIGNORS, play, steps
+from tests.oracle.sequences import ASSIGNORS, play, racked_steps, steps
 
 FOLDER = Path(__file__).with_name("golden")
 ASSIGNMENTS = FOLDER / "assignments.jsonl"
+RACKS = FOLDER / "racks.jsonl"
 USER_DATA = FOLDER / "userdata.jsonl"
 SEED = 1
 SEQUENCES = 60
+RACK_SEQUENCES = 60
 USER_DATA_CASES = 40
 
 
@@ -28,6 +30,19 @@ def assignments(oracle: Oracle) -> str:
                 if assignor == "cooperative-sticky":
                     line["first"] = oracle.assign(request | {"assignor": "cooperative-sticky-first"})
                 lines.append(_line(line))
+    return "".join(lines)
+
+
+def racks(oracle: Oracle) -> str:
+    """Return the text of racks.jsonl: as assignments.jsonl, of members and replicas with racks."""
+    lines = [_line({"kafka": VERSION, "seed": SEED, "sequences": RACK_SEQUENCES})]
+    for number in range(RACK_SEQUENCES):
+        sequence = racked_steps(SEED, number)
+        sticky = "sticky" if number % 2 else "cooperative-sticky"
+        for assignor in ("range", sticky, *(("uniform",) if number % 6 == 0 else ())):
+            lines += [
+                _line(request | {"member_of": answer}) for request, answer in play(sequence, assignor, oracle.assign)
+            ]
     return "".join(lines)
 
 

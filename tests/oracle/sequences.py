@@ -9,7 +9,9 @@ from evenlag import Problem
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform", "range-server")
 SERVER = ("uniform", "uniform-hashed", "range-server")  # they run in the broker, which knows what it assigned
+RACKED = ("range", "sticky", "cooperative-sticky", "uniform")  # asked with racks; the last looks at none
 STEPS = 5  # of a sequence
+RACKS = "abcdef"
 WITHOUT_OWNERS = ("range", "roundrobin")
 
 Claims = dict[str, list[int]]  # partitions by topic
@@ -28,16 +30,37 @@ class Step:
         Topics that each member subscribes to.
     doubled : list of (member, topic, share)
         Members that claim a partition more in the newest generation, whoever owns it: the one at `share` of the topic.
+    racks : dict
+        Rack of each member that names one.
+    replica_racks : dict
+        Racks of the replicas of each topic's partitions as a text, a letter each: "ab - b"; "-" if not known.
     """
 
     topics: dict[str, int]
     members: dict[str, list[str]]
     doubled: list[tuple[str, str, float]] = field(default_factory=list)
+    racks: dict[str, str] = field(default_factory=dict)
+    replica_racks: dict[str, str] = field(default_factory=dict)
 
 
 def steps(seed: int, number: int) -> list[Step]:
     """Return the steps of sequence `number`."""
     return list(_Changes(Random(f"{seed}/{number}")).steps())
+
+
+def racked_steps(seed: int, number: int) -> list[Step]:
+    """Return the steps of sequence `number`, in which members and replicas have racks; topics are short."""
+    random = Random(f"racks/{seed}/{number}")
+    changes = _Changes(Random(f"{seed}/{number}"), longest=(3, 8, 12))
+    places = _Places(random)
+    size = random.randint(1, 12) if random.random() < 0.4 else None
+    sequence = list(changes.steps())
+    for step in sequence:
+        if size is not None:  # topics that are matched together, if they have the same subscribers too
+            step.topics = dict.fromkeys(step.topics, size)
+        step.racks = {member: rack for member in step.members if (rack := places.of_member(member))}
+        step.replica_racks = {topic: places.of_replicas(topic, count) for topic, count in step.topics.items()}
+    return sequence
 
 
 def play(
@@ -56,7 +79,7 @@ def play(
             held = {member: held[member] for member in present}
         members: dict[str, Any] = {}
         for member, topics in step.members.items():
-            members[member] = {"topics": topics}
+            members[member] = {"topics": topics} | ({"rack": step.racks[member]} if member in step.racks else {})
             if assignor not in WITHOUT_OWNERS and member in present:
                 members[member]["owned"] = _existing(held[member], step.topics)
                 members[member]["generation"] = generations[member]
@@ -67,6 +90,8 @@ def play(
                     partition = int(share * step.topics[topic])
                     claims[:] = sorted({*claims, partition})
         request = {"assignor": assignor, "topics": step.topics, "members": members}
+        if step.replica_racks:
+            request["racks"] = step.replica_racks
         answer = ask(request)
         yield request, answer
         if answer is None:
@@ -96,6 +121,11 @@ def problem_of(request: dict[str, Any]) -> Problem:
         {name: entry["topics"] for name, entry in members.items()},
         owned=owned,
         generations={name: entry.get("generation") for name, entry in members.items()},
+        racks={name: entry["rack"] for name, entry in members.items() if "rack" in entry},
+        partition_racks={
+            topic: [None if racks == "-" else list(racks) for racks in text.split(" ")]
+            for topic, text in request.get("racks", {}).items()
+        },
     )
 
 
@@ -112,11 +142,11 @@ def _partitions(topics: dict[str, int]) -> Iterator[tuple[str, int]]:
 class _Changes:
     """A group at random, and what happens to it."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, longest: tuple[int, ...] = (3, 8, 12, 40)) -> None:
         self.random = random
         self.mixed = random.random() < 0.5
         self.density = random.choice([0.3, 0.5, 0.8])
-        self.longest = random.choice([3, 8, 12, 40])
+        self.longest = random.choice(longest)
         self.uuids = random.random() < 0.5
         self.made = 0
         self.gone: dict[str, list[str]] = {}
@@ -191,3 +221,34 @@ class _Changes:
     def double(self) -> tuple[str, str, float]:
         member = self.random.choice(sorted(self.members))
         return member, self.random.choice(self.members[member]), self.random.random()
+
+
+class _Places:
+    """Racks at random, each member and partition always in the same."""
+
+    def __init__(self, random: Random) -> None:
+        self.seed = random.getrandbits(32)
+        self.racks = RACKS[: random.choice([1, 2, 3, 3, 3, 6])]
+        self.replicas = random.choice([1, 1, 2, 2, 3, 6, None])  # of each partition; None: topics differ
+        self.in_turn = random.random() < 0.5  # partition i of every topic begins in rack i
+        self.homeless = random.choice([0, 0, 0.3, 0.9])  # share of members without a rack
+        self.unknown = random.choice([0, 0, 0, 0.2])  # share of partitions without racks
+        self.strange = random.choice([0, 0, 0.2, 0.5])  # share of members in a rack that has no replicas
+
+    def of_member(self, member: str) -> str:
+        random = Random(f"{self.seed}/{member}")
+        if random.random() < self.homeless:
+            return ""
+        return "z" if random.random() < self.strange else random.choice(self.racks)
+
+    def of_replicas(self, topic: str, count: int) -> str:
+        replicas = self.replicas or Random(f"{self.seed}/{topic}").choice([1, 2, 6])
+        many = min(replicas, len(self.racks))
+        return " ".join(self.of_partition(Random(f"{self.seed}/{topic}/{p}"), p, many) for p in range(count))
+
+    def of_partition(self, random: Random, partition: int, many: int) -> str:
+        if random.random() < self.unknown:
+            return "-"
+        if self.in_turn:
+            return "".join(self.racks[(partition + replica) % len(self.racks)] for replica in range(many))
+        return "".join(random.choices(self.racks, k=many) if random.random() < 0.2 else random.sample(self.racks, many))
