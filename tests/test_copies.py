@@ -21,6 +21,9 @@ def partition(number: int, lag: int, owner: str | None = None, **others: Any) ->
     return key | {"lag": lag, "consumer_id": owner} | others
 
 
+PAIRS = {"replica_racks": None, "move_size": None, "traffic": None}
+
+
 def member(name: str, **content: Any) -> dict[str, Any]:
     return {"snapshot_ts": "now", "group": "billing", "consumer_id": name} | content
 
@@ -40,6 +43,10 @@ def test_rows_of_other_partitions_snapshots_and_groups_are_no_copies() -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
+        (
+            [partition(0, 7, replica_racks=["a"]), partition(0, 7, replica_racks=["b"], move_size=3)],
+            "row 2: partition orders-0 is also in row 1, and they differ in replica_racks, move_size; keep one",
+        ),
         (
             [partition(0, 7), partition(3, 1), partition(0, 8, "c0")],
             "row 3: partition orders-0 is also in row 1, and they differ in lag, consumer_id; keep one",
@@ -62,19 +69,33 @@ def test_contradicting_rows_of_a_member_are_named() -> None:
 
 
 OFFSETS_DDL = "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT, consumer_id STRING"
+OFFSETS_DDL += ", replica_racks ARRAY<STRING>, move_size BIGINT, traffic BIGINT"
 MEMBERS_DDL = (
     "snapshot_ts STRING, `group` STRING, consumer_id STRING, topics ARRAY<STRING>, weight DOUBLE, "
-    "max_partitions BIGINT, generation BIGINT, assignor STRING"
+    "max_partitions BIGINT, generation BIGINT, assignor STRING, rack STRING"
 )
 
 
 def random_rows(chance: random.Random) -> tuple[Rows, Rows]:
     """Rows of both tables, among which are many copies and contradictions, and fields that are null in some."""
     draw = chance.choice
-    offsets = [partition(draw(range(15)), draw([7, 7, 7, 8]), draw(["a", "a", "a", None])) for _ in range(40)]
+    said: Rows = [{"replica_racks": ["r"]}, {"replica_racks": ["r", "s"]}, {"move_size": 2}, {"traffic": 0}]
+    offsets = []
+    for number in chance.choices(range(15), k=40):
+        usually = {"replica_racks": ["r", "s"], "move_size": 3, "traffic": 9} if number % 2 else PAIRS
+        pairs = usually | draw([{}] * 36 + said)
+        offsets.append(partition(number, draw([7] * 9 + [8]), draw(["a"] * 9 + [None]), **pairs))
     usual = {"topics": ["orders"], "weight": 1.0, "max_partitions": None, "generation": None, "assignor": "range"}
-    others = ({"topics": ["orders", "refunds"]}, {"topics": None}, {"topics": []}, {"weight": None}, {"assignor": None})
-    members = [member(draw("abcdefghijkl"), **(usual | draw([{}, {}, {}, {}, *others]))) for _ in range(24)]
+    usual["rack"] = None
+    others = (
+        {"topics": ["orders", "refunds"]},
+        {"topics": None},
+        {"topics": []},
+        {"weight": None},
+        {"assignor": None},
+        {"rack": "r"},
+    )
+    members = [member(draw("abcdefghijkl"), **(usual | draw([*[{}] * 6, *others]))) for _ in range(24)]
     return offsets, members
 
 
@@ -121,8 +142,13 @@ def test_spark_numpy_and_python_agree(spark: "SparkSession") -> None:
     assert by_spark(row_checks.check_members(members_df), MEMBER_ROWS) == plain[1]
     rows = task_rows(row_checks.typed_offsets(offsets_df), row_checks.typed_members(members_df))
     (group,) = group_rows(rows.toArrow().to_batches())
-    partitions = zip(group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True)
-    assert {("now", "billing", "orders", p, str(lag), str(owner)) for p, lag, owner in partitions} == plain[0][0]
+    partitions = enumerate(zip(group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True))
+    found = set()
+    for place, (number, *content) in partitions:
+        racks, *amounts = group.pairs.row(place)
+        content += [racks and list(racks), *amounts]
+        found.add(("now", "billing", "orders", number, *map(str, content)))
+    assert found == plain[0][0]
     assert group.rejected_rows == sum(plain[0][1:])
     of_members = (
         ("now", "billing", one.consumer_id, *(str(getattr(one, name)) for name in MEMBER_ROWS.content))

@@ -26,6 +26,7 @@ MEMBERS = st.dictionaries(
             "weight": st.sampled_from([None, 1.0, 0.1, 2.5]),
             "max_partitions": st.sampled_from([None, 0, 3]),
             "generation": st.sampled_from([None, 4]),
+            "rack": st.sampled_from([None, None, "r", "s"]),
         }
     ),
 )
@@ -64,14 +65,16 @@ def test_columns_and_plain_values_give_the_same_problem(
         weights={name: 1 if fields["weight"] is None else fields["weight"] for name, fields in members.items()},
         max_partitions={name: fields["max_partitions"] for name, fields in members.items()},
         generations={name: fields["generation"] for name, fields in members.items()},
+        racks={name: fields["rack"] for name, fields in members.items()},
     )
     built = rows_of(rows, members).problem()
+    assert built.pairs.same_as(plain.pairs)
     for name, value in vars(plain).items():
         other = getattr(built, name)
         if isinstance(value, np.ndarray):
             assert value.dtype == other.dtype, name
             assert np.array_equal(value, other), name
-        else:
+        elif name != "pairs":
             assert value == other, name
 
 

@@ -1,5 +1,6 @@
 """Rows in any order to groups: held to a plain-Python account of the rule, and to the rule in Spark's columns."""
 
+import json
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
+from evenlag.tables.pair_columns import NO_PAIR_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +24,7 @@ MEMBER = pa.struct(
         ("max_partitions", pa.int64()),
         ("generation", pa.int64()),
         ("assignor", pa.string()),
+        ("rack", pa.string()),
     ]
 )
 FIELDS = [
@@ -35,8 +39,12 @@ FIELDS = [
     ("mark", pa.int64()),
     *((name, pa.int64()) for name in OFFSET_FIELDS),
     ("predicted", pa.bool_()),
+    ("replica_racks", pa.string()),
+    ("move_size", pa.int64()),
+    ("traffic", pa.int64()),
     ("member", MEMBER),
 ]
+PAIRS = ("replica_racks", "move_size", "traffic")
 Row = dict[str, Any]
 SAID = ("members", "beyond_end", "before_start", "rejected_rows", "predicted", "unrated")
 
@@ -54,6 +62,9 @@ PARTITION_ROWS = st.fixed_dictionaries(
         "log_end_offset": st.sampled_from([None, 9]),
         "current_offset": st.sampled_from([None, 9]),
         "predicted": st.sampled_from([True, False, None]),
+        "replica_racks": st.sampled_from([None, None, '["a","b"]', "[]"]),
+        "move_size": st.sampled_from([None, None, 0, 5]),
+        "traffic": st.sampled_from([None, None, 1, 2**53 - 1]),
     }
 )
 MEMBER_ROWS = st.fixed_dictionaries(
@@ -67,6 +78,7 @@ MEMBER_ROWS = st.fixed_dictionaries(
                 "max_partitions": st.sampled_from([None, 3]),
                 "generation": st.just(None),
                 "assignor": st.sampled_from([None, "range", "sticky"]),
+                "rack": st.sampled_from([None, "a"]),
             }
         ),
     }
@@ -89,7 +101,7 @@ def plainly(rows: list[Row]) -> dict[tuple[str, str], Row]:
             copies = [
                 row for row in own_partitions if (row["topic"], row["partition"]) == place and not row["rejected"]
             ]
-            if len({(row["lag"], row["consumer_id"]) for row in copies}) == 1:
+            if len({tuple(row[name] for name in ("lag", "consumer_id", *PAIRS)) for row in copies}) == 1:
                 kept.append(min(copies, key=lambda row: row["mark"]))
         kept.sort(key=lambda row: (row["topic"], row["partition"]))
         members = []
@@ -100,6 +112,7 @@ def plainly(rows: list[Row]) -> dict[tuple[str, str], Row]:
         found[key] = {
             "rows": [(row["topic"], row["partition"], row["lag"], row["consumer_id"]) for row in kept],
             "offsets": [[UNKNOWN if row[name] is None else row[name] for row in kept] for name in OFFSET_FIELDS],
+            "pairs": [pair_facts(row) for row in kept],
             "members": tuple(members),
             "beyond_end": sum(row["clamped"] == "beyond_end" for row in kept),
             "before_start": sum(row["clamped"] == "before_start" for row in kept),
@@ -110,9 +123,15 @@ def plainly(rows: list[Row]) -> dict[tuple[str, str], Row]:
     return found
 
 
+def pair_facts(row: Row) -> tuple[Any, ...]:
+    racks = row["replica_racks"]
+    return None if racks is None else tuple(json.loads(racks)), row["move_size"], row["traffic"]
+
+
 def told(group: GroupRows) -> Row:
     names = [group.topics[t] for t in group.topic_of.tolist()]
     said = {name: getattr(group, name) for name in SAID}
+    said["pairs"] = [group.pairs.row(p) for p in range(len(group.lags))]
     rows = list(zip(names, group.partition_ids.tolist(), group.lags.tolist(), group.owners, strict=True))
     return said | {"rows": rows, "offsets": None if group.offsets is None else group.offsets.tolist()}
 
@@ -120,6 +139,7 @@ def told(group: GroupRows) -> Row:
 PLAIN: Row = {
     "snapshot_ts": "1", "group": "g", "topic": "orders", "partition": 0, "lag": 7, "consumer_id": "a", "clamped": None,
     "rejected": False, "mark": 0, "log_start_offset": None, "log_end_offset": 9, "current_offset": 2, "predicted": None,
+    "replica_racks": None, "move_size": None, "traffic": None,
 }  # fmt: skip
 
 
@@ -150,10 +170,13 @@ def test_columns_that_say_nothing_may_be_absent() -> None:
     assert group_rows([]) == []
     assert group_rows(batches([], 5)) == []
     rows = [PLAIN, PLAIN | {"partition": 1}]
-    (group,) = group_rows(batches(rows, 5, without=("mark", *OFFSET_FIELDS, "predicted", "member")))
+    (group,) = group_rows(batches(rows, 5, without=("mark", *OFFSET_FIELDS, "predicted", *PAIRS, "member")))
     assert (group.members, group.offsets, group.predicted, group.unrated) == (None, None, 0, 0)
+    assert group.pairs is NO_PAIR_COLUMNS
+    assert group.problem().pairs is NO_PAIR_DATA
     assert group.partition_ids.tolist() == [0, 1]
     (group,) = group_rows(batches(rows, 5))
+    assert group.pairs is NO_PAIR_COLUMNS
     assert group.members == ()  # there is a table, and nobody in it
 
 
@@ -174,6 +197,26 @@ def test_a_group_of_members_alone_is_none() -> None:
 def test_a_group_without_a_usable_row_is_still_one() -> None:
     (group,) = group_rows(batches([PLAIN | {"rejected": True, "topic": None}], 5))
     assert (group.topics, len(group.lags), group.rejected_rows) == ((), 0, 1)
+
+
+def test_rows_that_differ_in_racks_sizes_or_traffic_do_not_count() -> None:
+    said = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
+    for name, other in (("replica_racks", '["b"]'), ("move_size", 2), ("traffic", 9)):
+        rows = [PLAIN | said, PLAIN | said, PLAIN | {"partition": 1}, PLAIN | {"partition": 1, name: other}]
+        (group,) = group_rows(batches(rows, 5, without=("member",)))
+        assert group.partition_ids.tolist() == [0]
+        assert group.rejected_rows == 3
+        pairs = group.problem().pairs
+        assert pairs.partition_racks == (("a",),)
+        assert pairs.move_sizes is not None
+        assert pairs.traffic is not None
+        assert (pairs.move_sizes.tolist(), pairs.traffic.tolist()) == ([3], [4])
+
+
+def test_a_group_that_says_no_racks_has_none_next_to_one_that_does() -> None:
+    said = {"replica_racks": '["a"]', "move_size": 3, "traffic": 4}
+    groups = group_rows(batches([PLAIN | said, PLAIN | {"group": "silent"}], 5, without=("member",)))
+    assert [bool(group.problem().pairs) for group in groups] == [True, False]
 
 
 @pytest.mark.spark
@@ -212,6 +255,7 @@ def test_copies_are_the_same_for_spark_and_for_a_task(spark: "SparkSession") -> 
         (row_checks.typed_offsets(offsets_df), row_checks.typed_members(members_df)),
         (row_checks.check_offsets(offsets_df), row_checks.check_members(members_df)),
     ):
+        assert not set(PAIRS) & set(checked[0].columns)  # a table without them costs nothing
         rows = task_rows(*checked, more=OFFSET_FIELDS)
         assert {(each.name, each.dataType) for each in rows.schema} <= contract
         found.append([told(group) for group in group_rows(rows.toArrow().to_batches())])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import NOBODY, Bools, Index
+from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, said_of, subscriptions
 from evenlag.model.partitions import Partitions
 from evenlag.model.values import check_name, parse_cap, parse_generation, parse_weight
@@ -37,6 +39,10 @@ class MemberRow(Protocol):
     def generation(self) -> int | None:
         """As in `Problem.from_lags`."""
 
+    @property
+    def rack(self) -> str | None:
+        """As in `Problem.from_lags`."""
+
 
 def parse_rows(
     group: str,
@@ -44,6 +50,7 @@ def parse_rows(
     owners: Sequence[str | None],
     members: Mapping[str, MemberRow],
     assignor: str | None = None,
+    pairs: PairData = NO_PAIR_DATA,
 ) -> Fields:
     """Put the rows of a group in the form of `Problem`, and raise what `parse` raises.
 
@@ -55,6 +62,8 @@ def parse_rows(
         Who holds each partition; in a table that is one at most.
     members : mapping of name to MemberRow
     assignor : str, optional
+    pairs : PairData
+        Of the partitions; the members' racks are added.
     """
     check_name(group, "the group")
     names = tuple(sorted(check_name(member, "a member") for member in members))
@@ -63,6 +72,8 @@ def parse_rows(
     every = partitions.topics
     topics_of = {name: every if row.topics is None else row.topics for name, row in zip(names, rows, strict=True)}
     subscribed, empty_topics = subscriptions(partitions, names, topics_of, dropped)
+    if any(row.rack for row in rows):
+        pairs = replace(pairs, racks=tuple(row.rack or None for row in rows))
     owner, lost_claims = _owners(owners, names, partitions.topic_of, subscribed, dropped)
     return Fields(
         group=group,
@@ -83,6 +94,7 @@ def parse_rows(
         scenario_weights=(),
         scenario_lags=np.empty((0, 0), np.int64),
         assignor=None if assignor is None else check_name(assignor, "the assignor"),
+        pairs=pairs,
     )
 
 

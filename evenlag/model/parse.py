@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NOBODY, Bools, Index, Ints, stacked
+from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse_pairs import DOCUMENT_FIELDS, PairArguments, pair_arguments
 from evenlag.model.partitions import LagsByTopic, Partitions
 from evenlag.model.values import (
@@ -75,6 +76,7 @@ class Fields(TypedDict):
     scenario_weights: tuple[Fraction, ...]
     scenario_lags: Ints
     assignor: str | None
+    pairs: PairData
 
 
 def parse_document(document: Any) -> Arguments:
@@ -180,6 +182,7 @@ def parse(
         scenario_weights=tuple(weight for weight, _ in futures),
         scenario_lags=stacked([lags for _, lags in futures]),
         assignor=None if assignor is None else check_name(assignor, "the assignor"),
+        pairs=NO_PAIR_DATA,
     )
 
 

@@ -13,6 +13,7 @@ from evenlag.model.arrays import Ints, summable
 from evenlag.model.names import did_you_mean, unknown_keyword
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks, summable_costs
 from evenlag.model.values import (
+    LARGEST_AMOUNT,
     check_fields,
     check_mapping,
     check_name,
@@ -35,7 +36,6 @@ PartitionRacks = ByTopic[Sequence[str] | None]
 # By member, whatever it holds; or by topic, partition and member.
 OwnCosts = Mapping[str, Mapping[str | tuple[str, int, str], int]]
 
-LARGEST_AMOUNT = 2**53 - 1  # what every program that reads JSON takes for the number that it is
 COSTS_OF_OURS = ("moves", "moved_size", "crossings", "spread", "makespan")  # names that mean something already
 _COST_FIELDS = ("members", "pairs")
 

@@ -212,6 +212,7 @@ class Problem:
         *,
         group: str,
         assignor: str | None = None,
+        pairs: PairData = NO_PAIR_DATA,
     ) -> Problem:
         """Build a problem from the rows of a table, which are columns already; see `parse_rows`.
 
@@ -220,7 +221,7 @@ class Problem:
         InvalidProblemError
             As `from_lags`, to whose problem this one is equal.
         """
-        return cls(**parse_rows(group, partitions, owners, members, assignor))
+        return cls(**parse_rows(group, partitions, owners, members, assignor, pairs))
 
     def at(
         self,
@@ -434,10 +435,14 @@ class Problem:
 
     # ---- units -------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def units(self) -> Problem:
         """The problem whose partitions are those that go together, each unit as one; itself where none do."""
-        return contracted(self) if self.pairs.together else self
+        return self._contracted if self.pairs.together else self
+
+    @cached_property
+    def _contracted(self) -> Problem:
+        return contracted(self)
 
     def expand(self, plan: Plan) -> Plan:
         """Return the plan of this problem that a plan of its `units` stands for."""

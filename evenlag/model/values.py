@@ -20,6 +20,7 @@ from evenlag.model.lag import MAX_LAG
 from evenlag.model.names import did_you_mean
 
 MAX_PARTITION = 2**31 - 1
+LARGEST_AMOUNT = 2**53 - 1  # of a size, of traffic, of a cost: every program that reads JSON takes it for what it is
 LARGEST_WEIGHT = Fraction(10**9)  # only proportions count; wider ones would make exact arithmetic slow
 MOST_DIGITS = 100  # before or after the point of a decimal; wider ones would make exact arithmetic slow
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from evenlag.errors import SourceError
-from evenlag.model.values import LARGEST_WEIGHT, MAX_PARTITION
+from evenlag.model.values import LARGEST_AMOUNT, LARGEST_WEIGHT, MAX_PARTITION
 
 Row = dict[str, object]
 TableKind = Literal["offsets", "members"]
@@ -135,7 +135,16 @@ OFFSETS = Table(
             "auto_offset_reset", "string",
             "`latest`, `earliest` or `none`, of the group; brokers do not tell it.", planned=True,
         ),
-        Column("replica_racks", "strings", "Racks of the replicas, the preferred leader's first."),
+        Column("replica_racks", "strings", "Racks of the replicas, the preferred leader's first.", planned=True),
+        Column(
+            "move_size", "integer",
+            "Size of the state that a move of the partition carries, in any unit; null: 1. No snapshot tells it.",
+            least=0, most=LARGEST_AMOUNT, planned=True,
+        ),
+        Column(
+            "traffic", "integer", "Traffic of the partition, such as bytes a second; null: 1. No snapshot tells it.",
+            least=0, most=LARGEST_AMOUNT, planned=True,
+        ),
     )
 )  # fmt: skip
 MEMBERS = Table(
@@ -161,7 +170,7 @@ MEMBERS = Table(
             "Protocol of the group: `classic`, `consumer` (KIP-848) or `follow` ([followers of a plan](follow.md)).",
         ),
         Column("assignor", "string", "Assignor that the group uses, by Kafka's name.", planned=True),
-        Column("rack", "string", "Rack of the member."),
+        Column("rack", "string", "Rack of the member.", planned=True),
         Column("topics_regex", "string", "The regular expression in its subscription, in RE2's syntax."),
         Column(
             "group_epoch", "integer",

@@ -15,6 +15,7 @@ from typing import Any
 
 from evenlag.errors import InvalidProblemError
 from evenlag.tables.columns import PLANNED
+from evenlag.tables.pair_columns import PAIR_COLUMNS
 
 Numbered = tuple[int, Mapping[str, Any]]
 
@@ -48,7 +49,9 @@ class CopyRule:
         return f"several rows for this {self.what}, and they differ"
 
 
-PARTITION_ROWS = CopyRule("partition", ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id"))
+PARTITION_ROWS = CopyRule(
+    "partition", ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id", *PAIR_COLUMNS)
+)
 """Rows of the offsets table, `lag` as the lag rule gives it."""
 
 MEMBER_ROWS = CopyRule("member", ("snapshot_ts", "group", "consumer_id"), PLANNED.names)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.partitions import Partitions
 from evenlag.model.problem import Problem
+from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PairColumns
 
 OFFSET_FIELDS = ("log_start_offset", "log_end_offset", "current_offset")
 UNKNOWN = -1  # an offset that is null
@@ -27,6 +28,7 @@ class Member:
     max_partitions: int | None = None
     generation: int | None = None
     assignor: str | None = None
+    rack: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,8 @@ class GroupRows:
         The `OFFSET_FIELDS` of each partition, `UNKNOWN` where null; only where they were asked for.
     left_out : frozenset of str
         Owners of rows that could not be used. They are members, though perhaps of none of these partitions.
+    pairs : PairColumns
+        Racks, sizes of moves and traffic of each partition, as far as the rows say them.
     """
 
     snapshot_ts: str | None
@@ -72,6 +76,7 @@ class GroupRows:
     unrated: int = 0
     offsets: NDArray[np.int64] | None = None
     left_out: frozenset[str] = frozenset()
+    pairs: PairColumns = NO_PAIR_COLUMNS
 
     @classmethod
     def sort(
@@ -83,6 +88,7 @@ class GroupRows:
         lags: NDArray[np.int64],
         owners: Sequence[str | None],
         offsets: NDArray[np.int64] | None = None,
+        pairs: PairColumns = NO_PAIR_COLUMNS,
         **others: Any,
     ) -> GroupRows:
         """Put rows that came in any order, with topics numbered in any order, in the order of `Problem`."""
@@ -98,6 +104,7 @@ class GroupRows:
             lags[order],
             [owners[p] for p in order.tolist()],
             offsets=None if offsets is None else offsets[:, order],
+            pairs=pairs.take(order),
             **others,
         )
 
@@ -144,4 +151,5 @@ class GroupRows:
             {member.consumer_id: member for member in members},
             group=self.group,
             assignor=self.assignor,
+            pairs=self.pairs.pair_data(),
         )

@@ -18,6 +18,7 @@ from evenlag.tables.formats import Reading
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows
 from evenlag.tables.lag_remarks import LagRemarks
 from evenlag.tables.members_told import MembersTold
+from evenlag.tables.pair_columns import PAIR_COLUMNS, PairColumns
 from evenlag.tables.past import Past, unusable
 from evenlag.tables.placed_rows import rows_of_group, with_groups
 from evenlag.tables.row_checks import Row, partition_of
@@ -157,6 +158,7 @@ def _why_empty(offsets: Sequence[Reading]) -> str:
 def _group_rows(key: tuple[Any, str], rows: list[Row]) -> GroupRows:
     topics = {topic: place for place, topic in enumerate(dict.fromkeys(row["topic"] for row in rows))}
     clamped = Counter(row["clamped"] for row in rows)
+    racks, size, traffic = PAIR_COLUMNS
     offsets = [[UNKNOWN if row[name] is None else row[name] for row in rows] for name in OFFSET_FIELDS]
     return GroupRows.sort(
         key,
@@ -166,6 +168,7 @@ def _group_rows(key: tuple[Any, str], rows: list[Row]) -> GroupRows:
         np.array([row["lag"] for row in rows], dtype=np.int64),
         [row["consumer_id"] for row in rows],
         np.array(offsets, dtype=np.int64),
+        PairColumns.of_rows((row[racks], row[size], row[traffic]) for row in rows),
         beyond_end=clamped["beyond_end"],
         before_start=clamped["before_start"],
     )

@@ -99,6 +99,9 @@ ROWS = Table(
         Column("log_end_offset", "integer"),
         Column("current_offset", "integer"),
         Column("predicted", "boolean"),
+        Column("replica_racks", "string", "A JSON array."),
+        Column("move_size", "integer"),
+        Column("traffic", "integer"),
         Column("member", "struct", "Null in rows of partitions.", of=PLANNED),
     )
 )

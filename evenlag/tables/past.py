@@ -16,6 +16,7 @@ from evenlag.model.payoff import Rates
 from evenlag.model.problem import Problem
 from evenlag.model.rates import Offsets, time_micros
 from evenlag.tables.group import UNKNOWN, GroupRows
+from evenlag.tables.pair_columns import PairColumns
 
 Key = tuple[str, int]  # topic and partition
 
@@ -174,6 +175,7 @@ def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> 
     ids = [int(source.partition_ids[p]) for source, p, _ in lost]
     lags = [int(source.lags[p]) for source, p, _ in lost]
     owners = [source.owners[p] for source, p, _ in lost]
+    facts = [*map(rows.pairs.row, range(len(rows.lags))), *(source.pairs.row(p) for source, p, _ in lost)]
     sorted_rows = GroupRows.sort(
         (rows.snapshot_ts, rows.group),
         names,
@@ -181,6 +183,7 @@ def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> 
         np.array([*rows.partition_ids.tolist(), *ids]),
         np.array([*rows.lags.tolist(), *lags], dtype=np.int64),
         [*rows.owners, *owners],
+        pairs=PairColumns.of_rows(facts),
     )
     kept = ("members", "beyond_end", "before_start", "rejected_rows", "left_out")
     counts = {name: getattr(rows, name) for name in kept}

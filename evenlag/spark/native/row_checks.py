@@ -19,6 +19,7 @@ from evenlag.tables.copies import MEMBER_ROWS, PARTITION_ROWS, CopyRule
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import AUDIT, AUDIT_FIELDS, GROUPS, KEY, PLANS, REJECTS, SOLVED
+from evenlag.tables.pair_columns import PAIR_COLUMNS, REPLICA_RACKS
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
@@ -56,7 +57,7 @@ def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
     DataFrame
         One row per row of `df`: `snapshot_ts, group` (text)`, topic, partition, consumer_id, log_start_offset,
         log_end_offset, current_offset, lag` (messages)`, clamped, reason, row` (as it came, as JSON text, where there
-        is a reason).
+        is a reason), and of `replica_racks, move_size, traffic` those that `df` has.
 
     Raises
     ------
@@ -70,9 +71,11 @@ def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
     """As `check_offsets`, but copies are left in, each with `mark`, a hash of it; and `row` is no text yet."""
     require_columns(df, "offsets")
     table, columns = Typed(df), [column for column in OFFSETS if column.checked or column.name in PARTITION_ROWS.key]
+    pairs = [name for name in PAIR_COLUMNS if table.has(name)]
+    columns = [column for column in columns if column.name not in PAIR_COLUMNS or column.name in pairs]
     typed = table.select(_typed(table, columns) | {"unread": _first_fault(table, columns)})
     return with_lags(typed, auto_offset_reset).select(
-        *("snapshot_ts", "group", "topic", "consumer_id", *OFFSET_FIELDS, "row", "mark"),
+        *("snapshot_ts", "group", "topic", "consumer_id", *OFFSET_FIELDS, "row", "mark", *pairs),
         sf.col("partition").try_cast("int").alias("partition"),
         *(sf.when(sf.col("unread").isNull(), sf.col(name)).alias(name) for name in ("lag", "clamped")),
         sf.coalesce("unread", "reason").alias("reason"),
@@ -86,7 +89,7 @@ def check_members(df: DataFrame) -> DataFrame:
     -------
     DataFrame
         One row per row of `df`: `snapshot_ts, group, consumer_id, topics` (null: all of the group's)`, weight,
-        max_partitions, generation, assignor, reason, row`; as `check_offsets`.
+        max_partitions, generation, assignor, rack, reason, row`; as `check_offsets`.
 
     Raises
     ------
@@ -177,7 +180,7 @@ def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
     # Which of the copies stays must not depend on their order: the one with the least hash.
     copies = Window.partitionBy(*rule.key, "reason").orderBy("mark")
     all_copies = copies.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    content = sf.struct(*rule.content)
+    content = sf.struct(*(name for name in rule.content if name in typed.columns))
     differ = ~sf.min(content).over(all_copies).eqNullSafe(sf.max(content).over(all_copies))
     reason = sf.coalesce(
         "reason",
@@ -192,10 +195,15 @@ def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
 def task_rows(
     checked_offsets: DataFrame, checked_members: DataFrame | None = None, *, more: Sequence[str] = ()
 ) -> DataFrame:
-    """Select what a task needs of the rows that have a group and a time, with `more` columns of the offsets."""
+    """Select what a task needs of the rows that have a group and a time, with `more` columns of the offsets.
+
+    Racks are texts, JSON arrays: most rows share theirs with many others, and tasks read each text once.
+    """
+    pairs = [name for name in PAIR_COLUMNS if name in checked_offsets.columns]
     rows = checked_offsets.filter("snapshot_ts is not null and `group` is not null").select(
         *KEY, "topic", "partition", "lag", "consumer_id", "clamped", sf.col("reason").isNotNull().alias("rejected"),
         *(name for name in ("mark", "predicted") if name in checked_offsets.columns), *more,
+        *(sf.to_json(name).alias(name) if name == REPLICA_RACKS else sf.col(name) for name in pairs),
     )  # fmt: skip
     if checked_members is None:
         return rows

@@ -67,6 +67,10 @@ class Typed:
             row.alias("row"), mark.alias("mark"), *(column.alias(name) for name, column in named.items())
         )
 
+    def has(self, name: str) -> bool:
+        """Return whether the table has such a column."""
+        return name in self._types
+
     def present(self, name: str) -> Column:
         """Whether the column says anything."""
         return self._column(name).isNotNull()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
+from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PAIR_COLUMNS, UNTOLD, PairColumns
 
 Ints = NDArray[np.int64]
 
@@ -91,11 +93,12 @@ class _Partitions:
         owner_of, _ = _codes(columns["consumer_id"])
         partition_of, lags = _whole(columns["partition"], -1), _whole(columns["lag"], 0)
         marks = [_whole(columns["mark"], 0)] if "mark" in columns else []
+        pairs = _Pairs(columns)
         order = np.lexsort([column[usable] for column in (*marks, partition_of, topic_of, group_of)])
         usable = usable[order]
         keys, contents = (
             [column[usable] for column in compared]
-            for compared in ((group_of, topic_of, partition_of), (lags, owner_of))
+            for compared in ((group_of, topic_of, partition_of), (lags, owner_of, *pairs.codes))
         )
         kept = _first_copies(keys, contents)
         self._rows = usable[kept]
@@ -105,6 +108,7 @@ class _Partitions:
         self._topic_of, self._partitions, self._lags = (column[self._rows] for column in (topic_of, partition_of, lags))
         names = _array(columns["consumer_id"])
         self._owners = names[self._rows]
+        self._pairs = pairs.of(self._rows)
         self._left_out: dict[int, set[str]] = {}
         if len(rows) > len(self._rows):
             unused = np.setdiff1d(rows, self._rows)
@@ -141,6 +145,7 @@ class _Partitions:
                 unrated=int(unrated[number]),
                 offsets=None if offsets is None else offsets[:, here],
                 left_out=frozenset(self._left_out.get(number, ())),
+                pairs=self._pairs and self._pairs.take(np.arange(here.start, here.stop)),
             )
 
     def _counted(self, name: str, value: str | bool) -> Ints:
@@ -149,6 +154,35 @@ class _Partitions:
             return np.zeros(self._count, dtype=np.int64)
         has_value = _array(self._columns[name])[self._rows] == value
         return np.bincount(self._group_of[has_value], minlength=self._count)
+
+
+class _Pairs:
+    """The columns of racks, sizes and traffic, as far as they are there and say anything.
+
+    Attributes
+    ----------
+    codes : list of int arrays (rows,)
+        The same number in rows of the same value.
+    """
+
+    def __init__(self, columns: dict[str, Any]) -> None:
+        racks, size, traffic = (columns.get(name) for name in PAIR_COLUMNS)
+        self._racks: Ints | None = None
+        if not _silent(racks):
+            self._racks, texts = _codes(racks)
+            self._named = [*(tuple(json.loads(text)) for text in texts), None]  # null, -1, is the last
+        self._sizes, self._traffic = (None if _silent(each) else _whole(each, UNTOLD) for each in (size, traffic))
+        self.codes = [codes for codes in (self._racks, self._sizes, self._traffic) if codes is not None]
+
+    def of(self, rows: Ints) -> PairColumns:
+        """Return the columns of some rows, in this order."""
+        if not self.codes:
+            return NO_PAIR_COLUMNS
+        return PairColumns(
+            () if self._racks is None else [self._named[code] for code in self._racks[rows].tolist()],
+            None if self._sizes is None else self._sizes[rows],
+            None if self._traffic is None else self._traffic[rows],
+        )
 
 
 def _first_copies(keys: Sequence[Ints], contents: Sequence[Ints]) -> NDArray[np.bool_]:
@@ -188,6 +222,11 @@ def _members(columns: dict[str, Any], group_of: Ints, rows: Ints) -> dict[int, t
     }
 
 
+def _silent(column: Any) -> bool:
+    """Whether a column is not there, or says nothing."""
+    return column is None or column.null_count == len(column)
+
+
 def _values(column: Any) -> Sequence[Any]:
     """The values of a column; most of them say nothing at all."""
-    return (None,) * len(column) if column.null_count == len(column) else column.to_pylist()
+    return (None,) * len(column) if _silent(column) else column.to_pylist()
