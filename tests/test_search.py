@@ -655,6 +655,41 @@ def test_careful_relocations_push_nobody_outside(careful: bool) -> None:
     assert plans[-1].assignment["c002"] == ([("t", 1), ("t", 4)] if careful else [("t", 2), ("t", 4)])
 
 
+@pytest.mark.parametrize("seed", seeds(20))
+def test_relocations_for_the_makespan_keep_each_fall_of_it(seed: int) -> None:
+    random = Random(seed)
+    lags = provoking_lags(random, 60, "tailed")
+    problem = alike(lags, 8, owned=random_owners(random, {"t": lags}, 8))
+    rule, high = count_rule(problem, "none"), load_bounds(count_rule(problem, "none")).max_load_lb
+    found = relocate(current_plan(problem), rule, (0, high), steps(2_000), spread=False)
+    makespans = [plan.makespan for plan in found]
+    assert all(after < before for before, after in pairwise(makespans))
+    by_spread = relocate(current_plan(problem), rule, (0, high), steps(2_000))
+    assert makespans[-1] <= min(plan.makespan for plan in by_spread)
+
+
+def test_the_holder_of_a_hot_partition_finds_the_smallest_companions_wherever_they_are() -> None:
+    """They are with members that are neither the least loaded nor likely to be drawn: 400 members, 24 drawn of them."""
+    members, each = 400, 5
+    random = Random(1)
+    lags = [random.randint(1_000, 2_000) for _ in range(members * each)]
+    lags[0], small = 50_000, random.sample(range(members, members * each), each - 1)
+    for rank, p in enumerate(small):
+        lags[p] = 1 + rank
+    owned = {f"c{m:03}": [("t", p) for p in range(m, members * each, members)] for m in range(members)}
+    problem = alike(lags, members, owned=owned)
+    rule = count_rule(problem, "both")
+    plans = relocate(current_plan(problem), rule, (0, 50_010), steps(10**6), spread=False)
+    assert (plans[-1].makespan, plans[-1].moves) == (50_010, 2 * (each - 1))
+
+
+def test_where_no_load_is_too_low_only_those_at_the_top_are_full() -> None:
+    problem = alike([9, 3, 3, 1], "abc")
+    state = SearchState(Plan(problem, np.array([0, 1, 1, 2], dtype=np.int32)), count_rule(problem, "none"), (0, 9), 0)
+    assert state.oversized.tolist() == [True, False, False]
+    assert state.may_be_partner().tolist() == [False, True, True]
+
+
 def test_relocation_moves_home_without_a_budget_of_moves() -> None:
     problem = alike({"t": [9, 9, 1, 1]}, 2, owned={"c000": [("t", 0), ("t", 2)], "c001": [("t", 1), ("t", 3)]})
     rule = count_rule(problem)

@@ -264,15 +264,17 @@ class Incumbent:
 
     @property
     def wanted(self) -> tuple[Number, Number]:
-        """Loads beyond which no plan need be bettered: the lowest and the highest, in messages per weight."""
+        """Loads beyond which no plan need be bettered: the lowest and the highest, in messages per weight.
+
+        For the makespan no load is too low. But where moves are free, loads that are all near the mean are the quickest
+        way to a low makespan, too.
+        """
         task, unit = self.task, self.task.problem.load_unit
-        low, high = (
-            floor((task.bounds.min_load_ub if task.spread_matters else 0) / unit),
-            ceil(task.bounds.max_load_lb / unit),
-        )
-        if task.spread_alone:
-            near = max(floor(self.enough / unit) - (high - low), 0)
-            low, high = low - near // 2, high + near - near // 2
+        by_both = task.spread_matters or not task.moves_matter
+        low, high = floor((task.bounds.min_load_ub if by_both else 0) / unit), ceil(task.bounds.max_load_lb / unit)
+        if not task.moves_matter:
+            near = max(floor(self.enough / unit) - (high - low if task.spread_matters else high), 0)
+            low, high = low - near // 2, high + (near - near // 2 if task.spread_matters else near)
         return whole(low * unit), whole(high * unit)
 
     @property

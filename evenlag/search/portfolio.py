@@ -41,7 +41,7 @@ SMALL_MIP = 200  # booleans of a program that is quicker to solve than to search
 
 def cutoff_asked(task: Task, _best: Incumbent) -> bool:
     """Whether the objective can fall below a cutoff: a fresh plan may say so at once."""
-    return task.target.cutoff is not None and task.spread_alone
+    return task.target.cutoff is not None and not task.moves_matter
 
 
 def undecided(task: Task, best: Incumbent) -> bool:
@@ -79,9 +79,9 @@ def more_than_priced_moves(task: Task, best: Incumbent) -> bool:
     return not priced_moves_alone(task, best)
 
 
-def more_than_spread(task: Task, _best: Incumbent) -> bool:
-    """Moves count, or the objective is the makespan."""
-    return not task.spread_alone
+def moves_count(task: Task, _best: Incumbent) -> bool:
+    """Moves have a price or a budget."""
+    return task.moves_matter
 
 
 def equalizes_at_once(task: Task, _best: Incumbent) -> bool:
@@ -131,7 +131,7 @@ def equalize_share(task: Task, best: Incumbent) -> float:
 
 def mip_share(task: Task, best: Incumbent) -> float:
     """Most of the time where moves matter or the program is small; large even groups are better equalized."""
-    if not task.spread_alone:
+    if task.moves_matter:
         return 0.7 if task.has_owners else 1.0
     if boolean_count(task.problem) <= SMALL_MIP:
         return 0.9
@@ -166,8 +166,8 @@ AUTO: tuple[Step, ...] = (
     Step(MipStage(AUTO_BACKEND, said=False), mip_share, when=more_than_priced_moves),
     Step(MoveDP(), 0.8),
     Step(MipStage(AUTO_BACKEND, said=False), 0.3, when=priced_moves_alone),
-    Step(Relocation(again=True), 0.8, when=more_than_spread),
-    Step(LocalSearch(), 0.9, when=more_than_spread),
+    Step(Relocation(again=True), 0.8, when=moves_count),
+    Step(LocalSearch(), 0.9, when=moves_count),
     Step(Restarts(), 0.95),
     Step(LocalSearch(), local_search_share, when=unfinished, though_settled=True),
 )

@@ -113,7 +113,7 @@ class Task:
     @property
     def fresh_plan_suffices(self) -> bool:
         """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
-        return self.spread_alone and (self.target.gap > 0 or self.target.cutoff is not None)
+        return not self.moves_matter and (self.target.gap > 0 or self.target.cutoff is not None)
 
     @cached_property
     def fewest_moves_plan(self) -> Plan:

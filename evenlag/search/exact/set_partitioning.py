@@ -25,7 +25,7 @@ from evenlag.search.exact.candidates import Candidates
 from evenlag.search.exact.partition_cp_sat import choose_patterns
 from evenlag.search.exact.partition_dp import PartitionDP
 from evenlag.search.exact.proof import Proof, findings
-from evenlag.search.incumbent import Finding, Incumbent
+from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.patterns import exact_cover_is_a_plan
 from evenlag.search.task import Task
 from evenlag.search.too_many import TooManyError
@@ -127,15 +127,16 @@ class SetPartitioning:
     name: str = "set partitioning"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where only the spread counts, in small groups of members alike."""
-        return task.spread_alone and applies(task.rule)
+        """Where only loads count, in small groups of members alike."""
+        return not task.moves_matter and applies(task.rule)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
-        """Offer a better plan, or prove that there is none."""
+        """Offer a better plan, or prove that there is none; for the makespan, offer one with a smaller spread."""
         clock = task.clock
         limits = Limits(self.solver_share * clock.left(), clock.work(), task.threads, task.seed)
         size = self.size * min(clock.allowance() / self.full_seconds, 1.0)
         proof = best_partitioning(
-            task.rule, task.bounds, int(best.value), limits if self.by_solver else None, clock.stop(share), size
+            task.rule, task.bounds, int(best.plan.spread), limits if self.by_solver else None, clock.stop(share), size
         )
-        yield from findings(proof, clock)
+        proven = findings(proof, clock)
+        yield from proven if task.spread_matters else (found for found in proven if not isinstance(found, Bound))

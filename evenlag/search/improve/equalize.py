@@ -149,8 +149,8 @@ class Restarts:
     name: str = "equalize"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where only the spread counts."""
-        return task.spread_alone
+        """Where only loads count."""
+        return not task.moves_matter
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer a plan for each draw, until none has been better for long."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -40,6 +41,8 @@ class RelocationSettings:
         Exchanges that are looked at in one step.
     partners : int
         Members that the worst may exchange with: half of them those farthest on the other side.
+    reach : int
+        Partitions on both sides of the lag that would serve best, whose holders are partners too.
     most_stuck : int
         Members whom nothing helps until rotations are no longer looked for.
     most_plans : int
@@ -52,6 +55,7 @@ class RelocationSettings:
 
     most_exchanges: int = 120_000
     partners: int = 48
+    reach: int = 12
     most_stuck: int = 2
     most_plans: int = 4_000
     large: int = 20_000
@@ -70,9 +74,10 @@ def relocate(
     noise: float = 0.0,
     undone: float = 0.0,
     careful: bool = False,
+    spread: bool = True,
     settings: RelocationSettings | None = None,
 ) -> list[Plan]:
-    """Return plans of falling spread and (mostly) rising moves, `plan` the first, or what undoing leaves of it.
+    """Return plans of falling spread (makespan) and mostly rising moves, `plan` first, or what undoing leaves of it.
 
     Parameters
     ----------
@@ -94,6 +99,8 @@ def relocate(
         First so large a share of the partitions that have moved, drawn at random, goes home.
     careful : bool
         Nobody else may get farther outside the window by an exchange of the worst member.
+    spread : bool
+        Keep plans of falling spread; else of falling makespan.
     settings : RelocationSettings, optional
 
     Returns
@@ -109,14 +116,15 @@ def relocate(
         search.undo(undone, stop)
         plan = Plan(plan.problem, state.member_of.copy())
     found = [plan]
-    least = plan.spread
+    measured = search.spread if spread else search.makespan
+    least = measured()
     least_fall = 0 if len(plan.problem.lags) < settings.large else settings.large_fall
     while not stop() and len(found) < settings.most_plans and search.step(most_moves):
-        spread = search.spread()
-        if spread < least and float(least - spread) >= least_fall * float(least):
+        now = measured()
+        if now < least and float(least - now) >= least_fall * float(least):
             found.append(Plan(plan.problem, state.member_of.copy()))
-            least = spread
-    if search.spread() < least:
+            least = now
+    if measured() < least:
         found.append(Plan(plan.problem, state.member_of.copy()))
     return found
 
@@ -151,6 +159,10 @@ class _Relocation:
         """Return the spread of the state in messages."""
         scaled = self.state.scaled[self.state.active]
         return int(scaled.max() - scaled.min()) * self.problem.load_unit
+
+    def makespan(self) -> Number:
+        """Return the makespan of the state in messages."""
+        return int(self.state.scaled[self.state.active].max()) * self.problem.load_unit
 
     def undo(self, share: float, stop: Callable[[], bool]) -> None:
         """Send so large a share of the partitions that have moved home, as far as the rule allows, or until `stop`."""
@@ -306,7 +318,7 @@ class _Relocation:
         return gain, before
 
     def _partners(self, a: int) -> Column:
-        """Those farthest on the other side, and some at random."""
+        """Those farthest on the other side, some at random, and holders of what would serve best."""
         state, partners = self.state, self.settings.partners
         active = state.active
         if len(active) - 1 <= partners:
@@ -314,9 +326,29 @@ class _Relocation:
         scaled = state.scaled[active]
         order = np.argsort(scaled, kind="stable")
         far = order[: partners // 2] if scaled[a] > state.high else order[-partners // 2 :]
-        chosen = np.union1d(far, state.rng.integers(len(active), size=partners // 2))
-        others: Column = active[chosen[chosen != a]]
+        chosen = active[np.union1d(far, state.rng.integers(len(active), size=partners // 2))]
+        able = np.union1d(chosen, self._holders_of_what_lacks(int(active[a])))
+        others: Column = able[able != active[a]]
         return others
+
+    def _holders_of_what_lacks(self, me: int) -> Column:
+        """Members that hold what takes a member nearest to the window, one partition for another."""
+        state, free, mine = self.state, self._by_lag, self.state.held[me]
+        if not len(mine):
+            return mine
+        over = int(state.scaled[me]) - (state.high if state.scaled[me] > state.high else state.low)
+        wanted = np.unique(state.lags[mine] - over // int(state.factors[me]))
+        reach = min(len(mine), self.settings.reach) + 1  # so that not all of it is the member's own
+        near = np.searchsorted(state.lags[free], wanted)[:, None] + np.arange(-reach, reach)
+        holders: Column = np.unique(state.member_of[free[np.unique(np.clip(near, 0, len(free) - 1))]])
+        return holders
+
+    @cached_property
+    def _by_lag(self) -> Column:
+        """The free partitions by rising lag."""
+        free = np.flatnonzero(self.state.free)
+        by_lag: Column = free[np.argsort(self.state.lags[free], kind="stable")]
+        return by_lag
 
     def _sample(self, theirs: Column, most: int) -> Column:
         """Positions of what is looked at where there is too much: evenly over the lags."""

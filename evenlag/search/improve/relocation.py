@@ -105,6 +105,7 @@ class Relocation:
             points = relocate(
                 way.start, task.rule, way.window, stop, task.seed + number,
                 most_moves=most, greed=way.greed, noise=way.noise, undone=way.undone, careful=way.careful,
+                spread=task.spread_matters,
             )  # fmt: skip
             point = min(points, key=task.goal.value)
             vain += 1

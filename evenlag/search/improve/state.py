@@ -4,7 +4,8 @@ The window is what the bounds leave (model/bounds.py): with all loads inside, th
 target, and how bad a plan is can be said by member: how far its load lies outside the window.
 
 An *oversized* partition is one that takes its member past the low end of the window, with no more than the companions
-that the counts ask for (model/reduced_lags.py). The smaller these are, the better.
+that the counts ask for (model/reduced_lags.py). The smaller these are, the better. Where the low end is 0, it is one
+that takes its member to the high end.
 """
 
 from __future__ import annotations
@@ -136,7 +137,11 @@ class SearchState:
         if not len(held):
             return False
         biggest = self.lags[held].max() * self.factors[m]
-        if biggest >= self.low or (self.companions_in_place and self._has_least_companions(m)):
+        if self.low <= 0:
+            return bool(biggest >= self.high)
+        if biggest >= self.low:
+            return True
+        if self.companions_in_place and self._has_least_companions(m):
             return True
         return bool(self.has_its_companions(biggest, self.scaled[m]))
 
@@ -155,7 +160,7 @@ class SearchState:
         They count as holders of an oversized partition: whoever took such companions away would have to give them
         back. Works on single numbers and on arrays.
         """
-        short = biggest + self.least_companion > self.low
+        short = (self.low > 0) & (biggest + self.least_companion > self.low)
         return short & (scaled >= self.low) & (scaled - biggest <= COMPANION_LAGS * self.least_companion)
 
     # ---- what counts allow ---------------------------------------------------------------------------------------
