@@ -75,7 +75,7 @@ _OTHER_NAMES = {lag_aware.ASSIGNOR: "lag-aware", weighted_sticky.ASSIGNOR: "weig
 def published_name(assignor: str) -> str | None:
     """Return our name of the assignor that a group has agreed on, None for one that is not published here.
 
-    Kafka's own go by Kafka's names. Without racks, `range` is the same whether a member or the broker (KIP-848) runs it.
+    Kafka's own go by Kafka's names. Without racks, `range` is the same in a member and in the broker (KIP-848).
 
     Examples
     --------
