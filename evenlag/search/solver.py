@@ -10,9 +10,10 @@ import numpy as np
 
 from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.asked_terms import FetchFrom, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
 from evenlag.model.check import plan_violation, rule_violation
-from evenlag.model.objective import FEWEST_MOVES, MOVES, FetchFrom, ObjectiveKind, price_of_moves, resolve_objective
+from evenlag.model.objective import FEWEST_MOVES, MOVES, ObjectiveKind, price_of_moves
 from evenlag.model.pair_costs import known_costs, total
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -21,7 +22,7 @@ from evenlag.model.units import gathered
 from evenlag.search.binding import find_binding
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.incumbent import Incumbent, begin, relative_gap
+from evenlag.search.incumbent import Incumbent, Note, begin, relative_gap
 from evenlag.search.infeasible import no_plan
 from evenlag.search.options import MOST_GAP, SolveOptions
 from evenlag.search.ordered import Criterion, in_order
@@ -92,6 +93,8 @@ def search(
     )
     if not best.found:
         raise no_plan(best)
+    for text in not_counted(problem, options.asked):
+        best.take(Note(text), "start")
     stopped_by = best.stopped_by
     binding = find_binding(task, best, steps or portfolio_of(problem, task.goal)) if explain else ()
     proven = best.proven and all(criterion.proven for criterion in criteria)
