@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.figures import quantity
 from evenlag.model.balance import CountRule
@@ -120,6 +122,8 @@ class _Wishes:
     def measure_moves(self, share: bool) -> None:
         """Turn to what moves are measured in; with `share` the price is of a move of the mean size."""
         sizes = pair_costs(self.problem, MOVED_SIZE, self.asked.fetch_from)
+        if sizes is not None and _count_moves(self.problem, sizes):
+            sizes = None
         if sizes is not None:
             self.prices[MOVED_SIZE] = _per_unit(self.price, sizes) if share else self.price
             self.price = 0
@@ -175,6 +179,12 @@ def not_counted(problem: Problem, asked: AskedTerms) -> list[str]:
         for name in names
         if pair_costs(problem, name, asked.fetch_from) is None
     ]
+
+
+def _count_moves(problem: Problem, sizes: Ints) -> bool:
+    """Return whether moved sizes are numbers of moves: all that may move is of size 1."""
+    owner = problem.owner[:, None]
+    return bool((sizes == ((owner != NOBODY) & (owner != np.arange(len(problem.members))))).all())
 
 
 def _per_unit(price: Number, sizes: Ints) -> Number:
