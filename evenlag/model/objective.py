@@ -195,7 +195,7 @@ class Objective:
             return f"the plan moves {plan.moves} partitions; max_moves is {self.max_moves}"
         for pair in self.pairs:
             if pair.budget is not None and (cost := pair.of(plan.member_of)) > pair.budget:
-                return f"the plan comes to {cost:,} {pair.name}; its budget is {pair.budget:,}"
+                return f"{pair.name} come to {cost:,}; their budget is {pair.budget:,}"
         if self.ceiling is not None:
             highest = max(each.makespan for each in plan.in_scenarios)
             if highest > self.ceiling:

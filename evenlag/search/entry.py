@@ -35,7 +35,7 @@ def solve(
     max_crossings: int | None = None,
     fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
     max_moved: int | None = None,
-    max_load: float | None = None,
+    max_load: float | Fraction | None = None,
     first: Sequence[str] = (),
     prices: Mapping[str, float | str] | None = None,
     budgets: Mapping[str, int | None] | None = None,

@@ -42,7 +42,7 @@ class SolveKeywords(TypedDict, total=False):
     max_crossings: int | None
     fetch_from: FetchFrom | FetchFromWord
     max_moved: int | None
-    max_load: float | None
+    max_load: float | Fraction | None
     first: Sequence[str]
     prices: Mapping[str, float | str] | None
     budgets: Mapping[str, int | None] | None
@@ -74,7 +74,7 @@ class SolveOptions:
     max_crossings: int | None = None
     fetch_from: str = FetchFrom.FOLLOWERS
     max_moved: int | None = None
-    max_load: float | None = None
+    max_load: float | Fraction | None = None
     first: Sequence[str] = ()
     prices: Mapping[str, float | str] | None = None
     budgets: Mapping[str, int | None] | None = None

@@ -13,7 +13,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.asked_terms import FetchFrom, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
 from evenlag.model.check import plan_violation, rule_violation
-from evenlag.model.objective import FEWEST_MOVES, MOVES, ObjectiveKind, price_of_moves
+from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE, MOVES, ObjectiveKind, price_of_moves
 from evenlag.model.pair_costs import known_costs, total
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -84,7 +84,7 @@ def search(
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
-        return _by_heuristic(task, options.method, steps or BOUND)
+        return _by_heuristic(task, options, steps or BOUND)
     criteria: tuple[Criterion, ...] = ()
     if task.goal.first:
         task, start, criteria = in_order(task, partial(portfolio_of, problem, method=options.method), start)
@@ -144,15 +144,18 @@ def _by_units(problem: Problem, options: SolveOptions, start: Plan | None, known
     return replace(result, plan=problem.expand(result.plan))
 
 
-def _by_heuristic(task: Task, name: str, steps: tuple[Step, ...]) -> Result:
+def _by_heuristic(task: Task, options: SolveOptions, steps: tuple[Step, ...]) -> Result:
     """Return a published heuristic's plan as it is, beside the bound for the balance asked for."""
+    name = options.method
     plan = task.cache.plan(name)
     broken = plan_violation(plan)
     if broken is not None:
         raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
     best = run_steps(task, Incumbent(task), steps)
     broken = rule_violation(plan, task.rule, task.goal)
-    return _result(best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken)
+    return _result(
+        best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken, fetch_from=options.fetch_from
+    )
 
 
 def _result(
@@ -194,4 +197,6 @@ def _result(
         cost_bounds=bounds,
         first=tuple(criterion.name for criterion in criteria) or ((MOVES,) if goal.fewest else ()),
         max_load=goal.ceiling,
+        prices={pair.name: pair.price for pair in goal.pairs if pair.price and pair.name not in (MOVES, MOVED_SIZE)},
+        fetch_from=FetchFrom(fetch_from),
     )
