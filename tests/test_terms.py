@@ -186,6 +186,19 @@ def test_the_mip_finds_it_too(seed: int, method: str) -> None:
     check(problem, options, best_of_all(problem, options), method)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_questions_about_what_binds_may_find_no_plan_below_a_ceiling(seed: int) -> None:
+    rng = random.Random(seed)
+    lags = [rng.randint(10, 60) for _ in range(18)]
+    owned: dict[str, list[tuple[str, int]]] = {f"c{m}": [] for m in range(6)}
+    for p in range(18):
+        owned[f"c{rng.randrange(6)}"].append(("t", p))
+    problem = Problem.from_lags({"t": lags}, {m: ["t"] for m in owned}, owned=owned, move_sizes={"t": lags})
+    most = -(-sum(lags) // 6) + 1
+    result = solve(problem, balance="none", first=("moves",), max_load=most, deterministic=True, work=0.3)
+    assert result.makespan <= most
+
+
 def check(problem: Problem, options: dict[str, Any], best: Best | None, method: str) -> None:
     """Solve, and compare with the best of all plans."""
     if best is None:
