@@ -209,7 +209,12 @@ FRANZ_GO = (
     Case(
         "PyramidSubscriptions",
         Group(
-            {"A": ("1 2 3 4 5 6 7 8", "A"), "B": ("1 2 3 4 5 6", "B"), "C": ("3 4 5 6 7 8", "A"), "D": ("5 6 7 8", "B")},
+            {
+                "A": ("1 2 3 4 5 6 7 8", "A"),
+                "B": ("1 2 3 4 5 6", "B"),
+                "C": ("3 4 5 6 7 8", "A"),
+                "D": ("5 6 7 8", "B"),
+            },
             {str(topic): one("BA"[topic % 2]) for topic in range(1, 9)},
         ),
         6,
