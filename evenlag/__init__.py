@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evenlag.model.result import Result
     from evenlag.search.entry import solve
     from evenlag.tables.door import read, read_history
+    from evenlag.verifier import Verdict, verify
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Problem",
     "Rebalance",
     "Result",
+    "Verdict",
     "assign",
     "audit",
     "compare",
@@ -48,6 +50,7 @@ __all__ = [
     "size",
     "solve",
     "spark",
+    "verify",
     "whatif",
 ]
 
@@ -59,6 +62,7 @@ _HOMES = {
     "Problem": "evenlag.model.problem",
     "Rebalance": "evenlag.model.phases",
     "Result": "evenlag.model.result",
+    "Verdict": "evenlag.verifier",
     "assign": "evenlag.heuristics",
     "audit": "evenlag.compare.strategies",
     "compare": "evenlag.compare",
@@ -74,6 +78,7 @@ _HOMES = {
     "size": "evenlag.compare.members_needed",
     "solve": "evenlag.search.entry",
     "spark": "evenlag.spark",
+    "verify": "evenlag.verifier",
     "whatif": "evenlag.compare.before_after",
 }
 

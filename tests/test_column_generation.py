@@ -140,10 +140,10 @@ def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
     assert (windows.lowest(), windows.highest(), windows.narrowest()) == (Window(4, 8), Window(6, 10), Window(6, 8))
     loads = np.full(11, IMPOSSIBLE)
     loads[[5, 9]] = 3
-    windows.exclude(Holding([(2, loads)], 5))  # a member has a load of 5 or 9
+    windows.exclude(Holding([(2, loads)], 5), np.zeros(0, np.int64))  # a member has a load of 5 or 9
     assert [windows.lowest(), windows.narrowest(), windows.least_width] == [Window(4, 8), Window(6, 9), 3]
     assert windows.draw(1, Random(0)) in [Window(low, low + 4) for low in (4, 5, 6)]
-    windows.exclude(Holding([(2, np.full(11, IMPOSSIBLE))], 5))
+    windows.exclude(Holding([(2, np.full(11, IMPOSSIBLE))], 5), np.zeros(0, np.int64))
     assert [windows.lowest(), windows.highest(), windows.narrowest(), windows.draw(9, Random(0))] == [None] * 4
     assert windows.least_width == windows.width == 5
 

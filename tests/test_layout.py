@@ -19,6 +19,7 @@ TESTS = ROOT / "tests"
 # From the bottom up; a module may import from its own layer and from those before it.
 LAYERS = (
     ("evenlag.errors",),
+    ("evenlag.verifier",),
     ("evenlag.lazy", "evenlag.figures"),
     ("evenlag.markup",),
     ("evenlag.model",),
@@ -129,6 +130,14 @@ def test_imports_point_downwards(module: str) -> None:
     for name in imports(modules()[module]):
         if name in known and name != "evenlag":
             assert layer(name) <= layer(module), f"{module} imports {name}, which lies above it"
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.verifier")))
+def test_the_verifier_shares_no_code_with_what_it_verifies(module: str) -> None:
+    ours = {name for name in imports(modules()[module]) if name.split(".")[0] == "evenlag" and name in modules()}
+    assert {name for name in ours if not name.startswith("evenlag.verifier")} <= {"evenlag.errors"}
+    others = {name.split(".")[0] for name in imports(modules()[module])} - {"evenlag", "__future__"}
+    assert others <= sys.stdlib_module_names
 
 
 @pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.spark.")))

@@ -37,6 +37,7 @@ result: evenlag.Result = evenlag.solve(
     max_moves=3, time_limit=1, only_if_better="10%",
 )
 evenlag.solve(named, stickiness="0.5%", start=result)
+verdict: evenlag.Verdict = evenlag.verify(result, problem.to_dict(), effort=2)
 evenlag.solve(named, stickiness=3, method="lag-aware", rates={("t", 0): 1.5})
 plan: evenlag.Plan = evenlag.assign(problem, "cooperative-sticky")
 spread: float = float(plan.spread)
@@ -86,6 +87,7 @@ evenlag.whatif(problem, evenlag.Change(members=1), method="greedy")
 evenlag.size(problem, 900)
 evenlag.replay([], strategies=["best"])
 evenlag.solve(problem).to_panda()
+evenlag.verify(problem)
 evenlag.optimise(problem)
 """
 

@@ -25,6 +25,7 @@ from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY, Problem
 
 Sums = NDArray[Any]
+Argument = tuple[str, int]
 
 # Oversized partitions for which the bound by topic also counts what totals ask for beyond the topics; it sorts once for
 # each of them, and the first ones decide.
@@ -41,22 +42,27 @@ class LoadBounds:
         A lower bound of the largest load.
     min_load_ub : int or Fraction
         An upper bound of the smallest load.
+    largest_by, smallest_by : (str, int)
+        The argument that proves each, and its number, such as how many of the biggest partitions it is about: what
+        `evenlag verify` reckons again.
     """
 
     max_load_lb: Number
     min_load_ub: Number
+    largest_by: Argument = ("mean", 0)
+    smallest_by: Argument = ("mean", 0)
 
-    def raise_max(self, value: Number, of: int = 1) -> None:
-        """Take value / `of`, which is proven of the largest load, if it is more than is known."""
+    def raise_max(self, value: Number, of: int, by: str, number: int = 0) -> None:
+        """Take value / `of`, which is proven of the largest load by an argument, if it is more than is known."""
         known = self.max_load_lb
         if value * known.denominator > known.numerator * of:  # a fraction is made of few
-            self.max_load_lb = value if of == 1 else Fraction(value, of)
+            self.max_load_lb, self.largest_by = value if of == 1 else Fraction(value, of), (by, number)
 
-    def lower_min(self, value: Number, of: int = 1) -> None:
-        """Take value / `of`, which is proven of the smallest load, if it is less than is known."""
+    def lower_min(self, value: Number, of: int, by: str, number: int = 0) -> None:
+        """Take value / `of`, which is proven of the smallest load by an argument, if it is less than is known."""
         known = self.min_load_ub
         if value * known.denominator < known.numerator * of:
-            self.min_load_ub = value if of == 1 else Fraction(value, of)
+            self.min_load_ub, self.smallest_by = value if of == 1 else Fraction(value, of), (by, number)
 
     def least(self, kind: str | None) -> Number:
         """Return the least spread or makespan that this leaves, in messages; 0 where loads do not count."""
@@ -106,8 +112,9 @@ def first_bounds(rule: CountRule) -> LoadBounds:
     bounds = LoadBounds(problem.mean_load, problem.mean_load)
     if members > 1 and problem.equal_weights:
         total, biggest = problem.total_lag, int(problem.lags[problem.assignable].max(initial=0))
-        bounds.raise_max(biggest)  # some member holds it, and the others share what is left
-        bounds.lower_min(total - biggest, members - 1)
+        if problem.assignable.any():  # some member holds it, and the others share what is left
+            bounds.raise_max(biggest, 1, "biggest")
+            bounds.lower_min(total - biggest, members - 1, "biggest")
     return bounds
 
 
@@ -134,8 +141,10 @@ def _per_member(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) 
     if held.any():
         pinned = np.zeros(len(problem.members), dtype=problem.lags.dtype)
         np.add.at(pinned, problem.pins[held], problem.lags[held])
-        bounds.raise_max(int((pinned * factors)[active].max()) * unit)
-    bounds.lower_min(int((largest * factors)[active].min()) * unit)
+        most = int(active[(pinned * factors)[active].argmax()])
+        bounds.raise_max(int(pinned[most] * factors[most]) * unit, 1, "member", most)
+    least = int(active[(largest * factors)[active].argmin()])
+    bounds.lower_min(int(largest[least] * factors[least]) * unit, 1, "member", least)
 
 
 def _per_subscription(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:
@@ -144,15 +153,17 @@ def _per_subscription(bounds: LoadBounds, problem: Problem, active: NDArray[np.i
     total = sum(int(w) for w in problem.relative_weights)
     weights = [Fraction(int(problem.relative_weights[m]) * len(active), total) for m in active]
     topic_lags = [int(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
-    kinds = np.unique(allowed[allowed.any(axis=1)], axis=0)
-    for takers in kinds:
+    used = np.flatnonzero(allowed.any(axis=1))
+    for takers, first in zip(*np.unique(allowed[used], axis=0, return_index=True), strict=True):
         inside = (allowed @ (1 - takers) == 0) & allowed.any(axis=1)
         lag = sum(topic_lags[t] for t in np.flatnonzero(inside))
-        bounds.raise_max(lag / sum((weights[m] for m in np.flatnonzero(takers)), Fraction(0)))
-    for topics in np.unique(allowed.T, axis=0):
+        share = sum((weights[m] for m in np.flatnonzero(takers)), Fraction(0))
+        bounds.raise_max(lag / share, 1, "topic", int(used[first]))
+    for topics, first in zip(*np.unique(allowed.T, axis=0, return_index=True), strict=True):
         inside = (1 - topics) @ allowed == 0
         lag = sum(topic_lags[t] for t in np.flatnonzero(topics))
-        bounds.lower_min(lag / sum((weights[m] for m in np.flatnonzero(inside)), Fraction(0)))
+        share = sum((weights[m] for m in np.flatnonzero(inside)), Fraction(0))
+        bounds.lower_min(lag / share, 1, "subscriptions", int(active[first]))
 
 
 def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
@@ -169,12 +180,12 @@ def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: 
     for j in range(1, min(members, count + 1)):
         least = max(j * fewest, count - (members - j) * most, j)
         heavy = int(sums[j]) + total - int(sums[count - (least - j)])
-        bounds.raise_max(heavy, j)
-        bounds.lower_min(total - heavy, members - j)
+        bounds.raise_max(heavy, j, "oversized", j)
+        bounds.lower_min(total - heavy, members - j, "oversized", j)
         greatest = max(min(j * most, count - (members - j) * fewest), j)
         light = total - int(sums[count - j]) + int(sums[min(greatest - j, count - j)])
-        bounds.lower_min(light, j)
-        bounds.raise_max(total - light, members - j)
+        bounds.lower_min(light, j, "undersized", j)
+        bounds.raise_max(total - light, members - j, "undersized", j)
 
 
 def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
@@ -182,8 +193,8 @@ def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
     over = len(lags) - members * fewest
     if 0 < over < members:
         held = over * (fewest + 1)
-        bounds.raise_max(int(lags[len(lags) - held :].sum()), over)
-        bounds.lower_min(int(lags[: len(lags) - held].sum()), members - over)
+        bounds.raise_max(int(lags[len(lags) - held :].sum()), over, "uneven")
+        bounds.lower_min(int(lags[: len(lags) - held].sum()), members - over, "uneven")
 
 
 def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
@@ -221,7 +232,7 @@ def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
     while over - low > 1:
         middle = (low + over) // 2
         low, over = (middle, over) if there_is_enough(middle) else (low, middle)
-    bounds.lower_min(low)
+    bounds.lower_min(low, 1, "companions", low)
 
 
 def _pairs(bounds: LoadBounds, lags: Sums, members: int) -> None:
@@ -235,8 +246,8 @@ def _pairs(bounds: LoadBounds, lags: Sums, members: int) -> None:
     places = np.zeros(2 * members, dtype=lags.dtype)
     places[: len(lags)] = lags
     pairs = places[:members] + places[: members - 1 : -1]
-    bounds.raise_max(int(pairs.max()))
-    bounds.lower_min(int(pairs.min()))
+    bounds.raise_max(int(pairs.max()), 1, "pairs")
+    bounds.lower_min(int(pairs.min()), 1, "pairs")
 
 
 def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64], fewest: int, most: int) -> None:
@@ -276,8 +287,8 @@ def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.
             rank = np.arange(len(first)) - np.repeat(np.cumsum(np.maximum(spare, 0)) - spare.clip(0), spare.clip(0))
             extras = small[first + rank]
             heavy += int(np.sort(extras)[:more].sum())
-        bounds.raise_max(heavy, j)
-        bounds.lower_min(total - heavy, members - j)
+        bounds.raise_max(heavy, j, "topics", j)
+        bounds.lower_min(total - heavy, members - j, "topics", j)
 
 
 def _oversized_by_weight(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:
@@ -286,11 +297,11 @@ def _oversized_by_weight(bounds: LoadBounds, problem: Problem, active: NDArray[n
     weights = sorted((int(problem.relative_weights[m]) for m in active), reverse=True)
     unit = Fraction(sum(weights), len(weights))  # a member of this weight counts as one
     left, heavy, light, top = int(lags.sum()), 0, sum(weights), 0
-    for lag, weight in zip(lags[: len(weights)].tolist(), weights, strict=False):
+    for j, (lag, weight) in enumerate(zip(lags[: len(weights)].tolist(), weights, strict=False), 1):
         heavy, light, top, left = heavy + weight, light - weight, top + lag, left - lag
-        bounds.raise_max(top * unit / heavy)
+        bounds.raise_max(top * unit / heavy, 1, "weights", j)
         if light:
-            bounds.lower_min(left * unit / light)
+            bounds.lower_min(left * unit / light, 1, "weights", j)
 
 
 def _pigeonholes(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
@@ -304,6 +315,8 @@ def _pigeonholes(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most
     for t in range(1, (count - 1) // members + 1):
         last, shared = t * members + 1, t + 1
         others = min(max(fewest - shared, 0), count - last)
-        bounds.raise_max(int(sums[last] - sums[last - shared]) + total - int(sums[count - others]))
+        high = int(sums[last] - sums[last - shared]) + total - int(sums[count - others])
+        bounds.raise_max(high, 1, "pigeonholes", t)
         first = count - last
-        bounds.lower_min(int(sums[first + shared] - sums[first]) + int(sums[min(max(most - shared, 0), count)]))
+        low = int(sums[first + shared] - sums[first]) + int(sums[min(max(most - shared, 0), count)])
+        bounds.lower_min(low, 1, "pigeonholes", t)

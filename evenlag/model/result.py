@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
+from evenlag.model.certificate import Proof
 from evenlag.model.names import Name
 from evenlag.model.objective import Across, ObjectiveKind
 from evenlag.model.payoff import Payoff
@@ -105,11 +105,8 @@ class Result:
         Criteria that were made least before the objective, in this order.
     max_load : number or None
         The ceiling on loads per weight, in messages.
-    prices : mapping of name to number
-        Messages that a unit of each cost of pairs costs, as resolved, where it is not 0; moves and their sizes have
-        theirs in `stickiness`.
-    fetch_from : FetchFrom
-        Replicas that members were taken to read when crossings were counted.
+    proof : Proof or None
+        What `certificate` is made of.
     """
 
     plan: Plan
@@ -135,8 +132,7 @@ class Result:
     cost_bounds: Mapping[str, int] = field(default_factory=dict)
     first: tuple[str, ...] = ()
     max_load: Number | None = None
-    prices: Mapping[str, Number] = field(default_factory=dict)
-    fetch_from: FetchFrom = FetchFrom.FOLLOWERS
+    proof: Proof | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         measured = self.spread if self.kind == ObjectiveKind.SPREAD else self.makespan
@@ -146,6 +142,14 @@ class Result:
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         return result_card(self)
+
+    @cached_property
+    def certificate(self) -> dict[str, Any] | None:
+        """How the bound is proven again: what `evenlag.verify` reads (docs/verify.md); None where nothing was bounded.
+
+        It is put together when it is asked for the first time.
+        """
+        return None if self.proof is None else self.proof.to_dict()
 
     @property
     def pays(self) -> bool | None:
@@ -274,6 +278,7 @@ class Result:
             "pays": self.pays,
             "payoff": None if self.payoff is None else self.payoff.to_dict(),
             "warnings": list(self.warnings),
+            "certificate": self.certificate,
             "assignment": {member: [list(name) for name in names] for member, names in self.assignment.items()},
         }
 
@@ -285,8 +290,6 @@ class Result:
             "cost_bounds": dict(self.cost_bounds),
             "first": list(self.first),
             "max_load": plain(self.max_load),
-            "prices": {name: plain(price) for name, price in self.prices.items()},
-            "fetch_from": str(self.fetch_from),
         }
 
     def _of_scenarios(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from evenlag.compare.catch_up import Pace
 from evenlag.figures import number, percent
-from evenlag.model.check import plan_violation
 from evenlag.model.payoff import Payoff
 from evenlag.model.plan import current_plan
 from evenlag.report.replay_text import capacity_told, duration
@@ -42,8 +41,7 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
     if worth.unchanged:
         return
     current = current_plan(worth.plan.problem)
-    comparable = plan_violation(current) is None  # else today's loads lack what nobody reads
-    if comparable:
+    if worth.necessity is None:
         gain = worth.today - worth.planned
         share = f" ({percent(float(gain / worth.today))})" if gain > 0 else ""
         saved = f"saves {number(gain)} messages" if gain >= 0 else f"adds {number(-gain)} messages"
@@ -55,7 +53,7 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
         still = f"{worth.moves:,} {stand} still for {float(worth.pause):g} s"
         coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages come in"
         yield f"its moves cost {number(worth.move_cost)} messages, and {still}{coming}"
-    if pace.capacity is not None and comparable:
+    if pace.capacity is not None and worth.necessity is None:
         yield (
             f"caught up after {_time(pace.seconds(worth.plan))} in place of {_time(pace.seconds(current))}; "
             f"{capacity_told(pace.capacity)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from evenlag.model.certificate import Certificate
 from evenlag.model.plan import Number
 
 
@@ -18,10 +19,13 @@ class Claim:
         The bound.
     rests_on : frozenset of str
         Authors of other bounds that it presupposes.
+    certificate : Certificate or None
+        How it is proven again.
     """
 
     value: Number
     rests_on: frozenset[str] = frozenset()
+    certificate: Certificate | None = None
 
 
 class Claims:
@@ -44,6 +48,11 @@ class Claims:
             default=(0, None),
         )  # fmt: skip
         return (value, author) if value > 0 else (0, None)
+
+    def certificate(self, figure: str) -> Certificate | None:
+        """Return how the highest bound of a figure is proven again; None where nobody said."""
+        author = self.highest(figure)[1]
+        return None if author is None else self._claims[figure][author].certificate
 
     @property
     def authors(self) -> frozenset[str]:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from evenlag.errors import InvalidPlanError
+from evenlag.model.certificate import Certificate
 from evenlag.model.check import violation
 from evenlag.model.interrupt import interrupted
 from evenlag.model.plan import Number, Plan, current_plan, whole
@@ -53,6 +54,8 @@ class Bound:
         When one of them is refuted, this bound goes with it.
     by : str or None
         The stage within a side question that proved it; None: the stage that yields it.
+    certificate : Certificate or None
+        How the bound of the objective is proven again, or of the base where there is no other.
     """
 
     objective: Number | None = None
@@ -60,6 +63,7 @@ class Bound:
     moves: int | None = None
     rests_on: frozenset[str] = frozenset()
     by: str | None = None
+    certificate: Certificate | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +165,7 @@ class Incumbent:
                 bound = whole(ceil(bound / self.task.step) * self.task.step)  # there is no objective between
             if self._plan is not None and bound > self._figures[figure]:
                 self._refute(author, figure, bound)
-            self._claims.add(figure, author, Claim(bound, found.rests_on - {author}))
+            self._claims.add(figure, author, Claim(bound, found.rests_on - {author}, found.certificate))
 
     @property
     def _figures(self) -> dict[str, Number]:
@@ -188,6 +192,16 @@ class Incumbent:
     def bound_by(self) -> str | None:
         """The stage that proved the bound; None where nothing did and it is 0."""
         return self._claims.highest("objective")[1]
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """How the bound is proven again; None where nobody said."""
+        return self._claims.certificate("objective")
+
+    @property
+    def base_certificate(self) -> Certificate | None:
+        """How the bound of the spread (makespan) is proven again; None where nobody said."""
+        return self._claims.certificate("base")
 
     @property
     def base_bound(self) -> Number:
@@ -291,7 +305,8 @@ def begin(best: Incumbent, start: Plan | None = None, known: Result | None = Non
     """Give an incumbent what is there before any search: what is known, a plan given, and today's assignment."""
     if known is not None:
         best.take(Candidate(known.plan, known.method, known.fallback), "start")
-        best.take(Bound(known.bound, by=known.bound_by), "start")
+        certificate = None if known.proof is None else known.proof.certificate
+        best.take(Bound(known.bound, by=known.bound_by, certificate=certificate), "start")
         best.take(Bound(moves=known.moves_bound), "start")
     if start is not None:
         best.take(Candidate(start), "start")

@@ -13,6 +13,7 @@ COMMANDS = {
     "size": "Find how many members read all lag within a time.",
     "snapshot": "Record the consumer groups of a running cluster.",
     "stream": "Plan and audit snapshots as they arrive on a topic.",
+    "verify": "Check a result again: its plan, its figures and its bound.",
     "whatif": "Compare the best plans of one group before and after a change.",
 }
 

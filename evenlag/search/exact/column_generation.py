@@ -18,11 +18,13 @@ from typing import ClassVar
 import numpy as np
 
 from evenlag.model.balance import CountRule
+from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.knapsack import Items, Pattern
 from evenlag.search.exact.packing import Counts, Packing
+from evenlag.search.exact.window_prices import by_prices
 from evenlag.search.exact.windows import Answer, Grid, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.patterns import exact_cover_is_a_plan
@@ -46,7 +48,6 @@ class ColumnGeneration:
         """Where moves are free, members alike, and lags small enough for a table of loads, or the gap for rounding."""
         if (
             task.moves_matter
-            or not best.found
             or best.settled
             or not exact_cover_is_a_plan(task.rule)
             or not _counts_are_plain(task.rule)
@@ -62,7 +63,7 @@ class ColumnGeneration:
         stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop(share))
         packing = Packing(question.items, question.members, question.counts, stop)
         answer = windows.narrow(lambda window: packing.check(window, windows))
-        yield question.bound(windows, best)
+        yield question.bound(windows, best, task.bounds)
         wider = vain = 0
         while answer is not Answer.STOPPED and not best.settled and not stop() and vain < MOST_VAIN:
             window = windows.draw(wider, rng)
@@ -70,7 +71,7 @@ class ColumnGeneration:
                 break
             answer = packing.check(window, windows)
             if answer is Answer.EXCLUDED:
-                yield question.bound(windows, best)
+                yield question.bound(windows, best, task.bounds)
             if answer is not Answer.FITS:
                 continue
             found, before = packing.dive(window, rng), best.value
@@ -122,10 +123,10 @@ class _Question:
             unit = whole * ceil(unit / whole * max(self.cells / (ROUNDED * allowed), 1.01))
         self.rounded = unit > whole
 
-    def bound(self, windows: Windows, best: Incumbent) -> Bound:
+    def bound(self, windows: Windows, best: Incumbent, bounds: LoadBounds) -> Bound:
         """Return what is proven where these windows are left."""
         least = self.grid.bound(windows, best.value)
-        return Bound(least, least)
+        return Bound(least, least, certificate=by_prices(windows, self.grid, bounds, least))
 
     def plan(self, packing: list[Pattern]) -> Plan:
         """Hand the partitions out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from evenlag.model.certificate import not_certified
 from evenlag.model.plan import Plan
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.stage import Step, run_steps
@@ -42,4 +43,5 @@ class EachScenario:
             if found.clocked:
                 yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
             bounds.append(found.bound)
-        yield Bound(task.goal.combined(task.problem, bounds))
+        reason = "the bounds of several scenarios were put together"
+        yield Bound(task.goal.combined(task.problem, bounds), certificate=not_certified(reason))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
+from evenlag.model.certificate import all_plans
 from evenlag.model.objective import EVERY_TERM, Across
 from evenlag.model.plan import Plan, whole
 from evenlag.model.problem import NOBODY
@@ -125,7 +126,10 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
     member_of[here] = plans[best]
     plan = Plan(problem, member_of)
-    return plan, Bound(goal.value(plan), whole(Fraction(int(base.min()), common)), int(moves.min()))
+    certificate = all_plans(len(plans))
+    return plan, Bound(
+        goal.value(plan), whole(Fraction(int(base.min()), common)), int(moves.min()), certificate=certificate
+    )
 
 
 @dataclass(frozen=True)

@@ -43,5 +43,5 @@ class LoadsAlone:
         if freed.clocked:
             yield Note(f"{self.name}: ended by the wall clock, not by its work limit", clocked=True)
         if freed.bound > best.base_bound:
-            yield Bound(base=freed.bound, by=freed.bound_by)
+            yield Bound(base=freed.bound, by=freed.bound_by, certificate=freed.certificate)
             yield bound_with_moves(task, best, MOVES_SHARE)

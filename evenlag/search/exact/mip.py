@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from evenlag.model.backends import BACKENDS, Limits, fits
 from evenlag.model.backends.runner import run as run_backend
+from evenlag.model.certificate import by_solver
 from evenlag.model.check import violation
 from evenlag.model.formulation import boolean_count, formulate
 from evenlag.model.objective import EVERY_TERM
@@ -66,7 +67,8 @@ class MipStage:
         if outcome.values is not None:
             yield from self._solution(mip.decode(outcome.values), task, best)
         if outcome.bound is not None:
-            yield Bound(mip.in_messages(outcome.bound))
+            certificate = by_solver(self.backend, boolean_count(task.problem), task.bounds)
+            yield Bound(mip.in_messages(outcome.bound), certificate=certificate)
 
     def _solution(self, member_of: Index | None, task: Task, best: Incumbent) -> Iterator[Finding]:
         if member_of is None:

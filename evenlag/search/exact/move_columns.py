@@ -19,6 +19,7 @@ import numpy as np
 from evenlag.model.arrays import Whole
 from evenlag.model.backends import fits
 from evenlag.model.balance import CountRule
+from evenlag.model.certificate import searched
 from evenlag.model.objective import Objective
 from evenlag.search.exact import move_dp, move_patterns, move_windows
 from evenlag.search.exact.cheapest_window import cheapest_window
@@ -69,7 +70,8 @@ class MoveColumns:
         gap, patterns, rng = best.value - best.bound, None, Random(task.seed)
         for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
-                yield Bound(cheapest_window(patterns, best.value, goal.max_moves, price))
+                cheapest = cheapest_window(patterns, best.value, goal.max_moves, price)
+                yield Bound(cheapest, certificate=searched(task.bounds))
                 yield from rounded_plans(task, best, patterns, price, stop, rng)
             if best.settled:
                 return
@@ -82,7 +84,7 @@ class MoveColumns:
         )
         if proof.plan is None and search.found is not None:
             yield Candidate(plan_of(task.problem, search.found))
-        yield from findings(proof, task.clock, rests_on)
+        yield from findings(proof, task.clock, task.bounds, rests_on)
         yield from rounded_plans(task, best, patterns, price, stop, rng)
 
 

@@ -157,4 +157,5 @@ class MoveDP:
         stop, size = task.clock.stop(share), min(seconds / self.full_seconds, 1.0)
         plans = MovePlans(task.rule, task.goal, task.bounds, stop, size, ceil(best.base_bound))
         rests_on = best.authors
-        yield from findings(best_plan_with_moves(plans, ceil(best.bound), int(best.value)), task.clock, rests_on)
+        proof = best_plan_with_moves(plans, ceil(best.bound), int(best.value))
+        yield from findings(proof, task.clock, task.bounds, rests_on)

@@ -101,7 +101,7 @@ class Packing:
             holding = self._holding(table, left, int(values @ left.items.demand))
             if not holding.allows(window):
                 if windows is not None:
-                    windows.exclude(holding)
+                    windows.exclude(holding, values)
                 return Answer.EXCLUDED
             lacking = self._generate(table, window, least=-int(prices[-1]))
             return None if lacking else Answer.FITS  # all columns are there, and no proof: floats are near enough

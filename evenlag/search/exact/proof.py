@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evenlag.model.backends.outcome import Ended
+from evenlag.model.bounds import LoadBounds
+from evenlag.model.certificate import searched
 from evenlag.model.plan import Plan
 from evenlag.search.clock import Clock
 from evenlag.search.incumbent import Bound, Candidate, Finding, Note
@@ -31,10 +33,12 @@ class Proof:
     stopped: Ended
 
 
-def findings(proof: Proof, clock: Clock, rests_on: frozenset[str] = frozenset()) -> Iterator[Finding]:
-    """Give a proof as what a stage yields; `rests_on` are the authors of the bounds that it began from."""
+def findings(
+    proof: Proof, clock: Clock, bounds: LoadBounds, rests_on: frozenset[str] = frozenset()
+) -> Iterator[Finding]:
+    """Give a proof as what a stage yields; `bounds` and bounds by the authors `rests_on` are what it began from."""
     if proof.plan is not None:
         yield Candidate(proof.plan)
-    yield Bound(proof.bound, rests_on=rests_on)
+    yield Bound(proof.bound, rests_on=rests_on, certificate=searched(bounds))
     if proof.stopped == "time" and clock.deterministic:
         yield Note("a proof was ended by the wall clock, not by its work limit", clocked=True)

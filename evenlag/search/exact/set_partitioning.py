@@ -138,5 +138,5 @@ class SetPartitioning:
         proof = best_partitioning(
             task.rule, task.bounds, int(best.plan.spread), limits if self.by_solver else None, clock.stop(share), size
         )
-        proven = findings(proof, clock)
+        proven = findings(proof, clock, task.bounds)
         yield from proven if task.spread_matters else (found for found in proven if not isinstance(found, Bound))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evenlag.model.bounds import first_bounds
+from evenlag.model.certificate import by_loads, by_moves, not_certified
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import EVERY_TERM
 from evenlag.model.plan import Number, whole
@@ -41,7 +42,9 @@ class Bounds:
         if task.has_owners and (task.target.cutoff is None or task.goal.stickiness):
             moves, _ = task.rule.fewest_moves()
         least = task.least_base
-        yield Bound(whole(least + task.goal.stickiness * moves), least, moves)
+        counts = task.rule.fewest_moves if moves and task.goal.stickiness else None
+        certificate = by_loads([each.bounds for each in task.each], task.problem, counts)
+        yield Bound(whole(least + task.goal.stickiness * moves), least, moves, certificate=certificate)
         if not self.with_moves or not task.moves_matter or task.goal.kind is None:
             return
         if task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started):
@@ -60,8 +63,9 @@ class FirstBounds:
 
     def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
         """Prove a bound."""
-        least = task.goal.combined(task.problem, [first_bounds(each.rule).least(task.goal.kind) for each in task.each])
-        yield Bound(least, least)
+        bounds = [first_bounds(each.rule) for each in task.each]
+        least = task.goal.combined(task.problem, [each.least(task.goal.kind) for each in bounds])
+        yield Bound(least, least, certificate=by_loads(bounds, task.problem))
 
 
 def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
@@ -73,4 +77,8 @@ def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
         moves = MoveBound(alone.rule, alone.bounds, best.moves_bound, spread=task.spread_matters, least=least)
         stop = task.clock.stop(share / len(task.each))
         bounds.append(moves.objective(task.goal.stickiness, task.goal.max_moves, stop))
-    return Bound(task.goal.combined(task.problem, [whole(bound) for bound in bounds]), rests_on=rests_on)
+    objective = task.goal.combined(task.problem, [whole(bound) for bound in bounds])
+    certificate = by_moves(task.each[0].bounds, task.rule, best.base_bound, best.base_certificate)
+    if task.problem.futures:
+        certificate = not_certified("the moves of several scenarios were put together")
+    return Bound(objective, rests_on=rests_on, certificate=certificate)

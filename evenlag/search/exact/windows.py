@@ -98,12 +98,22 @@ class Windows:
         The least high end of interest.
     width : int
         Windows are to be less wide than this: the objective of the best plan.
+
+    Attributes
+    ----------
+    first_highs : int64 array
+        Of each low end the least high end before any window was excluded.
+    excluded : list of (int64 array, int, int64 array)
+        What excluded windows: values of partitions, their sum, and of each low end the least high end that they allow.
     """
 
     def __init__(self, low: int, last_low: int, high: int, width: int) -> None:
+        self.low = low
         self._lows: Whole = np.arange(low, last_low + 1, dtype=np.int64)
         self._highs: Whole = np.maximum(self._lows, high)  # of each low end the least high end
         self.width = width
+        self.first_highs = self._highs.copy()
+        self.excluded: list[tuple[Whole, int, Whole]] = []
 
     @property
     def largest(self) -> int:
@@ -153,10 +163,13 @@ class Windows:
                     break
         return answer
 
-    def exclude(self, holding: Holding) -> None:
-        """Leave out all windows that it does not allow."""
+    def exclude(self, holding: Holding, values: Whole) -> None:
+        """Leave out all windows that it does not allow; `values` are the partitions' it is of."""
         first, last = int(self._lows[0]), int(self._lows[-1])
-        np.maximum(self._highs, holding.least_highs(first, last, self.largest), out=self._highs)
+        highs = holding.least_highs(first, last, self.largest)
+        if (highs > self._highs).any():
+            self.excluded.append((values, holding.value, highs))
+            np.maximum(self._highs, highs, out=self._highs)
 
 
 @dataclass(frozen=True)

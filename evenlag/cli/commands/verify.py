@@ -1,0 +1,51 @@
+"""`evenlag verify`: check a result again, by code that shares nothing with what found it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import evenlag
+from evenlag import model
+from evenlag.cli import options
+from evenlag.cli.catalogue import command
+from evenlag.cli.options import Source
+from evenlag.cli.terminal import print_json, say, working
+
+STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
+
+
+@command(
+    "evenlag plan group.json --out plan.json && evenlag verify plan.json group.json",
+    "evenlag verify plan.json offsets.csv --members members.csv --group billing --json",
+)
+@click.argument("result", metavar="RESULT", type=options.INPUT)
+@options.reading
+@options.horizon_or_auto
+@options.capacity
+@click.option(
+    "--effort", type=click.FloatRange(0, min_open=True), metavar="FACTOR", default=1.0, show_default=True,
+    help="Look at FACTOR times as much before a bound is left unproven.",
+)  # fmt: skip
+@options.as_json
+def verify(
+    result: Path, source: Source, horizon: str, capacity: float | None, effort: float, as_json: bool
+) -> None:  # fmt: skip
+    """Check a result again: its plan, its figures and its bound.
+
+    RESULT is what evenlag plan --out wrote, and INPUT what it was made from, with the same options. The check shares no
+    code with the search. The exit status is 0 where all is proven again, 3 where the plan and its figures are right but
+    the bound was not proven again, and 1 where anything is wrong.
+    """
+    document = model.files.read_json(result)
+    problem, _, _ = source.read_with_record(horizon, capacity)
+    with working("verifying"):
+        verdict = evenlag.verify(document, problem, effort=effort)
+    if as_json:
+        print_json(verdict.to_dict())
+    else:
+        by = f" (bound by {verdict.bound_by})" if verdict.bound_by else ""
+        say(f"{problem.group}: {verdict.outcome}{by}: {verdict.reason}")
+    if STATUS[verdict.outcome]:
+        raise click.exceptions.Exit(STATUS[verdict.outcome])

@@ -1,0 +1,180 @@
+"""How a bound is proven again by others, as plain data: what `evenlag verify` reads (docs/verify.md).
+
+A certificate is made of what a stage has at hand anyway; its document is put together when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.balance import CountRule
+from evenlag.model.bounds import LoadBounds
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Number, whole
+from evenlag.model.problem import Problem
+
+Document = dict[str, Any]
+Fewest = Callable[[], tuple[int, NDArray[np.int64]]]
+
+DISTRIBUTIONS = {"cp-sat": "ortools", "cbc": "pulp", "highs": "highspy"}  # that a solver comes with
+
+
+class Certificate:
+    """How one bound is proven again.
+
+    Parameters
+    ----------
+    make : callable
+        Returns the document, which JSON can hold; it is called once, when the document is asked for.
+    """
+
+    def __init__(self, make: Callable[[], Document]) -> None:
+        self._make: Callable[[], Document] | None = make
+
+    @cached_property
+    def document(self) -> Document:
+        """The document: its `kind`, and what that is to be checked by."""
+        assert self._make is not None
+        document, self._make = self._make(), None  # what it was made of is not needed any more
+        return document
+
+    def __reduce__(self) -> tuple[type[_Written], tuple[Document]]:
+        """Pickle what the document says, not what it is made of."""
+        return _Written, (self.document,)
+
+
+class _Written(Certificate):
+    """A certificate whose document is there."""
+
+    def __init__(self, document: Document) -> None:
+        super().__init__(lambda: document)
+
+
+def not_certified(reason: str) -> Certificate:
+    """Return a certificate that only says why there is none."""
+    return _Written({"kind": "none", "reason": reason})
+
+
+def searched(bounds: LoadBounds) -> Certificate:
+    """Return the certificate of a search that left nothing out: all that members may hold is put together again."""
+    return Certificate(lambda: {"kind": "search", "each": of_loads([bounds])})
+
+
+def all_plans(number: int) -> Certificate:
+    """Return the certificate of a look at all plans; `number` of them keep the count balance."""
+    return Certificate(lambda: {"kind": "plans", "plans": number})
+
+
+def by_solver(solver: str, booleans: int, bounds: LoadBounds) -> Certificate:
+    """Return the certificate of a MIP: the solver, its version and the size of the program."""
+
+    def document() -> Document:
+        package = DISTRIBUTIONS[solver]
+        return {
+            "kind": "solver", "solver": solver, "version": f"{package} {version(package)}", "booleans": booleans,
+            "each": of_loads([bounds]),
+        }  # fmt: skip
+
+    return Certificate(document)
+
+
+def by_loads(bounds: list[LoadBounds], problem: Problem, fewest: Fewest | None = None) -> Certificate:
+    """Return the certificate of how uneven loads must be; `fewest` gives the fewest moves, where these are paid too."""
+
+    def document() -> Document:
+        moves = {} if fewest is None else {"counts": _cells(problem, fewest()[1])}
+        return {"kind": "loads", "each": of_loads(bounds), **moves}
+
+    return Certificate(document)
+
+
+def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certificate | None) -> Certificate:
+    """Return the certificate of the moves that windows of loads take.
+
+    Parameters
+    ----------
+    bounds : LoadBounds
+    rule : CountRule
+    base : number
+        What is proven of the spread (makespan), whatever is moved.
+    proof : Certificate or None
+        How that is proven again.
+    """
+
+    def document() -> Document:
+        counts = _cells(rule.problem, rule.fewest_moves()[1])
+        nested = {"bound": exact(base), "proof": {"kind": "none"} if proof is None else proof.document}
+        return {"kind": "moves", "each": of_loads([bounds]), "counts": counts, "base": nested}
+
+    return Certificate(document)
+
+
+def _cells(problem: Problem, counts: NDArray[np.int64]) -> list[list[Any]]:
+    """Return counts of shape (T, M) as topic, member and number, where there is any."""
+    cells = np.argwhere(counts).tolist()
+    return [[problem.topics[t], problem.members[m], int(counts[t, m])] for t, m in cells]
+
+
+def of_loads(bounds: Sequence[LoadBounds]) -> list[Document]:
+    """Return the arguments on the largest and the smallest load, of each scenario."""
+    return [{"largest": list(each.largest_by), "smallest": list(each.smallest_by)} for each in bounds]
+
+
+def exact(number: Number) -> int | str:
+    """Return a number as JSON can hold it exactly: a whole one, or a fraction as text."""
+    number = whole(number)
+    return str(number) if isinstance(number, Fraction) else int(number)
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A bound, the question that it answers, and how it is proven again.
+
+    Attributes
+    ----------
+    problem : Problem
+    goal : Objective
+    balance : str
+    slack : int
+    bound : number
+    certificate : Certificate or None
+    """
+
+    problem: Problem
+    goal: Objective
+    balance: str
+    slack: int
+    bound: Number
+    certificate: Certificate | None
+
+    def to_dict(self) -> Document:
+        """Return `Result.certificate`."""
+        goal = self.goal
+        if goal.terms or goal.first:
+            proof = {"kind": "none", "reason": "its objective has terms beyond loads and moves"}
+        elif self.certificate is None:
+            proof = {"kind": "none", "reason": "its stage writes no certificate"}
+        else:
+            proof = self.certificate.document
+        return {
+            "question": {
+                "objective": None if goal.kind is None else str(goal.kind),
+                "balance": str(self.balance),
+                "slack": self.slack,
+                "across": str(goal.across),
+                "price": exact(goal.stickiness),
+                "max_moves": goal.max_moves,
+                "fewest": goal.fewest,
+                "terms": sorted(goal.terms),
+            },
+            "bound": exact(self.bound),
+            "proof": proof,
+        }

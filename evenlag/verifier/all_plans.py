@@ -1,0 +1,170 @@
+"""All plans that the count balance allows, looked at one by one where they are few."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from math import lcm, prod
+
+from evenlag.verifier.count_limits import Counts, shares_of
+from evenlag.verifier.group import Group
+from evenlag.verifier.question import Question, UncheckedError, moves_of
+
+MOST_WAYS = 200_000  # to hand the partitions out, that are looked at one by one
+
+Holder = list[int | None]
+Counted = tuple[tuple[int, ...], Counter[tuple[str, int]]]  # holders, and how many of each topic they have
+
+
+def allowed_plans(group: Group, question: Question, counts: Counts) -> Iterator[Holder]:
+    """Yield every plan that the balance allows, whatever it moves.
+
+    Raises
+    ------
+    UncheckedError
+        There are too many ways to hand the partitions out.
+    """
+    ways = prod(len(group.takers[p]) for p in group.here)
+    if counts.exact:
+        yield from _within(group, counts)
+        return
+    if ways > MOST_WAYS:
+        raise UncheckedError(f"there are {ways:,} ways to hand the partitions out")
+    yield from _best_counts(group, question, counts)
+
+
+def _within(group: Group, counts: Counts) -> Iterator[Holder]:
+    """Yield the plans whose counts lie in their limits: depth first, one partition after another."""
+    here = group.here
+    holder: Holder = [None] * len(group.partitions)
+    total, cell = dict.fromkeys(group.active, 0), dict.fromkeys(counts.cells, 0)
+    topic = [name for name, _ in group.partitions]
+    lacking = sum(lo for lo, _ in counts.totals.values())
+    lacking_of = Counter({t: sum(lo for (name, _), (lo, _) in counts.cells.items() if name == t) for t in topic})
+    left_of = Counter(topic[p] for p in here)
+    looked = 0
+
+    def fill(place: int, lacking: int) -> Iterator[Holder]:
+        nonlocal looked
+        if place == len(here):
+            yield holder
+            return
+        p = here[place]
+        t = topic[p]
+        for m in group.takers[p]:
+            looked += 1
+            if looked > 10 * MOST_WAYS:
+                raise UncheckedError("there are too many plans to look at one by one")
+            (lo, hi), n = counts.totals[m], total[m]
+            cell_lo, cell_hi = counts.cells.get((t, m), (0, len(here)))
+            inside = cell.get((t, m), 0)
+            still, still_of = lacking - (n < lo), lacking_of[t] - (inside < cell_lo)
+            if n == hi or inside == cell_hi or still > len(here) - place - 1 or still_of > left_of[t] - 1:
+                continue
+            holder[p], total[m] = m, n + 1
+            if (t, m) in cell:
+                cell[t, m] = inside + 1
+            left_of[t] -= 1
+            lacking_of[t] = still_of
+            yield from fill(place + 1, still)
+            lacking_of[t] = still_of + (inside < cell_lo)
+            left_of[t] += 1
+            if (t, m) in cell:
+                cell[t, m] = inside
+            holder[p], total[m] = None, n
+
+    yield from fill(0, lacking)
+
+
+def _best_counts(group: Group, question: Question, counts: Counts) -> Iterator[Holder]:
+    """Yield the plans whose counts are best: nearest to the shares of topics, then most even; with slack near those."""
+    sizes = Counter(group.partitions[p][0] for p in group.here)
+    shares = shares_of(group, sizes) if question.balance in ("both", "topic") else {}
+    best: tuple[Fraction, Fraction] | None = None
+    found: list[Counted] = []
+    ranked: dict[frozenset[tuple[tuple[str, int], int]], tuple[Fraction, Fraction]] = {}
+    everything: list[Counted] = []
+    for held in product(*(group.takers[p] for p in group.here)):
+        totals = Counter(held)
+        if any(totals[m] > hi or totals[m] < lo for m, (lo, hi) in counts.totals.items()):
+            continue
+        cells = Counter((group.partitions[p][0], m) for p, m in zip(group.here, held, strict=True))
+        key = frozenset(cells.items())
+        if key not in ranked:
+            far = sum(max(lo - cells[c], 0) + max(cells[c] - hi, 0) for c, (lo, hi) in shares.items())
+            uneven = sum((n * n / group.weights[m] for m, n in totals.items()), Fraction(0))
+            ranked[key] = (Fraction(far), uneven if question.balance != "topic" else Fraction(0))
+        if best is None or ranked[key] < best:
+            best, found = ranked[key], []
+        if ranked[key] == best:
+            found.append((held, cells))
+        if question.slack:
+            everything.append((held, cells))
+    if question.slack and found:
+        found = _near(group, question, found, everything)
+    for held, _ in found:
+        holder: Holder = [None] * len(group.partitions)
+        for p, m in zip(group.here, held, strict=True):
+            holder[p] = m
+        yield holder
+
+
+def _near(group: Group, question: Question, best: list[Counted], everything: list[Counted]) -> list[Counted]:
+    """Return the plans whose counts all lie within the slack of the extremes of the best ones."""
+    slack, kept = question.slack, everything
+    if question.balance != "topic":
+        for m in group.active:
+            numbers = [held.count(m) for held, _ in best]
+            lo, hi = min(numbers) - slack, max(numbers) + slack
+            kept = [each for each in kept if lo <= each[0].count(m) <= hi]
+    if question.balance != "group":
+        for cell in {cell for _, cells in everything for cell in cells}:
+            numbers = [cells[cell] for _, cells in best]
+            lo, hi = min(numbers) - slack, max(numbers) + slack
+            kept = [each for each in kept if lo <= each[1][cell] <= hi]
+    return kept
+
+
+def best_of_all(group: Group, question: Question, counts: Counts) -> tuple[Fraction | None, int]:
+    """Return the least objective of all plans within the budget, None without any, and how many plans there are."""
+    value, number = _Valued(group, question), 0
+    least: int | None = None
+    for holder in allowed_plans(group, question, counts):
+        number += 1
+        if question.max_moves is None or moves_of(group, holder) <= question.max_moves:
+            found = value.of(holder)
+            least = found if least is None else min(least, found)
+    return (None if least is None else Fraction(least, value.scale)), number
+
+
+class _Valued:
+    """Objectives in whole numbers."""
+
+    def __init__(self, group: Group, question: Question) -> None:
+        self.group, self.spread, self.worst = group, question.kind == "spread", question.across == "worst"
+        weights = [weight for weight, _ in group.judged_by]
+        parts = [Fraction(1) if self.worst else weight / sum(weights) for weight in weights]
+        factors = [[part / group.share[m] for m in group.active] for part in parts]
+        price = Fraction(question.price)
+        self.scale = lcm(price.denominator, *(f.denominator for each in factors for f in each))
+        self.price = int(price * self.scale)
+        place = {m: i for i, m in enumerate(group.active)}
+        self._place, self._futures = place, [
+            (lags, [int(f * self.scale) for f in each])
+            for (_, lags), each in zip(group.judged_by, factors, strict=True)
+        ]  # fmt: skip
+
+    def of(self, holder: Sequence[int | None]) -> int:
+        """Return the objective of a plan, times the scale."""
+        values = []
+        for lags, factors in self._futures:
+            loads = [0] * len(factors)
+            for p, m in enumerate(holder):
+                if m is not None:
+                    loads[self._place[m]] += lags[p]
+            scaled = [load * factor for load, factor in zip(loads, factors, strict=True)]
+            values.append(max(scaled) - (min(scaled) if self.spread else 0))
+        moves = moves_of(self.group, holder) if self.price else 0
+        return (max(values) if self.worst else sum(values)) + self.price * moves

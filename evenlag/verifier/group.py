@@ -1,0 +1,183 @@
+"""A consumer group as its problem file states it, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+from evenlag.errors import InvalidProblemError
+
+Number = int | Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """P partitions and M members; every index below refers to these, both in ascending order of their names.
+
+    Attributes
+    ----------
+    partitions : list of (str, int)
+        Topic and number.
+    lags : list of int (P,)
+        Messages.
+    futures : list of (Fraction, list of int)
+        Weight and lags of each scenario.
+    members : list of str
+    weights : list of Fraction (M,)
+    caps : list of int or None (M,)
+    topics_of : list of set of str (M,)
+        What each member subscribes to.
+    owner, pin : list of int or None (P,)
+        The member that held the partition and could keep it, and the one that must get it.
+    together : list of list of str
+        Topics whose partitions of one number go to one member.
+    """
+
+    partitions: list[tuple[str, int]]
+    lags: list[int]
+    futures: list[tuple[Fraction, list[int]]]
+    members: list[str]
+    weights: list[Fraction]
+    caps: list[int | None]
+    topics_of: list[set[str]]
+    owner: list[int | None]
+    pin: list[int | None]
+    together: list[list[str]]
+
+    @cached_property
+    def topics(self) -> list[str]:
+        """Topics with partitions."""
+        return sorted({topic for topic, _ in self.partitions})
+
+    @cached_property
+    def here(self) -> list[int]:
+        """Partitions with a subscriber: those that a plan hands out."""
+        subscribed = set().union(*self.topics_of)
+        return [p for p, (topic, _) in enumerate(self.partitions) if topic in subscribed]
+
+    @cached_property
+    def takers(self) -> list[list[int]]:
+        """Members that may hold each partition; shape (P, …)."""
+        open_to = {
+            topic: [m for m, topics in enumerate(self.topics_of) if topic in topics and self.caps[m] != 0]
+            for topic in self.topics
+        }
+        return [
+            open_to[topic] if (pin := self.pin[p]) is None else [pin] for p, (topic, _) in enumerate(self.partitions)
+        ]
+
+    @cached_property
+    def active(self) -> list[int]:
+        """Members that may hold a partition."""
+        return sorted({m for p in self.here for m in self.takers[p]})
+
+    def allowed(self, m: int) -> frozenset[str]:
+        """Topics with partitions that a member may take."""
+        return frozenset(self.topics_of[m] & set(self.topics)) if self.caps[m] != 0 else frozenset()
+
+    @cached_property
+    def sided(self) -> bool:
+        """Whether any member has a cap, or any partition a pin."""
+        return any(cap is not None for cap in self.caps) or any(pin is not None for pin in self.pin)
+
+    @cached_property
+    def equal_subscriptions(self) -> bool:
+        """Whether all active members may take the same topics."""
+        return len({self.allowed(m) for m in self.active}) <= 1
+
+    @cached_property
+    def equal_weights(self) -> bool:
+        """Whether all active members have the same weight."""
+        return len({self.weights[m] for m in self.active}) <= 1
+
+    @cached_property
+    def share(self) -> dict[int, Fraction]:
+        """Weight of each active member, of mean 1."""
+        total = sum((self.weights[m] for m in self.active), Fraction(0))
+        return {m: self.weights[m] * len(self.active) / total for m in self.active}
+
+    @cached_property
+    def scale(self) -> int:
+        """A number by which every load per weight, in messages, becomes whole."""
+        return lcm(*((1 / share).denominator for share in self.share.values()))
+
+    @property
+    def judged_by(self) -> list[tuple[Fraction, list[int]]]:
+        """Weight and lags of each scenario, or the lags of now where there is none."""
+        return self.futures or [(Fraction(1), self.lags)]
+
+
+def read_group(document: Mapping[str, Any]) -> Group:
+    """Read a problem file.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is no problem file; `Problem.from_dict` says more exactly what is wrong.
+    """
+    try:
+        return _read(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidProblemError(f"the problem cannot be read ({error!r}); check it with Problem.from_dict") from error
+
+
+def _read(document: Mapping[str, Any]) -> Group:
+    lags = _lags(document["topics"])
+    partitions = sorted(lags)
+    index = {name: p for p, name in enumerate(partitions)}
+    members = sorted(document["members"])
+    entries = [document["members"][member] for member in members]
+    topics_of = [set(entry.get("topics") or ()) for entry in entries]
+    pin: list[int | None] = [None] * len(partitions)
+    for topic, number, member in document.get("pins") or ():
+        pin[index[topic, number]] = members.index(member)
+    futures = []
+    for each in document.get("scenarios") or ():
+        future = _lags(each["topics"])
+        futures.append((_number(each.get("weight"), 1), [future[name] for name in partitions]))
+    return Group(
+        partitions=partitions,
+        lags=[lags[name] for name in partitions],
+        futures=futures,
+        members=members,
+        weights=[_number(entry.get("weight"), 1) for entry in entries],
+        caps=[entry.get("max_partitions") for entry in entries],
+        topics_of=topics_of,
+        owner=_owners(index, entries, topics_of),
+        pin=pin,
+        together=[list(topics) for topics in document.get("together") or ()],
+    )
+
+
+def _lags(topics: Mapping[str, Any]) -> dict[tuple[str, int], int]:
+    lags = {}
+    for topic, given in topics.items():
+        numbered = given.items() if isinstance(given, Mapping) else enumerate(given)
+        for number, lag in numbered:
+            lags[topic, int(number)] = int(lag)
+    return lags
+
+
+def _owners(index: Mapping[Any, int], entries: list[Mapping[str, Any]], topics_of: list[set[str]]) -> list[int | None]:
+    """Of two claims to a partition that of the higher generation stands; a tie leaves it without an owner."""
+    claims: dict[int, list[tuple[int, int]]] = {}
+    for m, entry in enumerate(entries):
+        generation = entry.get("generation")
+        for topic, number in {tuple(name) for name in entry.get("owned") or ()}:
+            if (topic, number) in index and topic in topics_of[m]:
+                claims.setdefault(index[topic, number], []).append((-1 if generation is None else generation, m))
+    owner: list[int | None] = [None] * len(index)
+    for p, several in claims.items():
+        newest = max(several)[0]
+        holders = [m for generation, m in several if generation == newest]
+        owner[p] = holders[0] if len(holders) == 1 else None
+    return owner
+
+
+def _number(value: Any, default: int) -> Fraction:
+    """Return the number that the decimals say: 0.1 is meant as a tenth."""
+    return Fraction(default if value is None else str(value))

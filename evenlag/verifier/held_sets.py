@@ -1,0 +1,316 @@
+"""A search for a plan below a bound, by what members may hold: nothing is left out, so where it ends there is none.
+
+Loads are whole numbers here: messages per weight times a common factor. For every member the sets of partitions are
+listed that a plan below the bound could give it, and these lists are joined: sets of members that hold the same
+partitions in all are told apart by their lowest and highest load and their moves alone. Where that is too much, plans
+with each number of moves are looked for by themselves, and prices of partitions (reduced_costs.py) leave few sets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from fractions import Fraction
+from itertools import product
+from math import lcm
+
+from evenlag.verifier.count_limits import Counts
+from evenlag.verifier.group import Group
+from evenlag.verifier.question import Question, UncheckedError
+from evenlag.verifier.reduced_costs import Option, reduced
+
+AT_ONCE = 0.5  # of the effort, that joining all sets of members alike may take
+STEPS = 15  # that each joined set takes, as many as pairs that do not fit
+
+Label = tuple[int, int, int]  # lowest load, highest load, moves
+Subsets = dict[tuple[int, ...], tuple[list[int], list[int]]]  # by what is counted: loads, and sets
+States = dict[int, list[Label]]  # by what is held: bit i stands for partition i
+Lists = dict[int, list[Option]]  # of each member
+
+
+class Search:
+    """A search for a plan below a bound, complete or given up.
+
+    Parameters
+    ----------
+    group : Group
+        Without scenarios.
+    question : Question
+    counts : Counts
+        Exact limits.
+    pair : (Fraction, Fraction)
+        The largest load is at least the one, the smallest at most the other.
+    bound : Fraction
+        In messages.
+    effort : int
+        How many sets and pairs of them are looked at before it is given up.
+    """
+
+    def __init__(
+        self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], bound: Fraction,
+        effort: int,
+    ) -> None:  # fmt: skip
+        self.group, self.counts, self.effort = group, counts, effort
+        price = Fraction(question.price)
+        scale = lcm(group.scale, price.denominator, bound.denominator)
+        self.scale, self.price, self.most = scale, int(price * scale), int(bound * scale) - 1
+        self.spread = question.kind == "spread"
+        self.high, self.low = int(-(-(pair[0] * scale) // 1)), int(pair[1] * scale // 1)
+        self.here = sorted(group.here, key=lambda p: -group.lags[p])  # bit 0 is the biggest
+        self.factor = {m: int(scale / group.share[m]) for m in group.active}
+        owned = sum(group.owner[p] is not None for p in group.here)
+        lost = sum(group.owner[p] is not None and group.owner[p] not in group.active for p in group.here)
+        self.lost = lost  # moves of every plan, counted where they are taken
+        self.budget = owned if question.max_moves is None else min(question.max_moves, owned)
+        self.own = {m: sum(1 << i for i, p in enumerate(self.here) if group.owner[p] == m) for m in group.active}
+        self.elsewhere = {
+            m: sum(1 << i for i, p in enumerate(self.here) if group.owner[p] not in (None, m)) for m in group.active
+        }
+        self.all = (1 << len(self.here)) - 1
+        self.exactly: int | None = None  # the number of moves that is looked at by itself
+
+    def width(self, moves: int) -> int:
+        """Return the widest spread (highest makespan) of a plan below the bound with so many moves; below 0: none."""
+        if moves > (self.budget if self.exactly is None else self.exactly):
+            return -1
+        return self.most - self.price * (moves if self.exactly is None else self.exactly)
+
+    def window(self, moves: int) -> tuple[int, int]:
+        """Return the least and greatest load of a member of such a plan."""
+        width = self.width(moves)
+        if width < 0:
+            return 1, 0
+        if self.spread:
+            return int(max(self.high - width, 0)), int(self.low + width)
+        return 0, width
+
+    def found(self) -> Fraction | None:
+        """Return the objective of a plan below the bound, or None where there is none.
+
+        Raises
+        ------
+        UncheckedError
+            It takes more than the effort allowed.
+        """
+        if self.width(self.lost) < max(self.high - (self.low if self.spread else 0), 0):
+            return None
+        lists = {m: self._options(m) for m in self.group.active}
+        if self._alike:
+            whole, self.effort = self.effort, int(AT_ONCE * self.effort)
+            try:
+                return self._joined_all(lists)
+            except UncheckedError:
+                self.effort = whole - int(AT_ONCE * whole)
+        return self._by_moves(lists)
+
+    @property
+    def _alike(self) -> bool:
+        """Whether all members may hold the same, at the same cost."""
+        return len({self._kind(m) for m in self.group.active}) == 1 and not any(self.own.values())
+
+    def _by_moves(self, lists: Lists) -> Fraction | None:
+        """Look for plans with each number of moves by themselves: the more moves, the narrower their loads."""
+        matter = bool(self.price) or self.budget < sum(own.bit_count() for own in self.own.values()) + self.lost
+        moves, most = (0 if self.price else self.budget), self.budget
+        prices: dict[int, int] = {}
+        least = max(self.high - (self.low if self.spread else 0), 0)
+        while moves <= most and self.most - self.price * moves >= least:
+            self.exactly = moves
+            low, high = self.window(moves)
+            here = {
+                m: [each for each in options if low <= each.load <= high and each.takes + each.gives <= moves]
+                for m, options in lists.items()
+            }
+            few, prices = reduced(here, len(self.here), moves if matter else 0, prices, matter, self._spend)
+            if few is not None and (found := self._joined_all(few)) is not None:
+                return found
+            moves += 1
+        self.exactly = None
+        return None
+
+    def _joined_all(self, lists: Lists) -> Fraction | None:
+        """Return the least objective of all plans of these sets, if it is below the bound."""
+        if not all(lists.values()):
+            return None
+        states = self._one_after_another(lists) if self._alike else self._in_halves(lists)
+        costs = [high - (low if self.spread else 0) + self.price * moves for low, high, moves in states]
+        return Fraction(min(costs), self.scale) if costs and min(costs) <= self.most else None
+
+    def _kind(self, m: int) -> object:
+        cells = tuple(sorted((topic, limits) for (topic, member), limits in self.counts.cells.items() if member == m))
+        pins = tuple(p for p in self.here if self.group.pin[p] == m)
+        return self.group.allowed(m), self.factor[m], self.counts.totals[m], cells, pins
+
+    def _spend(self, amount: int) -> None:
+        self.effort -= amount
+        if self.effort < 0:
+            raise UncheckedError("looking at all plans again takes too long; a larger effort may do")
+
+    # ---- what one member may hold
+
+    def _options(self, m: int) -> list[Option]:
+        """List the sets that a plan below the bound could give a member: of its own, and of others, put together."""
+        group, own = self.group, self.own[m]
+        mine = [i for i, p in enumerate(self.here) if m in group.takers[p]]
+        kept = [i for i in mine if own >> i & 1] or mine[: len(mine) // 2]
+        taken = [i for i in mine if i not in set(kept)]
+        ones, others = self._subsets(kept, m), self._subsets(taken, m)
+        forced = sum(1 << i for i in mine if group.pin[self.here[i]] == m)
+        found: list[Option] = []
+        for (counts, (loads, sets)), (other_counts, (other_loads, other_sets)) in product(
+            ones.items(), others.items()
+        ):  # fmt: skip
+            if not self._allowed(m, counts, other_counts):
+                continue
+            takes = other_counts[0] + counts[0]
+            gives = own.bit_count() - counts[1] - other_counts[1]
+            low, high = self.window(takes + gives)
+            if low > high:
+                continue
+            self._spend(len(loads))
+            for load, held in zip(loads, sets, strict=True):
+                first, last = bisect_left(other_loads, low - load), bisect_right(other_loads, high - load)
+                self._spend(last - first)
+                for i in range(first, last):
+                    both = held | other_sets[i]
+                    if both & forced == forced:
+                        found.append(Option(both, load + other_loads[i], takes, gives))
+        return found
+
+    def _subsets(self, places: list[int], m: int) -> Subsets:
+        """Return all subsets that are not too large, by takes, own ones and numbers of topics, their loads rising."""
+        group, own, elsewhere, factor = self.group, self.own[m], self.elsewhere[m], self.factor[m]
+        topics = group.topics
+        most = self.counts.totals[m][1]
+        many: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, (0, 0, *[0] * len(topics)))]
+        for i in places:
+            topic, number = group.partitions[self.here[i]][0], len(many)
+            at = 2 + topics.index(topic)
+            limit = self.counts.cells.get((topic, m), (0, most))[1]
+            load, bit = group.lags[self.here[i]] * factor, 1 << i
+            takes, keeps = elsewhere >> i & 1, own >> i & 1
+            self._spend(number)
+            for held, sum_, counts in many[:number]:
+                if counts[at] >= limit or sum(counts[2:]) >= most or self.width(counts[0] + takes) < 0:
+                    continue
+                more = list(counts)
+                more[0], more[1], more[at] = counts[0] + takes, counts[1] + keeps, counts[at] + 1
+                many.append((held | bit, sum_ + load, tuple(more)))
+        grouped: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for held, sum_, counts in many:
+            grouped.setdefault(counts, []).append((sum_, held))
+        return {
+            counts: ([sum_ for sum_, _ in each], [held for _, held in each])
+            for counts, each in ((counts, sorted(each)) for counts, each in grouped.items())
+        }
+
+    def _allowed(self, m: int, counts: tuple[int, ...], others: tuple[int, ...]) -> bool:
+        """Whether a member may hold so many of each topic."""
+        held = [a + b for a, b in zip(counts[2:], others[2:], strict=True)]
+        lo, hi = self.counts.totals[m]
+        if not lo <= sum(held) <= hi:
+            return False
+        for topic, number in zip(self.group.topics, held, strict=True):
+            lo, hi = self.counts.cells.get((topic, m), (0, number))
+            if not lo <= number <= hi and topic in self.group.allowed(m):
+                return False
+        return True
+
+    # ---- joining
+
+    def _fits(self, label: Label, moves: int, left: int, members: int) -> bool:
+        """Whether a partial plan may go on: `left` is the load of all other members together, of equal weights."""
+        low, high, _ = label
+        width = self.width(moves)
+        if self.spread:
+            if max(high, self.high) - min(low, self.low) > width:
+                return False
+            return not members or not left or members * (high - width) <= left <= members * (low + width)
+        return high <= width and (not members or left <= members * width)
+
+    def _one_after_another(self, lists: Lists) -> list[Label]:
+        """Join members that are alike: each takes the biggest partition left, so no two orders are looked at."""
+        members, options = len(lists), next(iter(lists.values()))
+        by_first: Lists = {}
+        nothing = [option for option in options if not option.held]
+        for option in options:
+            by_first.setdefault(option.held & -option.held, []).append(option)
+        sums = self._sum_of
+        states: States = {0: [(self.low, self.high, self.lost)]}
+        for number in range(1, members + 1):
+            after: dict[int, dict[Label, None]] = {}
+            for held, labels in states.items():
+                left = self.all & ~held
+                tried = by_first.get(left & -left, []) if left else nothing
+                self._spend(len(tried) * len(labels) + 1)
+                for option in tried:
+                    if option.held & held or (number == members and option.held != left):
+                        continue
+                    self._spend(STEPS * len(labels))
+                    rest = sums(left & ~option.held)
+                    for low, high, moves in labels:
+                        label = (min(low, option.load), max(high, option.load), moves)
+                        if self._fits(label, moves, rest, members - number):
+                            after.setdefault(held | option.held, {})[label] = None
+            states = {held: _undominated(list(labels)) for held, labels in after.items()}
+        return states.get(self.all, [])
+
+    def _sum_of(self, held: int) -> int:
+        if len(set(self.factor.values())) > 1:
+            return 0  # is not held against anything
+        factor, total = next(iter(self.factor.values())), 0
+        while held:
+            bit = held & -held
+            total += self.group.lags[self.here[bit.bit_length() - 1]]
+            held ^= bit
+        return total * factor
+
+    def _in_halves(self, lists: Lists) -> list[Label]:
+        """Join half of the members, and the other half, and then both where they hold all partitions together."""
+        order = sorted(lists, key=lambda m: len(lists[m]))
+        halves = [self._joined(part, lists, len(order) - len(part)) for part in (order[::2], order[1::2])]
+        found = []
+        for held, labels in halves[0].items():
+            others = halves[1].get(self.all & ~held, ())
+            self._spend(len(labels) * len(others) + 1)
+            for (low, high, moves), (other_low, other_high, other_moves) in product(labels, others):
+                label = (min(low, other_low), max(high, other_high), moves + other_moves)
+                if self._fits(label, label[2], 0, 0):
+                    found.append(label)
+        return found
+
+    def _joined(self, members: list[int], lists: Lists, others: int) -> States:
+        """Return what these members may hold together."""
+        states: States = {0: [(self.low, self.high, 0)]}
+        own = 0
+        for number, m in enumerate(members, 1):
+            own |= self.own[m]
+            after: dict[int, dict[Label, None]] = {}
+            for held, labels in states.items():
+                self._spend(len(lists[m]) * len(labels) + 1)
+                for option in lists[m]:
+                    if option.held & held:
+                        continue
+                    self._spend(STEPS * len(labels))
+                    both = held | option.held
+                    given = (own & ~both).bit_count()
+                    rest = None
+                    for low, high, moves in labels:
+                        label = (min(low, option.load), max(high, option.load), moves + option.takes)
+                        if self.width(label[2] + given) < label[1] - (label[0] if self.spread else 0):
+                            continue
+                        rest = self._sum_of(self.all & ~both) if rest is None else rest
+                        if self._fits(label, label[2] + given, rest, others + len(members) - number):
+                            after.setdefault(both, {})[label] = None
+            states = {held: _undominated(list(labels)) for held, labels in after.items()}
+        return states
+
+
+def _undominated(labels: list[Label]) -> list[Label]:
+    """Return the labels that no other one is as good as in all."""
+    if len(labels) == 1:
+        return labels
+    kept: list[Label] = []
+    for label in sorted(labels, key=lambda each: (each[2], each[1], -each[0])):
+        if not any(low >= label[0] and high <= label[1] and moves <= label[2] for low, high, moves in kept):
+            kept.append(label)
+    return kept

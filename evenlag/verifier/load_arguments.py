@@ -1,0 +1,225 @@
+"""How high the largest and how low the smallest load must be: one argument at a time, by its name and number.
+
+Every argument gives a pair: the largest load is at least the one, the smallest at most the other, in messages per
+weight. C members are active, S is all lag, and each member holds `fewest` to `most` partitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from math import ceil, floor, gcd
+
+from evenlag.verifier.count_limits import Counts
+from evenlag.verifier.group import Group
+from evenlag.verifier.question import RefusedError, UncheckedError
+
+Pair = tuple[Fraction | int, Fraction | int]
+
+
+class Loads:
+    """The arguments for one group and the lags of one scenario.
+
+    Parameters
+    ----------
+    group : Group
+    counts : Counts
+    lags : list of int (P,)
+    """
+
+    def __init__(self, group: Group, counts: Counts, lags: Sequence[int]) -> None:
+        self.group, self.counts, self.lags = group, counts, lags
+        self.big = sorted((lags[p] for p in group.here), reverse=True)
+        self.tops = [0, *accumulate(self.big)]  # of so many of the biggest
+        self.lows = [0, *accumulate(reversed(self.big))]  # of so many of the smallest
+        self.total, self.members = self.tops[-1], len(group.active)
+        self.fewest = min(lo for lo, _ in counts.totals.values())
+        self.most = max(hi for _, hi in counts.totals.values())
+
+    def of(self, name: str, number: int) -> Pair:
+        """Return what an argument proves.
+
+        Raises
+        ------
+        RefusedError
+            There is no such argument.
+        UncheckedError
+            It presupposes what does not hold of the group.
+        """
+        if name not in ARGUMENTS:
+            raise RefusedError(f"there is no argument {name!r} on loads")
+        needs_equal = name not in ("mean", "member", "subscriptions", "weights")
+        if needs_equal and not self.group.equal_weights:
+            raise RefusedError(f"the argument {name!r} is for members of one weight")
+        return ARGUMENTS[name](self, number)
+
+    def rounded(self, pair: Pair) -> Pair:
+        """Every load is a multiple of the greatest common divisor of the lags."""
+        if not self.group.equal_weights:
+            return pair
+        unit = gcd(*self.big) or 1
+        return ceil(Fraction(pair[0]) / unit) * unit, floor(Fraction(pair[1]) / unit) * unit
+
+    def mean(self, _: int) -> Pair:
+        """Some member holds the mean or more, some the mean or less."""
+        mean = Fraction(self.total, self.members)
+        return mean, mean
+
+    def member(self, m: int) -> Pair:
+        """One member holds at least its pins, and at most the biggest partitions that its counts let it take."""
+        if m not in self.group.active:
+            raise RefusedError("an argument names a member that takes nothing")
+        pins = sum(self.lags[p] for p in self.group.here if self.group.pin[p] == m)
+        most, taken = self.counts.totals[m][1], 0
+        by_topic: dict[str, list[int]] = {}
+        for p in self.group.here:
+            if self.group.partitions[p][0] in self.group.allowed(m):
+                by_topic.setdefault(self.group.partitions[p][0], []).append(self.lags[p])
+        for topic, lags in by_topic.items():
+            room = min(self.counts.cells.get((topic, m), (0, len(lags)))[1], most)
+            taken += sum(sorted(lags, reverse=True)[:room])
+        return pins / self.group.share[m], taken / self.group.share[m]
+
+    def subscriptions(self, m: int) -> Pair:
+        """What only those may take who take nothing else than one member must fit on them; likewise from below."""
+        group, mine = self.group, self.group.allowed(m)
+        inside = [n for n in group.active if group.allowed(n) <= mine]
+        lag = sum(self.lags[p] for p in group.here if group.partitions[p][0] in mine)
+        return 0, lag / sum((group.share[n] for n in inside), Fraction(0))
+
+    def topic(self, t: int) -> Pair:
+        """What only the subscribers of one topic may take must fit on them."""
+        group = self.group
+        takers = {m for m in group.active if group.topics[t] in group.allowed(m)}
+        inside = {
+            topic for topic in group.topics if {m for m in group.active if topic in group.allowed(m)} <= takers
+        }  # fmt: skip
+        lag = sum(self.lags[p] for p in group.here if group.partitions[p][0] in inside)
+        return lag / sum((group.share[n] for n in takers), Fraction(0)), self.total
+
+    def biggest(self, _: int) -> Pair:
+        """One member holds the biggest partition, and the others share what is left at best."""
+        rest = Fraction(self.total - self.big[0], self.members - 1) if self.members > 1 else Fraction(self.total)
+        return self.big[0], rest
+
+    def oversized(self, j: int) -> Pair:
+        """Some j members hold the j biggest partitions and enough others; the rest share what is left."""
+        count = len(self.big)
+        self._check(1 <= j < self.members and j <= count)
+        least = max(j * self.fewest, count - (self.members - j) * self.most, j)
+        heavy = self.tops[j] + self.lows[least - j]
+        return Fraction(heavy, j), Fraction(self.total - heavy, self.members - j)
+
+    def undersized(self, j: int) -> Pair:
+        """Some j members hold the j smallest partitions and at most so many others."""
+        count = len(self.big)
+        self._check(1 <= j < self.members and j <= count)
+        greatest = max(min(j * self.most, count - (self.members - j) * self.fewest), j)
+        light = self.lows[j] + self.tops[min(greatest - j, count - j)]
+        return Fraction(self.total - light, self.members - j), Fraction(light, j)
+
+    def pigeonholes(self, t: int) -> Pair:
+        """Among the t·C + 1 biggest partitions some t + 1 share a member; likewise among the smallest."""
+        count, last = len(self.big), t * self.members + 1
+        self._check(t >= 1 and last <= count)
+        others = min(max(self.fewest - t - 1, 0), count - last)
+        high = self.tops[last] - self.tops[last - t - 1] + self.lows[others]
+        low = self.lows[last] - self.lows[last - t - 1] + self.tops[min(max(self.most - t - 1, 0), count)]
+        return high, low
+
+    def uneven(self, _: int) -> Pair:
+        """Those who hold one partition more hold the smallest at best, and the others the biggest."""
+        over = len(self.big) - self.members * self.fewest
+        self._check(self.most == self.fewest + 1 and 0 < over < self.members)
+        held = over * self.most
+        return Fraction(self.lows[held], over), Fraction(self.total - self.lows[held], self.members - over)
+
+    def pairs(self, _: int) -> Pair:
+        """With at most two each, big with small is best for both ends."""
+        self._check(self.most <= 2)
+        places = self.big + [0] * (2 * self.members - len(self.big))
+        pairs = [places[i] + places[-1 - i] for i in range(self.members)]
+        return max(pairs), min(pairs)
+
+    def companions(self, low: int) -> Pair:
+        """Nobody fills every member to more than `low`: what each big partition wastes is more than there is."""
+        self._check(self._wasted(low + 1) > self.total)
+        return 0, low
+
+    def _wasted(self, low: int) -> int:
+        """Return how much lag it takes to bring every member to a load."""
+        positive = [lag for lag in reversed(self.big) if lag]
+        if not positive:
+            return self.members * low
+        two, needed = min(2 * positive[0], low // 2), self.members * low
+        lacking = []
+        for lag in positive:
+            if 2 * lag > low:
+                short = max(low - lag, 0)
+                needed += lag + (max(short, two) if short else 0) - low
+                lacking += [short] if short else []
+        # A lag below `two` may serve one that lacks no more than it, and saves the difference.
+        lacking.sort()
+        served, place = 0, 0
+        for lag in positive:
+            if lag >= two:
+                break
+            while place < len(lacking) and lacking[place] <= lag:
+                place += 1
+            if served < place:
+                served, needed = served + 1, needed - (two - lag)
+        return needed
+
+    def topics(self, j: int) -> Pair:
+        """The holders of the j biggest partitions hold enough of every topic too, and enough in total."""
+        fits = self.group.equal_subscriptions and bool(self.counts.cells)
+        self._check(fits and 1 <= j < self.members and j <= len(self.big))
+        of_topic: dict[str, list[int]] = {}
+        order = sorted(self.group.here, key=lambda p: (-self.lags[p], p))
+        for p in self.group.here:
+            of_topic.setdefault(self.group.partitions[p][0], []).append(self.lags[p])
+        held = Counter(self.group.partitions[p][0] for p in order[:j])
+        heavy, needed, spare = sum(self.lags[p] for p in order[:j]), 0, list[int]()
+        for topic, lags in of_topic.items():
+            lags.sort()
+            limits = [self.counts.cells[topic, m] for m in self.group.active]
+            lo, hi = min(a for a, _ in limits), max(b for _, b in limits)
+            some = max(j * lo, len(lags) - (self.members - j) * hi, held[topic])
+            heavy += sum(lags[: some - held[topic]])
+            spare += lags[some - held[topic] : max(min(j * hi, len(lags)), some) - held[topic]]
+            needed += some
+        more = max(j * self.fewest, len(self.big) - (self.members - j) * self.most) - needed
+        heavy += sum(sorted(spare)[: max(more, 0)])
+        return Fraction(heavy, j), Fraction(self.total - heavy, self.members - j)
+
+    def weights(self, j: int) -> Pair:
+        """The j biggest are on the j heaviest members at best; what is left is for the others."""
+        shares = sorted(self.group.share.values(), reverse=True)
+        self._check(1 <= j <= min(len(shares), len(self.big)))
+        rest = sum(shares[j:], Fraction(0))
+        low = (self.total - self.tops[j]) / rest if rest else Fraction(self.total)
+        return self.tops[j] / sum(shares[:j], Fraction(0)), low
+
+    def _check(self, holds: bool) -> None:
+        if not holds:
+            exact = "" if self.counts.exact else ", whose balance is derived here in part only"
+            raise UncheckedError(f"an argument on loads does not hold of this group{exact}")
+
+
+ARGUMENTS: dict[str, Callable[[Loads, int], Pair]] = {
+    "mean": Loads.mean,
+    "member": Loads.member,
+    "subscriptions": Loads.subscriptions,
+    "topic": Loads.topic,
+    "biggest": Loads.biggest,
+    "oversized": Loads.oversized,
+    "undersized": Loads.undersized,
+    "pigeonholes": Loads.pigeonholes,
+    "uneven": Loads.uneven,
+    "pairs": Loads.pairs,
+    "companions": Loads.companions,
+    "topics": Loads.topics,
+    "weights": Loads.weights,
+}

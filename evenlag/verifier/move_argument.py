@@ -1,0 +1,132 @@
+"""How many moves a window of loads takes at least: what each member must give to get under it, and take to get into it.
+
+To get its load down a member gives its biggest partitions and takes the smallest there are; to get it up it takes the
+biggest and gives its smallest. Every departure is a move, and every arrival is one or is a partition without an owner.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from fractions import Fraction
+from itertools import accumulate
+from math import ceil, floor, gcd, lcm
+
+from evenlag.verifier.count_limits import Counts
+from evenlag.verifier.group import Group
+from evenlag.verifier.question import Question, RefusedError, UncheckedError
+
+MOST_WINDOWS = 2_000_000  # that are looked at
+
+
+def check_moves(
+    group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, base: Fraction,
+    bound: Fraction,
+) -> None:  # fmt: skip
+    """Raise RefusedError unless every plan of a narrow window takes so many moves that it costs at least the bound.
+
+    Parameters
+    ----------
+    group, question
+        Without scenarios.
+    counts : Counts
+    pair : (Fraction, Fraction)
+        The largest load is at least the one, the smallest at most the other.
+    fewest : int
+        Moves of any plan.
+    base : Fraction
+        What is proven of the spread (makespan), whatever is moved.
+    bound : Fraction
+        In messages.
+    """
+    price, budget = Fraction(question.price), question.max_moves
+    scale = lcm(group.scale, price.denominator, bound.denominator)
+    argument = _Argument(group, question, counts, pair, fewest, scale)
+    loads = [(gcd(*(group.lags[p] for p in group.here)) or 1) / group.share[m] for m in group.active]
+    unit = Fraction(gcd(*(int(load * scale) for load in loads)), scale)  # all loads per weight are multiples of it
+    moves, looked = fewest, 0
+    while budget is None or moves <= budget:
+        width = (ceil((bound - price * moves) / unit) - 1) * unit  # the widest of a plan with so many below the bound
+        if width < base or width < 0:
+            return
+        looked += len(argument.breaks[0]) + len(argument.breaks[1])
+        if looked > MOST_WINDOWS:
+            raise UncheckedError(f"more than {MOST_WINDOWS:,} windows of loads would have to be looked at")
+        needed = argument.fewest_within(int(width * scale))
+        if needed <= moves:
+            if not counts.exact:
+                raise UncheckedError("the counts that moves need are derived here in part only")
+            raise RefusedError(
+                f"a window of loads may take no more than {moves} moves, which costs less than the bound"
+            )
+        moves = needed
+
+
+class _Argument:
+    """Loads at which a member needs one more departure or arrival, sorted."""
+
+    def __init__(
+        self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], fewest: int, scale: int
+    ) -> None:
+        self.spread, self.fewest = question.kind == "spread", fewest
+        self.highest, self.lowest = -floor(-pair[0] * scale), floor(pair[1] * scale)
+        lags = sorted(group.lags[p] for p in group.here)
+        self._small, self._big = [0, *accumulate(lags)], [0, *accumulate(reversed(lags))]
+        self.unowned = sum(group.owner[p] is None for p in group.here)
+        self.departures = self.arrivals = 0
+        self.down: list[int] = []
+        self.down_takes: list[int] = []
+        self.up: list[int] = []
+        self.up_gives: list[int] = []
+        for m in group.active:
+            lo, hi = counts.totals[m]
+            cells = [limits for (_, member), limits in counts.cells.items() if member == m]
+            if counts.cells:
+                lo, hi = max(lo, sum(a for a, _ in cells)), min(hi, sum(b for _, b in cells))
+            held = sorted(group.lags[p] for p in group.here if group.owner[p] == m)
+            self._member(held, lo, hi, int(scale / group.share[m]))
+        for each in (self.down, self.down_takes, self.up, self.up_gives):
+            each.sort()
+        begin = {*self.up, *self.up_gives, self.lowest}
+        self.breaks = sorted(begin | {0}), sorted({*self.down, *self.down_takes, self.highest})
+
+    def _member(self, held: list[int], lo: int, hi: int, factor: int) -> None:
+        count, load, number = len(held), sum(held), len(self._small) - 1
+        self.departures += max(count - hi, 0)
+        self.arrivals += max(lo - count, 0)
+        small, big = [0, *accumulate(held)], [0, *accumulate(reversed(held))]
+        least: int | None = None
+        for gives in range(max(count - hi, 0), count):
+            takes = max(lo - count + gives, 0)
+            if takes > number:
+                break
+            reached = (load - big[gives] + self._small[takes]) * factor
+            least = reached if least is None else min(least, reached)
+            self.down.append(least)  # a window that ends below takes one departure more
+            if lo - count + gives >= 0:
+                self.down_takes.append(least)
+        most: int | None = None
+        for takes in range(max(lo - count, 0), number):
+            gives = max(count + takes - hi, 0)
+            if gives > count:
+                break
+            reached = (load + self._big[takes] - small[gives]) * factor
+            most = reached if most is None else max(most, reached)
+            self.up.append(most)  # a window that begins above takes one arrival more
+            if count + takes - hi >= 0:
+                self.up_gives.append(most)
+
+    def _moves(self, low: int, high: int) -> int:
+        departures = self.departures + len(self.down) - bisect_right(self.down, high)
+        arrivals = self.arrivals + len(self.down_takes) - bisect_right(self.down_takes, high)
+        if self.spread:
+            departures += bisect_left(self.up_gives, low)
+            arrivals += bisect_left(self.up, low)
+        return max(departures, arrivals - self.unowned, self.fewest)
+
+    def fewest_within(self, width: int) -> int:
+        """Return the fewest moves that a window of a width may take; more than there are partitions without any."""
+        if not self.spread:
+            return self._moves(0, width)
+        first, last = self.highest - width, self.lowest
+        lows = {min(max(low, first), last) for low in (*self.breaks[0], *(high - width for high in self.breaks[1]))}
+        return min((self._moves(low, low + width) for low in lows), default=0) if first <= last else len(self._small)

@@ -1,0 +1,138 @@
+"""Windows of loads that hold no plan, shown by prices of partitions.
+
+A plan below the bound has all its loads in a window. In any plan the members hold all partitions together, so they hold
+the sum of all prices. Where the dearest sets of partitions with loads in a window come to less than that, there is no
+plan in it, whatever the prices are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import accumulate
+from math import ceil, floor, gcd
+from typing import Any
+
+from evenlag.verifier.count_limits import Counts
+from evenlag.verifier.group import Group
+from evenlag.verifier.question import Question, RefusedError, UncheckedError
+
+MOST_CELLS = 200_000_000  # of all tables: about half a minute
+NOTHING = -(1 << 80)  # the worth of a load that no set of partitions has
+
+Table = list[list[int]]  # the most that a set of partitions is worth, by its number (where it matters) and load
+
+
+def check(
+    group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], bound: Fraction,
+    proof: Mapping[str, Any],
+) -> str:  # fmt: skip
+    """Prove a bound of the spread (makespan) of members alike, and say how.
+
+    Raises
+    ------
+    RefusedError, UncheckedError
+    """
+    if not group.equal_weights or not group.equal_subscriptions or group.sided:
+        raise UncheckedError("prices are checked for members alike")
+    try:
+        unit, all_prices = int(proof["unit"]), [[int(price) for price in prices] for prices in proof["prices"]]
+        worth = [int(each) for each in proof["worth"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise RefusedError(f"the prices of the certificate cannot be read ({error!r})") from error
+    windows = _Windows(group, question, counts, pair, bound, unit)
+    kinds = sorted(windows.demand)
+    if any(len(prices) != len(kinds) for prices in all_prices) or len(worth) != len(all_prices):
+        raise RefusedError("the certificate has prices for other partitions")
+    if windows.cells * len(all_prices) > MOST_CELLS:
+        raise UncheckedError(f"its prices take tables of more than {MOST_CELLS:,} numbers")
+    for prices, said in zip(all_prices, worth, strict=True):
+        priced = dict(zip(kinds, prices, strict=True))
+        total = sum(priced[lag] * times for lag, times in windows.demand.items())
+        if total != said:
+            raise RefusedError(f"all partitions are worth {total} by their prices, not {said}")
+        windows.exclude(priced, total)
+    if windows.open:
+        low = min(windows.open) * unit
+        raise RefusedError(f"the prices do not exclude loads from {low:,} on, so a plan may lie below the bound")
+    return f"prices of partitions leave no window of loads, in {len(all_prices)} tables"
+
+
+class _Windows:
+    """The windows of plans below a bound, in units; lags are rounded down to them."""
+
+    def __init__(
+        self, group: Group, question: Question, counts: Counts, pair: tuple[Fraction, Fraction], bound: Fraction,
+        unit: int,
+    ) -> None:  # fmt: skip
+        lags = sorted(group.lags[p] for p in group.here)
+        if unit < 1:
+            raise RefusedError("the unit of loads must be at least 1")
+        self.members = len(group.active)
+        limits = set(counts.totals.values())
+        if len(limits) > 1:
+            raise UncheckedError("prices are checked for members with equal counts")
+        self.fewest, most = limits.pop()
+        self.most = min(most, len(lags))
+        self.counted = self.fewest > 0 or self.most < len(lags)
+        self.extra = len(lags) - self.members * self.fewest if self.most == self.fewest + 1 else None
+        self.demand: dict[int, int] = {}
+        for lag in lags:
+            self.demand[lag // unit] = self.demand.get(lag // unit, 0) + 1
+        step = gcd(*lags) or 1
+        width = (ceil(bound / step) - 1) * step  # the widest window of a plan below the bound
+        high, low = ceil(pair[0]), floor(pair[1])
+        if question.kind == "spread":
+            largest = low + width
+            held = min(sum(total <= largest for total in accumulate(lags)), self.most)
+            loss = sum(sorted((lag % unit for lag in lags), reverse=True)[:held])
+            first, last = ceil(Fraction(high - width - loss, unit)), max(-(-(low - loss) // unit), 0)
+            self.open = set(range(max(first, 0), last + 1))
+            self.width = (width + loss) // unit
+            self.capacity = last + self.width
+        else:
+            self.open, self.width, self.capacity = {0}, width // unit, width // unit
+        levels = self.most + 1 if self.counted else 1
+        self.cells = len(lags) * levels * (self.capacity + 1)
+
+    def exclude(self, priced: Mapping[int, int], total: int) -> None:
+        """Leave out the windows in which members hold less than all is worth."""
+        tops = [_window_maxima(row, self.width) for row in self._table(priced)]
+        for low in list(self.open):
+            held = [row[low] for row in tops]
+            if self.extra is None:
+                most = self.members * max(held)
+            else:
+                most = (self.members - self.extra) * held[0] + (self.extra * held[1] if self.extra else 0)
+            if most < total:
+                self.open.discard(low)
+
+    def _table(self, priced: Mapping[int, int]) -> Table:
+        """Return the most that one member can hold by load, for each number of partitions that it may hold."""
+        size = self.capacity + 1
+        levels = self.most + 1 if self.counted else 1
+        table: Table = [[NOTHING] * size for _ in range(levels)]
+        table[0][0] = 0
+        for lag, times in self.demand.items():
+            worth = priced[lag]
+            for _ in range(times if lag < size else 0):
+                for level in range(levels - 1, 0, -1) if self.counted else (0,):
+                    below = table[level - 1] if self.counted else table[0]
+                    moved = [NOTHING] * lag + [each + worth for each in (below[: size - lag] if lag else below)]
+                    table[level] = list(map(max, table[level], moved))
+        return table[self.fewest :] if self.counted else table
+
+
+def _window_maxima(row: list[int], width: int) -> list[int]:
+    """Return the largest number in each window [i, i + width]."""
+    best: list[int] = [0] * len(row)
+    queue: deque[int] = deque()
+    for i in range(len(row) - 1, -1, -1):
+        while queue and row[queue[-1]] <= row[i]:
+            queue.pop()
+        queue.append(i)
+        if queue[0] > i + width:
+            queue.popleft()
+        best[i] = row[queue[0]]
+    return best

@@ -1,0 +1,105 @@
+"""The question that a result answers: the count balance, the objective, the price and the budget of moves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from evenlag.verifier.group import Group, Number
+
+BALANCES = ("both", "topic", "group", "none")
+KINDS = ("spread", "makespan")
+ACROSS = ("mean", "worst")
+
+
+class RefusedError(Exception):
+    """A result or its certificate is wrong; the message says where."""
+
+
+class UncheckedError(Exception):
+    """A bound cannot be checked again; the message says why."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked of a group.
+
+    Attributes
+    ----------
+    kind : str
+        "spread" or "makespan".
+    balance : str
+        "both", "topic", "group" or "none".
+    slack : int
+    across : str
+        "mean" or "worst": what counts of several scenarios.
+    price : int or Fraction
+        Messages a move.
+    max_moves : int or None
+        The budget; where `fewest`, the fewest moves that the balance allows.
+    fewest : bool
+    terms : tuple of str
+        Terms of the objective beyond loads and moves, which are not checked.
+    """
+
+    kind: str
+    balance: str
+    slack: int
+    across: str
+    price: Number
+    max_moves: int | None
+    fewest: bool
+    terms: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Question:
+        """Read it from a certificate."""
+        asked = document.get("question")
+        if not isinstance(asked, Mapping):
+            raise RefusedError("the certificate does not say what was asked")
+        try:
+            budget = asked["max_moves"]
+            question = cls(
+                asked["objective"], asked["balance"], int(asked["slack"]), asked["across"], Fraction(asked["price"]),
+                None if budget is None else int(budget), bool(asked["fewest"]),
+                tuple(asked.get("terms", ())),
+            )  # fmt: skip
+        except (KeyError, TypeError, ValueError) as error:
+            raise RefusedError(f"the certificate does not say what was asked ({error!r})") from error
+        known = question.kind in KINDS and question.balance in BALANCES and question.across in ACROSS
+        if not known or question.slack < 0 or question.price < 0:
+            raise RefusedError("the certificate is of a question that does not exist")
+        return question
+
+    def loads(self, group: Group, holder: Sequence[int | None], lags: Sequence[int]) -> list[Fraction]:
+        """Return the load per weight of each active member, in messages."""
+        held = [0] * len(group.members)
+        for p, m in enumerate(holder):
+            if m is not None:
+                held[m] += lags[p]
+        return [held[m] / group.share[m] for m in group.active]
+
+    def measured(self, group: Group, holder: Sequence[int | None], lags: Sequence[int]) -> Fraction:
+        """Return the spread (makespan) with these lags, in messages."""
+        loads = self.loads(group, holder, lags)
+        return max(loads) - (min(loads) if self.kind == "spread" else 0)
+
+    def combined(self, group: Group, values: Sequence[Number]) -> Fraction:
+        """Return what a value for each scenario comes to: their mean by weight, or the largest."""
+        weights = [weight for weight, _ in group.judged_by]
+        if self.across == "worst":
+            return Fraction(max(values))
+        total = sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0))
+        return total / sum(weights)
+
+    def value(self, group: Group, holder: Sequence[int | None]) -> Fraction:
+        """Return the objective of a plan, in messages."""
+        each = [self.measured(group, holder, lags) for _, lags in group.judged_by]
+        return self.combined(group, each) + self.price * moves_of(group, holder)
+
+
+def moves_of(group: Group, holder: Sequence[int | None]) -> int:
+    """Return how many partitions leave their owner."""
+    return sum(owner is not None and owner != m for owner, m in zip(group.owner, holder, strict=True))

@@ -1,0 +1,454 @@
+"""Check a result again: its plan, its figures and its bound."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any, Protocol
+
+from evenlag.errors import InvalidProblemError
+from evenlag.verifier import priced_windows
+from evenlag.verifier.all_plans import allowed_plans, best_of_all
+from evenlag.verifier.count_limits import check_counts, counts_of, fewest_moves
+from evenlag.verifier.group import Group, read_group
+from evenlag.verifier.held_sets import Search
+from evenlag.verifier.load_arguments import ARGUMENTS, Loads
+from evenlag.verifier.move_argument import check_moves
+from evenlag.verifier.question import Question, RefusedError, UncheckedError, moves_of
+
+EFFORT = 20_000_000  # steps of a search: some seconds
+VERIFIED, PLAN_VERIFIED, REFUSED = "verified", "plan verified", "refused"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says of a result.
+
+    Attributes
+    ----------
+    outcome : str
+        "verified": the plan keeps all rules, all figures are right, and the bound is proven again. "plan verified":
+        the same without the bound. "refused": something is wrong.
+    reason : str
+        How the bound was proven again, why it was not, or what is wrong.
+    bound_by : str or None
+        The stage that proved the bound first.
+    """
+
+    outcome: str
+    reason: str
+    bound_by: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON knows it."""
+        return {"outcome": self.outcome, "reason": self.reason, "bound_by": self.bound_by}
+
+
+class Documented(Protocol):
+    """A result or a problem."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its document."""
+
+
+Given = Documented | Mapping[str, Any]
+
+
+def verify(result: Given, problem: Given, *, effort: float = 1.0) -> Verdict:
+    """Check a result again, sharing no code with what found it: plain Python and whole numbers.
+
+    Parameters
+    ----------
+    result : Result or dict
+        A result, or the document of a result file.
+    problem : Problem or dict
+        The problem that it answers, or the document of its problem file.
+    effort : float
+        How much more than usual is looked at before a bound is left unproven; 1 takes some seconds at most.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    InvalidProblemError
+        One of the two is no such document.
+    """
+    document, group = _document(result, "result"), read_group(_document(problem, "problem"))
+    try:
+        return _Check(document, group, effort).verdict()
+    except RefusedError as error:
+        return Verdict(REFUSED, str(error), document.get("bound_by"))
+
+
+def _document(given: Given, what: str) -> Mapping[str, Any]:
+    document = given if isinstance(given, Mapping) or not hasattr(given, "to_dict") else given.to_dict()
+    if not isinstance(document, Mapping):
+        raise InvalidProblemError(f"the {what} must be a {what.title()} or the document of its file")
+    return document
+
+
+class _Check:
+    """The check of one result."""
+
+    def __init__(self, document: Mapping[str, Any], group: Group, effort: float) -> None:
+        self.document, self.group, self.effort = document, group, effort
+        certificate = document.get("certificate")
+        if not isinstance(certificate, Mapping):
+            raise RefusedError("the result has no certificate; write it again with this version of evenlag")
+        self.certificate = certificate
+        self.question = Question.read(certificate)
+        self.bound = self._number(certificate.get("bound"), "bound")
+        self.holder = self._plan()
+
+    def verdict(self) -> Verdict:
+        """Return what is found."""
+        by = self.document.get("bound_by")
+        if self.document.get("status") == "EMPTY":
+            return self._empty()
+        self._asked()
+        self._rules()
+        self._figures()
+        try:
+            reason = self._proven(self.certificate.get("proof"))
+        except UncheckedError as error:
+            return Verdict(PLAN_VERIFIED, f"the bound was not proven again: {error}", by)
+        return Verdict(VERIFIED, reason, by)
+
+    def _number(self, value: Any, field: str) -> Fraction:
+        try:
+            return Fraction(value)
+        except (TypeError, ValueError, ZeroDivisionError) as error:
+            raise RefusedError(
+                f"{field} of the certificate must be a whole number or a fraction; got {value!r}"
+            ) from error
+
+    # ---- the plan
+
+    def _plan(self) -> list[int | None]:
+        """Read the assignment."""
+        group = self.group
+        index = {name: p for p, name in enumerate(group.partitions)}
+        holder: list[int | None] = [None] * len(index)
+        assignment = self.document.get("assignment")
+        if not isinstance(assignment, Mapping):
+            raise RefusedError("the result has no assignment")
+        for member, names in assignment.items():
+            if member not in group.members:
+                raise RefusedError(f"the plan names {member!r}, who is not a member of the group")
+            for topic, number in names:
+                p = index.get((topic, number))
+                if p is None:
+                    raise RefusedError(f"the plan gives {member!r} {topic}-{number}, which does not exist")
+                if holder[p] is not None:
+                    raise RefusedError(f"the plan gives {topic}-{number} to two members")
+                holder[p] = group.members.index(member)
+        return holder
+
+    def _asked(self) -> None:
+        """Compare the question with what the result says of it."""
+        question, said = self.question, self.document.get("stickiness")
+        price = "fewest-moves" if question.fewest else _plain(Fraction(question.price))
+        if self.document.get("balance") != question.balance:
+            raise RefusedError("the certificate is for another balance than the result")
+        if said != price and not question.terms:
+            raise RefusedError(f"the certificate is for a stickiness of {price}, and the result for {said}")
+
+    def _rules(self) -> None:
+        """Check subscriptions, pins, caps, the budget and the balance."""
+        group, question = self.group, self.question
+        for p, m in enumerate(self.holder):
+            topic, number = group.partitions[p]
+            if m is None and p in set(group.here):
+                raise RefusedError(f"{topic}-{number} goes to nobody, though it has subscribers")
+            if m is not None and topic not in group.topics_of[m]:
+                raise RefusedError(
+                    f"{topic}-{number} goes to {group.members[m]!r}, who does not subscribe to its topic"
+                )
+            if group.pin[p] not in (None, m):
+                raise RefusedError(f"{topic}-{number} is pinned to another member than {group.members[m or 0]!r}")
+        for m, number in Counter(m for m in self.holder if m is not None).items():
+            cap = group.caps[m]
+            if cap is not None and number > cap:
+                raise RefusedError(f"{group.members[m]!r} has {number} partitions; its max_partitions is {cap}")
+        moves = moves_of(group, self.holder)
+        if self._stays or self.document.get("violation") is not None:
+            return
+        if question.max_moves is not None and moves > question.max_moves:
+            raise RefusedError(f"the plan moves {moves} partitions; max_moves is {question.max_moves}")
+        if group.together:
+            self._together()
+            return
+        try:
+            check_counts(group, question, self.holder)
+        except UncheckedError:
+            self._looked_up()
+
+    _unchecked: str | None = None
+
+    def _together(self) -> None:
+        """Check that partitions which go together are at one member."""
+        holder = dict(zip(self.group.partitions, self.holder, strict=True))
+        for topics in self.group.together:
+            for topic, number in self.group.partitions:
+                if topic in topics and holder[topic, number] != holder[topics[0], number]:
+                    raise RefusedError(f"{topic}-{number} and {topics[0]}-{number} go together, but to two members")
+        self._unchecked = "partitions go together, and their counts are not checked"
+
+    def _looked_up(self) -> None:
+        """Look for the plan among all that the balance allows."""
+        try:
+            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question))
+            if self.holder not in plans:
+                raise RefusedError("the counts of partitions are not those that the balance allows")
+        except UncheckedError as error:
+            self._unchecked = f"the count balance is not derived again ({error})"
+
+    @property
+    def _stays(self) -> bool:
+        """Whether the plan is today's assignment because another one does not pay."""
+        return self.document.get("pays") is False and self.holder == [
+            owner if p in set(self.group.here) else None for p, owner in enumerate(self.group.owner)
+        ]
+
+    def _empty(self) -> Verdict:
+        if self.group.active or any(m is not None for m in self.holder):
+            raise RefusedError("the status is EMPTY, but there are partitions to hand out")
+        return Verdict(VERIFIED, "there is nothing to hand out", None)
+
+    def _figures(self) -> None:
+        """Compare all figures with those of the plan."""
+        group, question, document = self.group, self.question, self.document
+        loads = question.loads(group, self.holder, group.lags)
+        held, lags = Counter[str](), Counter[str]()
+        for p, m in enumerate(self.holder):
+            if m is not None:
+                held[group.members[m]] += 1
+                lags[group.members[m]] += group.lags[p]
+        objective = question.value(group, self.holder)
+        figures: dict[str, Fraction | dict[str, int]] = {
+            "bound": self.bound,
+            "spread": max(loads) - min(loads),
+            "makespan": max(loads),
+            "moves": Fraction(moves_of(group, self.holder)),
+            "counts": {member: held[member] for member in group.members},
+            "loads": {member: lags[member] for member in group.members},
+        }
+        if not question.terms:
+            figures["objective"] = objective
+        for name, right in figures.items():
+            said = document.get(name)
+            if said != (right if isinstance(right, dict) else _plain(right)):
+                raise RefusedError(
+                    f"{name} is {_shown(right)} by the plan and the certificate, and {said} in the result"
+                )
+        if question.terms:
+            return
+        if self.bound > objective and document.get("violation") is None and not self._stays:
+            raise RefusedError(f"the bound {_shown(self.bound)} lies above the objective {_shown(objective)}")
+        if document.get("status") == "OPTIMAL" and self.bound < objective and not self._stays:
+            raise RefusedError("the status is OPTIMAL, but the bound does not meet the objective")
+        totals = [sum(lags[p] for p in group.here) for _, lags in group.judged_by]
+        mean = question.combined(group, [Fraction(total, len(group.active)) for total in totals])
+        gap = float((objective - self.bound) / max(Fraction(1), mean))
+        if document.get("gap") is not None and abs(document["gap"] - gap) > 1e-9 * max(1.0, abs(gap)):
+            raise RefusedError(f"gap is {gap} by objective and bound, and {document['gap']} in the result")
+
+    # ---- the bound
+
+    def _proven(self, proof: Any) -> str:
+        """Prove the bound again, and say how.
+
+        Raises
+        ------
+        RefusedError, UncheckedError
+        """
+        if not isinstance(proof, Mapping):
+            raise RefusedError("the certificate has no proof")
+        if self._unchecked is not None:
+            raise UncheckedError(self._unchecked)
+        if self.question.terms:
+            raise UncheckedError("its objective has terms beyond loads and moves, which are not checked yet")
+        if self.question.fewest:
+            self._fewest(proof)
+        if self.bound <= 0:
+            return "no objective is below 0"
+        ways: dict[Any, Callable[[Mapping[str, Any]], str]] = {
+            "loads": self._by_loads,
+            "moves": self._by_moves,
+            "plans": self._by_plans,
+            "search": self._by_search,
+            "windows": self._by_windows,
+            "solver": self._by_solver,
+        }
+        kind = proof.get("kind")
+        if kind in ways:
+            return ways[kind](proof)
+        if kind == "none":
+            raise UncheckedError(str(proof.get("reason")))
+        raise RefusedError(f"there is no kind of proof {kind!r}")
+
+    def _fewest(self, proof: Mapping[str, Any]) -> None:
+        """Check that no plan moves fewer partitions than the budget."""
+        try:
+            fewest = self._moves(proof)
+        except UncheckedError:
+            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question))
+            fewest = min(moves_of(self.group, holder) for holder in plans)
+        if fewest != self.question.max_moves and self.question.max_moves is not None:
+            raise RefusedError(f"the fewest moves are {fewest}, not {self.question.max_moves}")
+
+    def _moves(self, proof: Mapping[str, Any]) -> int:
+        """Return the fewest moves that the balance allows, by the counts of a proof or by those of the plan."""
+        cells = proof.get("counts")
+        if cells is None:
+            held = Counter((self.group.partitions[p][0], m) for p, m in enumerate(self.holder) if m is not None)
+        else:
+            try:
+                held = Counter({(topic, self.group.members.index(member)): int(n) for topic, member, n in cells})
+            except (TypeError, ValueError) as error:
+                raise RefusedError(f"the counts of the certificate cannot be read ({error!r})") from error
+        return fewest_moves(self.group, self.question, held)
+
+    def _pair(self, proof: Mapping[str, Any], lags: list[int]) -> tuple[Fraction, Fraction]:
+        """Return what the two arguments of a proof say of the largest and the smallest load."""
+        loads = Loads(self.group, counts_of(self.group, self.question), lags)
+        ends = []
+        for end, field in enumerate(("largest", "smallest")):
+            argument = proof.get(field)
+            try:
+                name, number = argument  # type: ignore[misc]
+                pair = loads.of(name, int(number))
+            except (TypeError, ValueError) as error:
+                raise RefusedError(f"the argument on the {field} load cannot be read ({error!r})") from error
+            ends.append(Fraction(loads.rounded(pair)[end]))
+        return ends[0], ends[1]
+
+    def _best_pair(self, proof: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+        """Return the most that any argument says of the largest and the smallest load, the proof's own among them."""
+        group = self._alone
+        loads = Loads(group, counts_of(group, self.question), group.lags)
+        high, low = self._pair(proof["each"][0], group.lags) if proof.get("each") else loads.rounded(loads.mean(0))
+        for name in ARGUMENTS:
+            for number in range(loads.members) if name not in ("mean", "companions") else ():
+                try:
+                    pair = loads.rounded(loads.of(name, number))
+                except (RefusedError, UncheckedError, IndexError, ZeroDivisionError):
+                    continue
+                high, low = max(high, pair[0]), min(low, pair[1])
+        return Fraction(high), Fraction(low)
+
+    @property
+    def _alone(self) -> Group:
+        """The group with the lags that count, where there are not several scenarios."""
+        if len({tuple(lags) for _, lags in self.group.judged_by}) > 1:
+            raise UncheckedError("its proof is for groups without scenarios")
+        return replace(self.group, lags=self.group.judged_by[0][1], futures=[])
+
+    def _base(self, proof: Mapping[str, Any]) -> Fraction:
+        """Return what the arguments on loads prove of the spread (makespan), in all scenarios together."""
+        each, futures = proof.get("each"), {tuple(lags): lags for _, lags in self.group.judged_by}
+        if not isinstance(each, list) or len(each) != len(futures):
+            raise RefusedError("the proof is not of all scenarios")
+        least = {}
+        for part, lags in zip(each, [futures[key] for key in sorted(futures)], strict=True):
+            high, low = self._pair(part, lags)
+            least[tuple(lags)] = max(high - (low if self.question.kind == "spread" else 0), Fraction(0))
+        base = self.question.combined(self.group, [least[tuple(lags)] for _, lags in self.group.judged_by])
+        nested = proof.get("base")
+        if isinstance(nested, Mapping) and (bound := self._number(nested.get("bound"), "base")) > base:
+            loads_alone = replace(self.question, price=0, max_moves=None, fewest=False)
+            self._about(loads_alone, bound)._proven(nested.get("proof"))
+            return bound
+        return base
+
+    def _about(self, question: Question, bound: Fraction) -> _Check:
+        """Return the check of another bound for the same group."""
+        other = copy(self)
+        other.question, other.bound = question, bound
+        return other
+
+    def _by_loads(self, proof: Mapping[str, Any]) -> str:
+        """The largest load is at least one number, the smallest at most another, and there are the fewest moves."""
+        base = self._base(proof)
+        moves = self._moves(proof) if self.question.price and "counts" in proof else 0
+        self._reaches(base + self.question.price * moves)
+        names = " and ".join(dict.fromkeys(part[end][0] for part in proof["each"] for end in ("largest", "smallest")))
+        return f"the loads of any plan are that uneven: {names}" + (f"; {moves} moves" if moves else "")
+
+    def _by_moves(self, proof: Mapping[str, Any]) -> str:
+        """Windows of loads that are narrow enough take so many moves that they cost the bound."""
+        group, counts, base = self._alone, counts_of(self.group, self.question), self._base(proof)
+        moves = self._moves(proof) if "counts" in proof else 0
+        check_moves(group, self.question, counts, self._pair(proof["each"][0], group.lags), moves, base, self.bound)
+        return "the moves that narrow windows of loads take cost as much"
+
+    def _by_plans(self, proof: Mapping[str, Any]) -> str:
+        """All plans are looked at one by one."""
+        least, number = best_of_all(self.group, self.question, counts_of(self.group, self.question))
+        if number != proof.get("plans"):
+            raise RefusedError(f"there are {number} plans, not {proof.get('plans')}")
+        if least is None or least < self.bound:
+            raise RefusedError(f"a plan has the objective {_shown(least)}, below the bound {_shown(self.bound)}")
+        return f"all {number} plans were looked at again"
+
+    def _by_search(self, proof: Mapping[str, Any]) -> str:
+        """No plan is below the bound, by what members may hold."""
+        group, counts = self._alone, counts_of(self.group, self.question)
+        if not counts.exact:
+            least, number = best_of_all(group, self.question, counts)
+            if least is None or least < self.bound:
+                raise RefusedError(f"a plan has the objective {_shown(least)}, below the bound {_shown(self.bound)}")
+            return f"all {number} plans were looked at again"
+        found = Search(
+            group, self.question, counts, self._best_pair(proof), self.bound, int(EFFORT * self.effort)
+        ).found()
+        if found is not None:
+            raise RefusedError(f"a plan has the objective {_shown(found)}, below the bound {_shown(self.bound)}")
+        return "all that members may hold was put together again, and no plan is below the bound"
+
+    def _by_windows(self, proof: Mapping[str, Any]) -> str:
+        """Prices of partitions leave no window of loads."""
+        counts, pair = counts_of(self.group, self.question), self._best_pair(proof)
+        return priced_windows.check(self._alone, self.question, counts, pair, self.bound, proof)
+
+    def _by_solver(self, proof: Mapping[str, Any]) -> str:
+        """A solver says so: small groups are looked at again, others are left to it."""
+        name = f"{proof.get('solver')} {proof.get('version')}"
+        try:
+            return self._by_search(proof)
+        except UncheckedError as error:
+            raise UncheckedError(f"{name} proved it, with {proof.get('booleans')} booleans; {error}") from error
+
+    def _reaches(self, proven: Fraction) -> None:
+        """Refuse a bound that an argument does not reach, the objectives that there may be considered."""
+        step = self._step
+        least = -(-proven // step) * step
+        if least < self.bound:
+            if not counts_of(self.group, self.question).exact:
+                raise UncheckedError("the count balance is derived here in part only, and its proof needs all of it")
+            raise RefusedError(f"the proof comes to {_shown(least)}, and not to the bound {_shown(self.bound)}")
+
+    @property
+    def _step(self) -> Fraction:
+        """A number that every objective is a multiple of."""
+        group, question = self.group, self.question
+        lag = gcd(*(lags[p] for _, lags in group.judged_by for p in group.here)) or 1
+        weights = [weight for weight, _ in group.judged_by]
+        shares = [Fraction(1)] if question.across == "worst" else [weight / sum(weights) for weight in weights]
+        parts = [lag / group.share[m] * share for m in group.active for share in shares] + [Fraction(question.price)]
+        common = lcm(*(part.denominator for part in parts))
+        return Fraction(gcd(*(int(part * common) for part in parts)), common)
+
+
+def _plain(number: Fraction) -> int | float:
+    return number.numerator if number.denominator == 1 else float(number)
+
+
+def _shown(number: Any) -> str:
+    return str(_plain(number)) if isinstance(number, Fraction) else str(number)

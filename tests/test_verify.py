@@ -1,0 +1,247 @@
+"""Certificates: what is right is verified, and whatever is changed in a result is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import evenlag
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.verifier.count_limits import Network, counts_of, held_by
+from evenlag.verifier.group import read_group
+from evenlag.verifier.question import Question
+from tests.exact import Infeasible, every_plan
+from tests.problems import alike, random_owners, random_parameters, random_problem, seeds
+from tests.solving import briefly, unexplained
+
+Document = dict[str, Any]
+
+
+def written(result: evenlag.Result) -> Document:
+    """What a result file of it says."""
+    document: Document = json.loads(json.dumps(result.to_dict()))
+    return document
+
+
+def solved(problem: evenlag.Problem, **parameters: Any) -> Document:
+    with briefly():
+        return written(unexplained(problem, time_limit=5, **parameters))
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_results_of_small_groups_are_verified(seed: int) -> None:
+    random = Random(seed)
+    problem, parameters = random_problem(random), random_parameters(random)
+    try:
+        document = solved(problem, **parameters)
+    except InfeasibleError:
+        return
+    verdict = evenlag.verify(document, problem)
+    assert verdict.outcome == "verified", verdict.reason
+
+
+PRIMES = [97, 83, 79, 61, 53, 47, 31, 29, 17, 13, 7, 3]
+TOPICS = {"a": PRIMES[:6], "b": PRIMES[6:10]}
+GROUPS: dict[str, tuple[evenlag.Problem, dict[str, Any]]] = {
+    "enumeration": (alike(PRIMES[6:], 3, owned=random_owners(Random(1), {"t": PRIMES[6:]}, 3)), {}),
+    "move-dp": (alike(PRIMES, 4, owned=random_owners(Random(2), {"t": PRIMES}, 4)), {"stickiness": 3}),
+    "column generation": (alike([911, 857, 811, 797, 743, 701, 641, 599, 541, 503, 467, 431], 4), {}),
+    "bounds": (alike([10_000, *range(1, 16)], 4), {}),
+    "cp-sat": (alike(TOPICS, 4, owned=random_owners(Random(24), TOPICS, 4)), {"stickiness": 3}),
+}
+
+
+@cache
+def solution(author: str) -> Document:
+    """The document of the result of one of `GROUPS`, not to be changed."""
+    problem, parameters = GROUPS[author]
+    return solved(problem, **parameters)
+
+
+@pytest.mark.parametrize("author", GROUPS)
+def test_bounds_of_every_author_are_proven_again(author: str) -> None:
+    problem, document = GROUPS[author][0], solution(author)
+    assert (document["status"], document["bound_by"]) == ("OPTIMAL", author)
+    verdict = evenlag.verify(document, problem.to_dict())
+    assert (verdict.outcome, verdict.bound_by) == ("verified", author), verdict.reason
+
+
+# ---- broken on purpose -----------------------------------------------------------------------------------------------
+
+
+def raised(document: Document, by: int) -> None:
+    """Say that the bound, and the objective with it, is higher (or lower)."""
+    bound = str(Fraction(document["certificate"]["bound"]) + by)
+    document["certificate"]["bound"] = bound
+    document["bound"] += by
+
+
+def bound_above(document: Document, _: Random) -> None:
+    raised(document, 1)
+
+
+def bound_below(document: Document, _: Random) -> None:
+    raised(document, -1)
+
+
+def objective_lower(document: Document, _: Random) -> None:
+    document["objective"] -= 1
+
+
+def other_figure(document: Document, random: Random) -> None:
+    document[random.choice(["spread", "makespan", "moves"])] += random.choice([-1, 1])
+
+
+def other_counts(document: Document, random: Random) -> None:
+    field = document[random.choice(["counts", "loads"])]
+    field[random.choice(list(field))] += 1
+
+
+def partition_lost(document: Document, random: Random) -> None:
+    names = random.choice([names for names in document["assignment"].values() if names])
+    names.pop(random.randrange(len(names)))
+
+
+def partition_twice(document: Document, random: Random) -> None:
+    held = [names for names in document["assignment"].values() if names]
+    random.choice(list(document["assignment"].values())).append(random.choice(random.choice(held)))
+
+
+def partition_elsewhere(document: Document, random: Random) -> None:
+    giver = random.choice([names for names in document["assignment"].values() if names])
+    taker = random.choice([names for names in document["assignment"].values() if names is not giver])
+    taker.append(giver.pop())
+
+
+def no_certificate(document: Document, _: Random) -> None:
+    document["certificate"] = None
+
+
+def other_balance(document: Document, _: Random) -> None:
+    asked = document["certificate"]["question"]
+    asked["balance"] = "none" if asked["balance"] != "none" else "both"
+
+
+def other_price(document: Document, _: Random) -> None:
+    document["certificate"]["question"]["price"] = 123_457
+
+
+BREAKS: list[Callable[[Document, Random], None]] = [
+    bound_above, bound_below, objective_lower, other_figure, other_counts, partition_lost, partition_twice,
+    partition_elsewhere, no_certificate, other_balance, other_price,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+@pytest.mark.parametrize("author", GROUPS)
+def test_whatever_is_changed_is_refused(author: str, broken: Callable[[Document, Random], None]) -> None:
+    problem, document = GROUPS[author][0], solution(author)
+    for seed in range(4):
+        changed = deepcopy(document)
+        broken(changed, Random(seed))
+        assert evenlag.verify(changed, problem).outcome == "refused"
+
+
+def worse_plan(document: Document, problem: evenlag.Problem, random: Random) -> Document | None:
+    """The same result with a plan that is worse by exchange, all figures of it right, and its bound said to meet it."""
+    assignment = deepcopy(document["assignment"])
+    one, two = random.sample([names for names in assignment.values() if names], 2)
+    i, j = random.randrange(len(one)), random.randrange(len(two))
+    one[i], two[j] = two[j], one[i]
+    plan = evenlag.Plan.from_assignment(problem, {m: [tuple(n) for n in names] for m, names in assignment.items()})
+    moved = plan.moves * Fraction(document["certificate"]["question"]["price"])
+    if plan.spread + moved <= document["objective"]:
+        return None
+    changed = deepcopy(document) | {"spread": plan.spread, "makespan": plan.makespan, "moves": plan.moves}
+    changed |= {"objective": int(plan.spread + moved), "bound": int(plan.spread + moved), "assignment": assignment}
+    changed["loads"] = {m: int(load) for m, load in zip(problem.members, plan.loads, strict=True)}
+    changed["certificate"]["bound"] = changed["bound"]
+    return changed
+
+
+@pytest.mark.parametrize("author", GROUPS)
+def test_a_worse_plan_that_is_said_to_be_best_is_refused(author: str) -> None:
+    problem, document = GROUPS[author][0], solution(author)
+    worse = [each for seed in range(12) if (each := worse_plan(document, problem, Random(seed))) is not None]
+    assert worse
+    for changed in worse:
+        verdict = evenlag.verify(changed, problem)
+        assert verdict.outcome == "refused"
+
+
+def test_other_arguments_prices_and_numbers_are_refused() -> None:
+    changes: dict[str, Callable[[Document], None]] = {
+        "bounds": lambda proof: proof["each"][0].update(smallest=["mean", 0]),
+        "column generation": lambda proof: proof["prices"][0].__setitem__(0, proof["prices"][0][0] + 1),
+        "enumeration": lambda proof: proof.update(plans=proof["plans"] + 1),
+    }
+    for author, change in changes.items():
+        problem, document = GROUPS[author][0], deepcopy(solution(author))
+        change(document["certificate"]["proof"])
+        assert evenlag.verify(document, problem).outcome == "refused"
+
+
+def test_prices_that_prove_less_leave_windows_open() -> None:
+    problem, document = GROUPS["column generation"][0], deepcopy(solution("column generation"))
+    proof = document["certificate"]["proof"]
+    proof["prices"], proof["worth"] = [[0] * len(proof["prices"][0])], [0]
+    verdict = evenlag.verify(document, problem)
+    assert verdict.outcome == "refused"
+    assert "do not exclude" in verdict.reason
+
+
+# ---- the count balance -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(25))
+def test_counts_are_best_where_no_cycle_improves_them(seed: int) -> None:
+    random = Random(seed)
+    problem = random_problem(random, partitions=6, members=3)
+    group = read_group(problem.to_dict())
+    for balance in ("topic", "group", "both"):
+        question = Question("spread", balance, 0, "mean", 0, None, False)
+        if counts_of(group, question).exact or not group.active:
+            continue
+        try:
+            every = every_plan(problem, "none")
+        except Infeasible:
+            return
+        allowed = {row.tobytes() for row in every_plan(problem, balance)}
+        for row in every:
+            holder = [None if m < 0 else int(m) for m in row]
+            best = not Network(group, question).improvable(held_by(group, holder))
+            assert best == (row.tobytes() in allowed)
+
+
+# ---- what it is given ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_result_is_an_error() -> None:
+    problem, _ = GROUPS["enumeration"]
+    with pytest.raises(InvalidProblemError, match="result must be"):
+        evenlag.verify([], problem)
+    with pytest.raises(InvalidProblemError, match="cannot be read"):
+        evenlag.verify({}, {"topics": 3})
+
+
+def test_the_command_says_what_it_found(tmp_path: Path) -> None:
+    from evenlag.cli.app import evenlag as command
+
+    problem, document = GROUPS["move-dp"][0], solution("move-dp")
+    group, right, wrong = tmp_path / "group.json", tmp_path / "plan.json", tmp_path / "wrong.json"
+    group.write_text(json.dumps(problem.to_dict()))
+    right.write_text(json.dumps(document))
+    wrong.write_text(json.dumps(document | {"objective": document["objective"] - 1}))
+    found = CliRunner().invoke(command, ["verify", str(right), str(group)])
+    assert (found.exit_code, found.output.count("verified (bound by move-dp)")) == (0, 1)
+    found = CliRunner().invoke(command, ["verify", str(wrong), str(group), "--json"])
+    assert (found.exit_code, json.loads(found.output)["outcome"]) == (1, "refused")
