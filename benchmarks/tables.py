@@ -17,6 +17,7 @@ from benchmarks.draining import draining
 from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
+from benchmarks.landau import landau
 from benchmarks.models import MODELS
 from benchmarks.packing import packing
 from benchmarks.pauses import pauses
@@ -248,5 +249,6 @@ TABLES = (
     transport,
     weeks,
     balances,
+    landau,
     startup,
 )

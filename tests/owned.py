@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 import evenlag
 from evenlag.errors import InfeasibleError
 from evenlag.model.arrays import Whole
+from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import CountRule, count_rule
-from evenlag.model.objective import Objective, resolve_objective
+from evenlag.model.objective import Objective
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.move_dp import applies
 from tests.problems import LAG_KINDS, alike, lags, provoking_lags, random_parameters, random_problem

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 import evenlag
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.balance import count_rule
 from evenlag.model.formulation import Mip, formulate
-from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import Plan
 from tests.exact import FEWEST, Goal, Group, Infeasible, assess, exhaustive
 from tests.problems import alike, random_parameters, random_problem, seeds

@@ -24,7 +24,9 @@ ROOT = Path(__file__).parent.parent
 GROUP = {
     "group": "g",
     "topics": {"orders": [9, 5, 4]},
-    "members": {name: {"topics": ["orders"]} for name in ("c0", "c1", "c2")},
+    "members": {name: {"topics": ["orders"], "rack": rack} for name, rack in (("c0", "a"), ("c1", "b"), ("c2", "a"))},
+    "partition_racks": {"orders": [["a", "b"], ["b"], None]},
+    "traffic": {"orders": [9000, 5000, 4000]},
 }
 PLACES = {"kafka:", "HOST:PORT", "~/"}  # of examples that need more than files
 
@@ -199,7 +201,7 @@ def completed(words: str) -> list[str]:
     [
         ("evenlag f", ["fleet", "frontier"]),
         ("evenlag fleet ", ["audit", "replay", "size"]),
-        ("evenlag plan --max", ["--max-moves"]),
+        ("evenlag plan --max-mo", ["--max-moves", "--max-moved"]),
         ("evenlag plan --balance t", ["topic"]),
         ("evenlag plan --method c", ["cp-sat", "cbc", "cooperative-sticky", "constrained-sticky"]),
         ("evenlag fleet size --dr", ["--drain"]),

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
-from evenlag.model.objective import resolve_objective
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.cache import Caches

@@ -3,8 +3,6 @@
 import copy
 import json
 import pickle
-import re
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -366,14 +364,3 @@ def test_topics_that_go_together_grow_together() -> None:
     with pytest.raises(InvalidProblemError, match="'orders' and 'paid' must have the same partitions; they have 3 and"):
         changed(told, Change(partitions={"orders": 3}))
     assert changed(told, Change(partitions={"orders": 3, "paid": 3})).pairs.together == (("orders", "paid"),)
-
-
-def test_the_problem_files_of_the_docs_are_read() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "formats.md").read_text()
-    section = page.partition("## Problem file")[2].partition("\n## ")[0]
-    examples = [Problem.from_dict(json.loads(text)) for text in re.findall(r"```json\n(.*?)```", section, re.DOTALL)]
-    assert [example.group for example in examples] == ["billing", "shop"]
-    told = examples[1].to_dict()
-    assert {"partition_racks", "move_sizes", "traffic", "together", "costs"} <= set(told)
-    assert examples[1].pairs.costs["night"].tolist() == [[0, 5], [0, 3], [0, 3], [0, 3]]
-    assert examples[1].pairs.racks == ("zone-a", "zone-b")

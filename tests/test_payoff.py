@@ -28,6 +28,7 @@ from tests.command import refused
 from tests.exact import Goal, exhaustive
 from tests.frames import OFFSETS_DDL, table
 from tests.problems import alike, problems, random_problem, seeds
+from tests.racked import crossings, moved_size, shop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -405,3 +406,64 @@ def test_a_record_that_cannot_be_followed_is_left_out_and_said(tmp_path: Path) -
         "rates and capacity are not known" in note and "log_end_offset is negative" in note
         for note in document["warnings"]
     )
+
+
+# ---- costs of pairs --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("sized", [True, False])
+def test_costs_of_pairs_are_weighed_at_their_prices(seed: int, sized: bool) -> None:
+    """Crossings today and planned on either side, sizes (or moves) as the price of moving; all worked out anew."""
+    problem = shop(seed, **({} if sized else {"move_sizes": None}))
+    result = evenlag.solve(problem, rack_price=13, stickiness=2, only_if_better="0%", fetch_from="leader")
+    plan = result.payoff.plan
+    moved = moved_size(problem, plan.assignment)
+    today = problem_spread(problem, current_plan(problem).assignment)
+    today += 13 * crossings(problem, current_plan(problem).assignment, "leader")
+    planned = problem_spread(problem, plan.assignment) + 13 * crossings(problem, plan.assignment, "leader")
+    found = result.payoff
+    assert (found.today, found.planned, found.move_cost) == (today, planned, 2 * moved)
+    assert found.saved == today - planned - 2 * moved
+    assert result.pays == (found.saved > 0)
+    assert found.what == "spread and crossings"
+    if not result.left_alone:
+        assert result.objective == planned + 2 * moved
+
+
+def problem_spread(problem: evenlag.Problem, assignment: Any) -> int:
+    lag = dict(zip(problem.partitions, problem.lags.tolist(), strict=True))
+    loads = [sum(lag[name] for name in names) for names in assignment.values()]
+    return max(loads) - min(loads)
+
+
+def test_a_group_left_alone_has_the_costs_of_today() -> None:
+    problem = shop(3)
+    result = evenlag.solve(problem, rack_price=1, only_if_better="100%", stickiness=1)
+    today = current_plan(problem).assignment
+    assert result.left_alone
+    assert result.costs == {"crossings": crossings(problem, today), "moved_size": 0}
+    assert result.objective == problem_spread(problem, today) + crossings(problem, today)
+
+
+@pytest.mark.parametrize("limit", ["max_load", "max_crossings"])
+def test_a_limit_that_today_breaks_is_a_reason_to_move(limit: str) -> None:
+    problem = shop(3)
+    today = current_plan(problem)
+    broken = today.makespan if limit == "max_load" else crossings(problem, today.assignment)
+    kept = evenlag.solve(problem, only_if_better="100%", **{limit: broken})
+    assert (kept.pays, kept.left_alone) == (False, True)
+    result = evenlag.solve(problem, only_if_better="100%", **{limit: broken - 1})
+    assert (result.pays, result.left_alone) == (True, False)
+    assert result.payoff.reason.startswith("today's assignment cannot stay: ")
+
+
+def test_a_group_is_not_called_optimal_where_what_comes_first_could_be_less() -> None:
+    """Today is as even as any plan with the fewest crossings, but crosses more."""
+    problem = evenlag.Problem.from_lags(
+        {"t": [5, 5]}, {"a": ["t"], "b": ["t"]}, owned={"a": [("t", 0)], "b": [("t", 1)]},
+        racks={"a": "x", "b": "y"}, partition_racks={"t": [["y"], ["x"]]},
+    )  # fmt: skip
+    result = evenlag.solve(problem, first=["crossings"], only_if_better="10%")
+    assert (result.left_alone, result.crossings, result.crossings_bound) == (True, 2, 0)
+    assert result.status == "FEASIBLE"

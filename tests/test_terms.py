@@ -186,6 +186,19 @@ def test_the_mip_finds_it_too(seed: int, method: str) -> None:
     check(problem, options, best_of_all(problem, options), method)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_questions_about_what_binds_may_find_no_plan_below_a_ceiling(seed: int) -> None:
+    rng = random.Random(seed)
+    lags = [rng.randint(10, 60) for _ in range(18)]
+    owned: dict[str, list[tuple[str, int]]] = {f"c{m}": [] for m in range(6)}
+    for p in range(18):
+        owned[f"c{rng.randrange(6)}"].append(("t", p))
+    problem = Problem.from_lags({"t": lags}, {m: ["t"] for m in owned}, owned=owned, move_sizes={"t": lags})
+    most = -(-sum(lags) // 6) + 1
+    result = solve(problem, balance="none", first=("moves",), max_load=most, deterministic=True, work=0.3)
+    assert result.makespan <= most
+
+
 def check(problem: Problem, options: dict[str, Any], best: Best | None, method: str) -> None:
     """Solve, and compare with the best of all plans."""
     if best is None:
@@ -255,3 +268,46 @@ def test_a_plan_that_parts_a_unit_is_none() -> None:
     plan = Plan.from_assignment(problem, {"m": [("a", 0)], "n": [("b", 0)]})
     assert plan_violation(plan) == "a-0 and b-0 go to different members, though they go together"
     assert solve(problem).assignment in ({"m": [("a", 0), ("b", 0)], "n": []}, {"n": [("a", 0), ("b", 0)], "m": []})
+
+
+# ---- what is asked for ---------------------------------------------------------------------------------------------
+
+
+def test_crossings_without_racks_are_told() -> None:
+    result = solve(Problem.from_lags({"t": [3, 4]}, ["a", "b"]), rack_price=5, first=["crossings"])
+    assert result.warnings == ("crossings are not counted: racks of members and of partitions are needed",)
+    assert result.crossings is None
+
+
+def test_an_unknown_cost_is_refused() -> None:
+    problem = Problem.from_lags({"t": [3, 4]}, ["a", "b"])
+    with pytest.raises(InvalidProblemError, match="did you mean 'crossings'"):
+        solve(problem, first=["crosings"])
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"max_load": -1}, "max_load must be a number of messages >= 0"),
+        ({"first": "moves"}, "first must be a list of criteria"),
+        ({"max_crossings": 1.5}, "max_crossings must be a whole number"),
+        ({"rack_price": "much"}, "the price of crossings must be messages"),
+        ({"budgets": {"night": -2}}, "the budget of night must be a whole number"),
+        ({"fetch_from": "nobody"}, "fetch_from must be one of leader, followers"),
+    ],
+)
+def test_wrong_values_are_refused(keywords: dict[str, Any], said: str) -> None:
+    problem = Problem.from_lags({"t": [3, 4]}, ["a", "b"])
+    with pytest.raises(InvalidProblemError, match=said):
+        solve(problem, **keywords)
+
+
+def test_limits_that_no_plan_keeps_are_told_with_the_least_that_can_be_kept() -> None:
+    problem = Problem.from_lags(
+        {"t": [8, 4, 3]}, ["a", "b"], racks={"a": "x", "b": "y"}, partition_racks={"t": [["x"], ["x"], ["x"]]}
+    )
+    with pytest.raises(InfeasibleError, match="max_load is 6, but the fullest member needs 8 messages"):
+        solve(problem, max_load=6)
+    with pytest.raises(InfeasibleError, match="the budget of crossings is 0, but both balance needs 1"):
+        solve(problem, max_crossings=0)
+    assert solve(problem, max_load=8).makespan == 8

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 import evenlag
+from evenlag.model.asked_terms import resolve_objective
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
-from evenlag.model.objective import Objective, resolve_objective
+from evenlag.model.objective import Objective
 from evenlag.search.exact.move_dp import MovePlans, applies, best_plan_with_moves
 from evenlag.search.exact.proof import Proof
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive

@@ -10,7 +10,6 @@ import pytest
 from evenlag import Problem
 from evenlag.errors import InvalidProblemError
 from evenlag.model.check import plan_violation
-from evenlag.model.pair_costs import PAIR_COSTS, pair_costs, total
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.units import gathered, parted
@@ -201,27 +200,3 @@ def test_units_that_cannot_be_are_refused(lags: Any, members: Any, given: dict[s
         Problem.from_lags(lags, members, together=[("t", "u")], **given)
     for place in places:
         assert place in str(caught.value)
-
-
-@pytest.mark.parametrize("fetch_from", ["leader", "followers"])
-@pytest.mark.parametrize("seed", seeds(20))
-def test_costs_of_units_are_those_of_their_partitions(seed: int, fetch_from: str) -> None:
-    random = Random(seed)
-    bare = unit_problem(random)
-    zones = ["r", "s", "t"]
-    replicas: dict[str, dict[int, list[str]]] = {topic: {} for topic in bare.topics}
-    for topic, i in bare.partitions:
-        if random.random() < 0.8:
-            replicas[topic][i] = random.sample(zones, 2)
-    problem = bare.with_pair_data(
-        racks={name: random.choice([None, *zones]) for name in bare.members},
-        partition_racks=replicas,
-        traffic={topic: {i: random.randint(0, 9) for t, i in bare.partitions if t == topic} for topic in bare.topics},
-    )
-    units = problem.units
-    plan = Plan(units, np.array([random.randrange(len(bare.members)) for _ in units.lags], dtype=np.int32))
-    for name in (*PAIR_COSTS, "night"):
-        whole, summed = (pair_costs(each, name, fetch_from) for each in (problem, units))
-        assert (whole is None) == (summed is None), name
-        if whole is not None and summed is not None:
-            assert total(summed, plan.member_of) == total(whole, problem.expand(plan).member_of), name

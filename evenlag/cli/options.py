@@ -14,8 +14,10 @@ from click.core import ParameterSource
 
 from evenlag import live, model, report, tables
 from evenlag.cli.catalogue import Word
+from evenlag.cli.decorators import Command, names, price, settings, together
 from evenlag.cli.paths import GivenPath, InputPath, Place
 from evenlag.cli.terminal import working
+from evenlag.cli.terms import MoreData, data
 from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.model import literals
 from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, PAUSE, REPLAY_GAP
@@ -25,46 +27,12 @@ if TYPE_CHECKING:
     from evenlag.compare.history import Snapshot
     from evenlag.model.problem import Problem
 
-Command = Callable[..., Any]
-
 FILE, INPUT, PLACE = GivenPath(), InputPath(), Place()
 POSITIVE = click.FloatRange(0, min_open=True)
 AUTO, METHODS = "auto", listed(literals.MethodWord)
 
 
-def together(*several: Command) -> Command:
-    """Return several options as one decorator; help lists them in this order."""
-
-    def add(command: Command) -> Command:
-        for option in reversed(several):
-            command = option(command)
-        return command
-
-    return add
-
-
 # ---- callbacks -------------------------------------------------------------------------------------------------------
-
-
-def _stickiness(_: click.Context, __: click.Parameter, value: str) -> str | float:
-    try:
-        return float(value) if "." in value else int(value)
-    except ValueError:
-        return value
-
-
-def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    """Read names joined by commas."""
-    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
-
-
-def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Read `NAME=VALUE`, given any number of times."""
-    pairs = [value.partition("=") for value in values]
-    for name, equals, _value in pairs:
-        if not name or not equals:
-            raise click.BadParameter(f"{name!r} is no NAME=VALUE")
-    return {name: value for name, _equals, value in pairs}
 
 
 def _picture(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
@@ -143,26 +111,31 @@ class Source:
     group: str | None
     auto_offset_reset: str
     form: str | None
+    more: MoreData
 
     def keep(self, out: Path | None) -> None:
         """Refuse to write over what is read; see `keep_inputs`."""
-        keep_inputs(out, self.path, self.members)
+        keep_inputs(out, self.path, self.members, *self.more.files)
 
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
         """Return the group and notes; see `read_group`."""
         with working("reading"):
-            return tables.read_group(
+            problem, notes = tables.read_group(
                 self.path, self.members, self.group, self.auto_offset_reset, horizon, form=self.form
             )
+            problem, more = self.more.added(problem)
+        return problem, [*notes, *more]
 
     def read_with_record(
         self, horizon: str = "0", capacity: float | None = None
     ) -> tuple[Problem, list[str], list[Snapshot]]:
         """Return the group, notes and the snapshots before; see `read_recorded_group`."""
         with working("reading"):
-            return tables.read_recorded_group(
+            problem, notes, record = tables.read_recorded_group(
                 self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity, self.form
             )
+            problem, more = self.more.added(problem)
+        return problem, [*notes, *more], record
 
 
 members = click.option(
@@ -185,9 +158,9 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
         @wraps(command)
         def with_source(
             path: Path, members: Path | None, group: str | None, auto_offset_reset: str, input_format: str | None,
-            **others: Any,
+            more: MoreData, **others: Any,
         ) -> Any:  # fmt: skip
-            return command(source=Source(path, members, group, auto_offset_reset, input_format), **others)
+            return command(source=Source(path, members, group, auto_offset_reset, input_format, more), **others)
 
         source = together(
             click.argument("path", metavar="INPUT", type=INPUT),
@@ -199,6 +172,7 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
             ),
             input_format(flag),
             auto_offset_reset,
+            data,
         )
         decorated: Command = source(with_source)
         return decorated
@@ -216,7 +190,7 @@ balance = click.option(
     help="Which partition counts must be even across members: per topic, in total, both or none.",
 )  # fmt: skip
 stickiness = click.option(
-    "--stickiness", metavar="PRICE", default=DEFAULT_STICKINESS, show_default=True, callback=_stickiness,
+    "--stickiness", metavar="PRICE", default=DEFAULT_STICKINESS, show_default=True, callback=price,
     help="Least saving that justifies a move: messages, a share of the mean load, or fewest-moves.",
 )  # fmt: skip
 slack = click.option(

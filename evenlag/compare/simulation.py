@@ -21,12 +21,13 @@ from evenlag.compare.history import Capacity, Interval, Messages, Snapshot, esti
 from evenlag.compare.replay_result import RECORDED, Replay, ReplayStep, ReplaySummary
 from evenlag.errors import EvenlagError, InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.asked_terms import move_price
 from evenlag.model.balance import Balance
 from evenlag.model.check import plan_violation
 from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
 from evenlag.model.literals import BalanceWord, HorizonWord, StickinessWord, StrategyWord
 from evenlag.model.names import did_you_mean, spelled
-from evenlag.model.objective import FEWEST_MOVES, Objective, move_price
+from evenlag.model.objective import FEWEST_MOVES, Objective
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.model.rates import SECOND, predicted_lag

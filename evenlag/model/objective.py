@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.errors import InfeasibleError, InvalidProblemError
-from evenlag.figures import quantity
-from evenlag.model.balance import CountRule
 from evenlag.model.defaults import DEFAULT_STICKINESS as DEFAULT_STICKINESS
-from evenlag.model.names import Name, one_of
-from evenlag.model.pair_costs import PAIR_COSTS, pair_costs, total
+from evenlag.model.names import Name
+from evenlag.model.pair_costs import total
 from evenlag.model.plan import Number, Plan, whole
-from evenlag.model.problem import NOBODY, Index, Ints, Problem
-from evenlag.model.values import amount, is_whole
+from evenlag.model.problem import Index, Ints, Problem
 
 FEWEST_MOVES = "fewest-moves"
 MOVES, MOVED_SIZE, CROSSINGS = "moves", "moved_size", "crossings"
@@ -40,40 +35,6 @@ class Across(Name):
 
     MEAN = "mean"
     WORST = "worst"
-
-
-class FetchFrom(Name):
-    """Which replicas of a partition members read."""
-
-    LEADER = "leader"
-    FOLLOWERS = "followers"
-
-
-@dataclass(frozen=True)
-class AskedTerms:
-    """What is asked for beyond loads and the number of moves.
-
-    Attributes
-    ----------
-    prices : mapping of cost to messages or share
-        What a unit of each costs.
-    budgets : mapping of cost to whole number
-        The most units of each that a plan may cost; None is no limit.
-    first : tuple of str
-        Criteria that come before the loads, in this order.
-    max_load : number or None
-        The most load per weight, in messages.
-    fetch_from : FetchFrom
-    """
-
-    prices: Mapping[str, float | str] = field(default_factory=dict)
-    budgets: Mapping[str, int | None] = field(default_factory=dict)
-    first: tuple[str, ...] = ()
-    max_load: float | Fraction | None = None
-    fetch_from: str = FetchFrom.FOLLOWERS
-
-
-NO_TERMS = AskedTerms()
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +195,7 @@ class Objective:
             return f"the plan moves {plan.moves} partitions; max_moves is {self.max_moves}"
         for pair in self.pairs:
             if pair.budget is not None and (cost := pair.of(plan.member_of)) > pair.budget:
-                return f"the plan comes to {cost:,} {pair.name}; its budget is {pair.budget:,}"
+                return f"{pair.name} come to {cost:,}; their budget is {pair.budget:,}"
         if self.ceiling is not None:
             highest = max(each.makespan for each in plan.in_scenarios)
             if highest > self.ceiling:
@@ -249,129 +210,10 @@ def _common(costs: Ints) -> int:
     return math.gcd(*np.unique(costs).tolist()) if costs.size else 0
 
 
-def resolve_objective(
-    rule: CountRule,
-    kind: str = ObjectiveKind.SPREAD,
-    stickiness: float | str = DEFAULT_STICKINESS,
-    max_moves: int | None = None,
-    across: str = Across.MEAN,
-    asked: AskedTerms = NO_TERMS,
-) -> Objective:
-    """Turn the parameters of `solve` into an `Objective`.
-
-    A percentage of the mean load is rounded up to whole messages, so that objectives stay whole numbers.
-
-    Raises
-    ------
-    InvalidProblemError
-        A parameter has a value that it cannot have.
-    InfeasibleError
-        The balance needs more moves than `max_moves`; the message says how many.
-    """
-    problem = rule.problem
-    goal = Objective(ObjectiveKind.of(kind, "objective"), across=Across.of(across, "across"))
-    check_budget("max_moves", max_moves)
-    fewest = stickiness == FEWEST_MOVES
-    first = tuple(dict.fromkeys((*asked.first, *((MOVES,) if fewest else ()))))
-    mean_load = goal.scale(problem)
-    sizes = pair_costs(problem, MOVED_SIZE, asked.fetch_from)
-    price = 0 if fewest else move_price(stickiness, mean_load)
-    if sizes is not None and isinstance(stickiness, str):
-        price = _per_unit(price, sizes)
-    weighed = MOVED_SIZE if sizes is not None else MOVES
-    prices = {name: move_price(price, mean_load, name) for name, price in asked.prices.items()}
-    budgets = {name: most for name, most in asked.budgets.items() if most is not None}
-    first = tuple(weighed if name == MOVES else name for name in first)
-    if sizes is None and MOVED_SIZE in budgets:  # each partition is of size 1
-        budgets[MOVES] = min(budgets.pop(MOVED_SIZE), len(problem.lags) if max_moves is None else max_moves)
-        max_moves = budgets.pop(MOVES)
-    plain = MOVES not in problem.pairs.matrices
-    if not plain:
-        prices[MOVES], budgets[MOVES] = 0, len(problem.lags) if max_moves is None else max_moves
-        max_moves = None
-    if not plain or weighed != MOVES:
-        prices[weighed], price = price, 0
-    pairs = _pairs(problem, prices, budgets, first, asked.fetch_from)
-    ceiling = None if asked.max_load is None else Fraction(asked.max_load)
-    first = tuple(name for name in first if name == MOVES or name in {pair.name for pair in pairs})
-    simple = first == (MOVES,) and plain and ceiling is None and all(pair.budget is None for pair in pairs)
-    if simple or max_moves is not None:
-        max_moves = _budget_of_moves(rule, max_moves, simple)
-    return replace(
-        goal,
-        stickiness=0 if MOVES in first else price,
-        max_moves=None if max_moves is None else int(max_moves),
-        fewest=simple,
-        pairs=pairs,
-        ceiling=ceiling,
-        first=() if simple else first,
-    )
-
-
-def _per_unit(price: Number, sizes: Ints) -> Number:
-    """Return the price of a unit of size such that a move of the mean size has this price; to three digits or so."""
-    largest = [size for size in sizes.max(axis=1, initial=0).tolist() if size]
-    mean = max(sum(largest) // max(len(largest), 1), 1)
-    parts = 2 ** max(mean.bit_length() + 10 - max(int(price), 1).bit_length(), 0)
-    return whole(Fraction(round(Fraction(price) / mean * parts), parts))
-
-
-def _budget_of_moves(rule: CountRule, max_moves: int | None, fewest: bool) -> int | None:
-    """Return the budget of moves: the fewest that the balance needs, or the one given, None where all may move."""
-    needed, _ = rule.fewest_moves()
-    if max_moves is not None and needed > max_moves:
-        raise InfeasibleError(
-            f"max_moves is {max_moves}, but {rule.balance} balance needs {quantity(needed, 'move')}: "
-            f"allow {needed}, or relax the balance"
-        )
-    max_moves = needed if fewest else max_moves
-    owned = int((rule.problem.owner != NOBODY).sum())
-    return None if max_moves is None or max_moves >= owned else max_moves
-
-
-def _pairs(
-    problem: Problem, prices: Mapping[str, Number], budgets: Mapping[str, int], first: Sequence[str], fetch_from: str
-) -> tuple[PairCost, ...]:
-    """Return the pair costs that are asked for and that the problem has the data of."""
-    known = (*PAIR_COSTS, *problem.pairs.costs)
-    pairs = []
-    for name in dict.fromkeys((*prices, *budgets, *(name for name in first if name != MOVES))):
-        costs = pair_costs(problem, name, fetch_from)
-        if costs is None and name not in (*known, MOVES):
-            one_of(known, name, "a cost of pairs")
-        pair = None if costs is None else PairCost(name, costs, prices.get(name, 0), budgets.get(name))
-        if pair is not None and (pair.matters or name in first):
-            pairs.append(replace(pair, price=0) if name in first else pair)
-    return tuple(pairs)
-
-
 def price_of_moves(goal: Objective) -> Number:
     """Return what a move costs: of a partition, or of a unit of size where partitions have sizes."""
     priced = {pair.name: pair.price for pair in goal.pairs}
     return priced.get(MOVED_SIZE, priced.get(MOVES, goal.stickiness))
-
-
-def check_budget(name: str, most: Any) -> None:
-    """Raise InvalidProblemError unless a budget is a whole number >= 0 or None."""
-    if most is not None and not (is_whole(most) and most >= 0):
-        raise InvalidProblemError(f"{name} must be a whole number >= 0, not {most!r}")
-
-
-def move_price(price: float | str, mean_load: Fraction, what: str = MOVES) -> Number:
-    """Return what a move, or a unit of another cost, costs: messages, or a share of the mean load rounded up.
-
-    Raises
-    ------
-    InvalidProblemError
-        It is neither.
-    """
-    number, percent = amount(price)
-    if number is None or number < 0:
-        name, more = ("stickiness", ", or 'fewest-moves'") if what == MOVES else (f"the price of {what}", "")
-        raise InvalidProblemError(
-            f"{name} must be messages >= 0, a share of the mean load such as '0.1%'{more}; got {price!r}"
-        )
-    return math.ceil(number / 100 * mean_load) if percent else whole(number)
 
 
 def _mean(problem: Problem, values: Sequence[Number]) -> Fraction:

@@ -13,7 +13,7 @@ import numpy as np
 from evenlag.errors import InvalidProblemError
 from evenlag.model.check import plan_violation
 from evenlag.model.defaults import PAUSE as PAUSE
-from evenlag.model.objective import Objective
+from evenlag.model.objective import MOVED_SIZE, Objective
 from evenlag.model.plan import Number, Plan, current_plan, plain, whole
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.values import amount, check_mapping, exact, shown
@@ -32,11 +32,12 @@ class Payoff:
     plan : Plan
         The plan that is weighed, be it carried out or not.
     what : str
-        What is saved: messages of "spread" or "makespan"; of several scenarios of "mean spread", "worst spread", ….
+        What is saved: messages of "spread" or "makespan"; of several scenarios of "mean spread", "worst spread", …;
+        with priced costs of pairs of "spread and crossings", ….
     today, planned : number
-        Messages, under today's assignment and under the plan.
+        Messages, under today's assignment and under the plan, with what costs of pairs come to at their prices.
     move_cost : number
-        Messages: stickiness · moves.
+        Messages: stickiness · moves, or stickiness · moved size where partitions have sizes.
     pause : Fraction
         Seconds for which a partition that moves stands still.
     pause_cost : int or None
@@ -122,7 +123,8 @@ def payoff(
     ----------
     plan : Plan
     goal : Objective
-        What plans are judged by, the price of a move with it.
+        What plans are judged by: prices of moves and of pairs, budgets and a ceiling with it. Criteria that come first
+        have no price, so they are not weighed.
     asked : Fraction, optional
         Share of today's spread (or makespan) that the plan must save.
     pause : Fraction
@@ -132,19 +134,22 @@ def payoff(
     """
     problem = plan.problem
     current = current_plan(problem)
-    move_cost = whole(goal.stickiness * plan.moves)
+    sizes = sum((pair.price * pair.of(plan.member_of) for pair in goal.pairs if pair.name == MOVED_SIZE), Fraction(0))
+    move_cost = whole(goal.stickiness * plan.moves + sizes)
+    what = [f"{goal.across} {goal.kind}" if plan.problem.futures else str(goal.kind)]
+    what += [pair.name for pair in goal.pairs if pair.price and pair.name != MOVED_SIZE]
     moved = np.flatnonzero((problem.owner != NOBODY) & (problem.owner != plan.member_of))
     coming = sum((rates.get(problem.partitions[p], Fraction(0)) for p in moved), Fraction(0)) if rates else None
     return Payoff(
         plan=plan,
-        what=f"{goal.across} {goal.kind}" if plan.problem.futures else str(goal.kind),
-        today=goal.base(current),
-        planned=goal.base(plan),
+        what=" and ".join(what),
+        today=goal.value(current),
+        planned=whole(goal.value(plan) - move_cost),
         move_cost=move_cost,
         pause=pause,
         pause_cost=None if coming is None else math.ceil(coming * pause),
         asked=asked,
-        necessity=plan_violation(current) if problem.active.any() else None,
+        necessity=plan_violation(current) or goal.broken(current) if problem.active.any() else None,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.cards import result_card
 from evenlag.model.certificate import Proof
@@ -105,6 +106,11 @@ class Result:
         Criteria that were made least before the objective, in this order.
     max_load : number or None
         The ceiling on loads per weight, in messages.
+    prices : mapping of name to number
+        Messages that a unit of each cost of pairs costs, as resolved, where it is not 0; moves and their sizes have
+        theirs in `stickiness`.
+    fetch_from : FetchFrom
+        Replicas that members were taken to read when crossings were counted.
     proof : Proof or None
         What `certificate` is made of.
     """
@@ -132,6 +138,8 @@ class Result:
     cost_bounds: Mapping[str, int] = field(default_factory=dict)
     first: tuple[str, ...] = ()
     max_load: Number | None = None
+    prices: Mapping[str, Number] = field(default_factory=dict)
+    fetch_from: FetchFrom = FetchFrom.FOLLOWERS
     proof: Proof | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -290,6 +298,8 @@ class Result:
             "cost_bounds": dict(self.cost_bounds),
             "first": list(self.first),
             "max_load": plain(self.max_load),
+            "prices": {name: plain(price) for name, price in self.prices.items()},
+            "fetch_from": str(self.fetch_from),
         }
 
     def _of_scenarios(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
+    from evenlag.report.costs_text import traffic_document
     from evenlag.report.figure_files import KINDS, check_kind
     from evenlag.report.fleet_text import batch_line
     from evenlag.report.payoff_text import payoff_document, payoff_report
@@ -35,6 +36,7 @@ __all__ = [
     "size_report",
     "speeds_told",
     "spinner",
+    "traffic_document",
     "whatif_report",
 ]
 
@@ -57,6 +59,7 @@ _HOMES = {
     "size_report": "evenlag.report.size_text",
     "speeds_told": "evenlag.report.size_text",
     "spinner": "evenlag.report.progress",
+    "traffic_document": "evenlag.report.costs_text",
     "whatif_report": "evenlag.report.whatif_text",
 }
 

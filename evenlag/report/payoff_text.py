@@ -10,6 +10,7 @@ from rich.text import Text
 
 from evenlag.compare.catch_up import Pace
 from evenlag.figures import number, percent
+from evenlag.model.check import plan_violation
 from evenlag.model.payoff import Payoff
 from evenlag.model.plan import current_plan
 from evenlag.report.replay_text import capacity_told, duration
@@ -41,7 +42,8 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
     if worth.unchanged:
         return
     current = current_plan(worth.plan.problem)
-    if worth.necessity is None:
+    comparable = plan_violation(current) is None  # else today's loads lack what nobody reads
+    if comparable:
         gain = worth.today - worth.planned
         share = f" ({percent(float(gain / worth.today))})" if gain > 0 else ""
         saved = f"saves {number(gain)} messages" if gain >= 0 else f"adds {number(-gain)} messages"
@@ -53,7 +55,7 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
         still = f"{worth.moves:,} {stand} still for {float(worth.pause):g} s"
         coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages come in"
         yield f"its moves cost {number(worth.move_cost)} messages, and {still}{coming}"
-    if pace.capacity is not None and worth.necessity is None:
+    if pace.capacity is not None and comparable:
         yield (
             f"caught up after {_time(pace.seconds(worth.plan))} in place of {_time(pace.seconds(current))}; "
             f"{capacity_told(pace.capacity)}"

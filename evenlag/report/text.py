@@ -12,11 +12,13 @@ from rich.text import Text
 from evenlag.compare.budgets import Frontier
 from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
+from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
+from evenlag.report.costs_text import cost_lines, objective_told
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
 
 MOST_ROWS = 30  # members or moves shown before the rest is summed up
@@ -33,9 +35,14 @@ def how_known(capacity: Capacity) -> str:
     return _SOURCES[capacity.source].format(cases=capacity.cases)
 
 
-def plan_report(result: Result, worth: Sequence[RenderableType] = ()) -> RenderableType:
-    """Return the headline, what the plan is worth, the members before and after, and the moves."""
-    parts: list[RenderableType] = [_headline(result), *worth]
+def plan_report(
+    result: Result, worth: Sequence[RenderableType] = (), price: TrafficPrice | None = None
+) -> RenderableType:
+    """Return the headline, what the plan costs and is worth, the members before and after, and the moves."""
+    parts: list[RenderableType] = [_headline(result)]
+    if result.status != "EMPTY":
+        parts += [Text(line) for line in cost_lines(result, price)]
+    parts += worth
     if result.status != "EMPTY":
         parts += [_members(result.plan), _moves(result.plan)]
     if result.unassigned:
@@ -76,14 +83,10 @@ def _headline(result: Result) -> Text:
 
 
 def _objective(result: Result) -> str:
-    """Spell the objective out: what its moves cost, and their sum."""
-    base = result.objective - (0 if isinstance(result.stickiness, str) else result.stickiness * result.moves)
+    """Spell the objective out: what its moves and pairs cost, and their sum."""
     scenarios = len(result.plan.problem.futures)
     of = f"{result.across} {result.kind} of {quantity(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
-    kind = f"{of} {number(base)}"
-    if base == result.objective:
-        return kind
-    return f"{kind} + {quantity(result.moves, 'move')} × {number(result.stickiness)} = {number(result.objective)}"
+    return objective_told(result, of)
 
 
 def _members(plan: Plan) -> Sheet:
@@ -91,14 +94,15 @@ def _members(plan: Plan) -> Sheet:
     today = current_plan(problem) if (problem.owner != NOBODY).any() else None
     weighted = not problem.equal_weights
     table = Sheet()
-    table.columns("name", "member")
+    racks = problem.pairs.racks
+    table.columns("name", "member", *(["rack"] if racks else []))
     before = ["partitions today", "lag today"] if today is not None else []
     table.columns("figure", *(["weight"] if weighted else []), *before, "partitions", "lag")
     table.columns("bar", "")
     highest = max([*plan.loads.tolist(), *(today.loads.tolist() if today is not None else []), 1])
     order = np.argsort(-plan.loads.astype(np.float64), kind="stable").tolist()
     for m in order[:MOST_ROWS]:
-        row: list[Cell] = [problem.members[m]]
+        row: list[Cell] = [problem.members[m], *([racks[m] or "–"] if racks else [])]
         if weighted:
             row.append(f"{float(problem.weights[m]):g}")
         if today is not None:
@@ -116,12 +120,14 @@ def _moves(plan: Plan) -> RenderableType:
     if not len(moved):
         return Text("")
     table = Sheet()
-    table.columns("name", "move", "from", "to")
+    racks = problem.pairs.partition_racks
+    table.columns("name", "move", "from", "to", *(["racks"] if racks else []))
     table.columns("figure", "lag")
     for p in moved[np.argsort(-problem.lags[moved].astype(np.float64), kind="stable")][:MOST_ROWS]:
         topic, partition = problem.partitions[p]
         source, target = problem.members[problem.owner[p]], problem.members[plan.member_of[p]]
-        table.row(f"{topic}-{partition}", source, target, number(int(problem.lags[p])))
+        here = [", ".join(racks[p] or ("–",))] if racks else []
+        table.row(f"{topic}-{partition}", source, target, *here, number(int(problem.lags[p])))
     if len(moved) > MOST_ROWS:
         table.below(f"… {len(moved) - MOST_ROWS:,} more")
     return table

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from evenlag.errors import InvalidProblemError
+from evenlag.model.asked_terms import FetchFrom
 from evenlag.model.balance import Balance
 from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import spelled
-from evenlag.model.objective import DEFAULT_STICKINESS, Across, FetchFrom, ObjectiveKind
+from evenlag.model.objective import DEFAULT_STICKINESS, Across, ObjectiveKind
 from evenlag.model.payoff import PAUSE, parse_rates
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
@@ -34,7 +35,7 @@ def solve(
     max_crossings: int | None = None,
     fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
     max_moved: int | None = None,
-    max_load: float | None = None,
+    max_load: float | Fraction | None = None,
     first: Sequence[str] = (),
     prices: Mapping[str, float | str] | None = None,
     budgets: Mapping[str, int | None] | None = None,

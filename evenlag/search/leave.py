@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenlag.model.balance import count_rule
-from evenlag.model.check import violation
-from evenlag.model.objective import Across, Objective, ObjectiveKind
+from evenlag.model.check import rule_violation
+from evenlag.model.objective import MOVED_SIZE, Across, Objective, ObjectiveKind, PairCost
+from evenlag.model.pair_costs import known_costs, total
 from evenlag.model.payoff import Payoff, Rates, parse_pause, parse_share, payoff
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
+from evenlag.model.units import gathered
 from evenlag.search.incumbent import relative_gap
 from evenlag.search.options import SolveOptions
 
@@ -22,8 +24,7 @@ def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -
     """
     if options.only_if_better is None and not (result.plan.problem.owner != NOBODY).any():
         return result
-    price = 0 if isinstance(result.stickiness, str) else result.stickiness
-    goal = Objective(ObjectiveKind(options.objective), price, across=Across(options.across))
+    goal = _goal(result, options)
     compared = payoff(
         result.plan,
         goal,
@@ -35,14 +36,33 @@ def weighed(result: Result, options: SolveOptions, rates: Rates | None = None) -
     return _kept(result, compared, goal, options) if result.left_alone else result
 
 
+def _goal(result: Result, options: SolveOptions) -> Objective:
+    """Return the objective of a result as it was resolved, for the partitions of its plan."""
+    problem = result.plan.problem
+    price = 0 if isinstance(result.stickiness, str) else result.stickiness
+    goal = Objective(ObjectiveKind(options.objective), price, across=Across(options.across), ceiling=result.max_load)
+    known = known_costs(problem, options.fetch_from)
+    prices = dict(result.prices)
+    if MOVED_SIZE in known:
+        goal, prices = replace(goal, stickiness=0), prices | {MOVED_SIZE: price}
+    pairs = (
+        PairCost(name, costs, prices.get(name, 0), options.asked.budgets.get(name)) for name, costs in known.items()
+    )
+    return replace(goal, pairs=tuple(pair for pair in pairs if pair.matters))
+
+
 def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptions) -> Result:
     """Return the same result with today's assignment as its plan.
 
     `bound` stays what any new plan is held to, and `stopped_by` what ended the search for one.
     """
     current = current_plan(result.plan.problem)
-    broken = violation(current, count_rule(current.problem, options.balance, options.slack))
-    proven = broken is None and result.bound == compared.today
+    units = gathered(current.problem, current) or current  # units that are apart cannot stay, so they pay
+    broken = rule_violation(units, count_rule(units.problem, options.balance, options.slack))
+    costs = known_costs(current.problem, options.fetch_from)
+    come_to = {name: total(costs[name], current.member_of) for name in costs}
+    least = all(come_to.get(name, 0) <= bound for name, bound in result.cost_bounds.items())
+    proven = broken is None and least and result.bound == compared.today
     return replace(
         result,
         plan=current,
@@ -52,4 +72,5 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
         objective=compared.today,
         gap=None if broken else relative_gap(compared.today, result.bound, goal.scale(current.problem)),
         violation=broken,
+        costs=come_to,
     )

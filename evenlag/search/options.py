@@ -11,24 +11,13 @@ from typing import Any, TypedDict
 
 from evenlag.errors import InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.asked_terms import NO_TERMS, AskedTerms, FetchFrom, check_budget, move_price
 from evenlag.model.backends import BACKENDS
 from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
 from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
-from evenlag.model.objective import (
-    CROSSINGS,
-    DEFAULT_STICKINESS,
-    FEWEST_MOVES,
-    MOVED_SIZE,
-    NO_TERMS,
-    Across,
-    AskedTerms,
-    FetchFrom,
-    ObjectiveKind,
-    check_budget,
-    move_price,
-)
+from evenlag.model.objective import CROSSINGS, DEFAULT_STICKINESS, FEWEST_MOVES, MOVED_SIZE, Across, ObjectiveKind
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import is_number, is_whole, shown
 
@@ -53,7 +42,7 @@ class SolveKeywords(TypedDict, total=False):
     max_crossings: int | None
     fetch_from: FetchFrom | FetchFromWord
     max_moved: int | None
-    max_load: float | None
+    max_load: float | Fraction | None
     first: Sequence[str]
     prices: Mapping[str, float | str] | None
     budgets: Mapping[str, int | None] | None
@@ -85,7 +74,7 @@ class SolveOptions:
     max_crossings: int | None = None
     fetch_from: str = FetchFrom.FOLLOWERS
     max_moved: int | None = None
-    max_load: float | None = None
+    max_load: float | Fraction | None = None
     first: Sequence[str] = ()
     prices: Mapping[str, float | str] | None = None
     budgets: Mapping[str, int | None] | None = None

@@ -201,7 +201,7 @@ TERMS: tuple[Step, ...] = (
     Step(CheapestPairs(), 0.2),
     Step(LocalSearch(), 0.3),
     Step(ColumnGeneration(), 0.1),
-    Step(MipStage(AUTO_BACKEND, said=False), 0.7),
+    Step(MipStage(AUTO_BACKEND, said=False), 0.85),
     Step(LocalSearch(), 0.9, when=unfinished, though_settled=True),
 )
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from evenlag.errors import InvalidPlanError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.asked_terms import FetchFrom, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
 from evenlag.model.certificate import Proof
 from evenlag.model.check import plan_violation, rule_violation
-from evenlag.model.objective import FEWEST_MOVES, MOVES, FetchFrom, ObjectiveKind, price_of_moves, resolve_objective
+from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE, MOVES, ObjectiveKind, price_of_moves
 from evenlag.model.pair_costs import known_costs, total
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -22,7 +23,7 @@ from evenlag.model.units import gathered
 from evenlag.search.binding import find_binding
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.incumbent import Incumbent, begin, relative_gap
+from evenlag.search.incumbent import Incumbent, Note, begin, relative_gap
 from evenlag.search.infeasible import no_plan
 from evenlag.search.options import MOST_GAP, SolveOptions
 from evenlag.search.ordered import Criterion, in_order
@@ -84,7 +85,7 @@ def search(
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
-        return _by_heuristic(task, options.method, steps or BOUND)
+        return _by_heuristic(task, options, steps or BOUND)
     criteria: tuple[Criterion, ...] = ()
     if task.goal.first:
         task, start, criteria = in_order(task, partial(portfolio_of, problem, method=options.method), start)
@@ -93,6 +94,8 @@ def search(
     )
     if not best.found:
         raise no_plan(best)
+    for text in not_counted(problem, options.asked):
+        best.take(Note(text), "start")
     stopped_by = best.stopped_by
     binding = find_binding(task, best, steps or portfolio_of(problem, task.goal)) if explain else ()
     proven = best.proven and all(criterion.proven for criterion in criteria)
@@ -142,15 +145,18 @@ def _by_units(problem: Problem, options: SolveOptions, start: Plan | None, known
     return replace(result, plan=problem.expand(result.plan))
 
 
-def _by_heuristic(task: Task, name: str, steps: tuple[Step, ...]) -> Result:
+def _by_heuristic(task: Task, options: SolveOptions, steps: tuple[Step, ...]) -> Result:
     """Return a published heuristic's plan as it is, beside the bound for the balance asked for."""
+    name = options.method
     plan = task.cache.plan(name)
     broken = plan_violation(plan)
     if broken is not None:
         raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
     best = run_steps(task, Incumbent(task), steps)
     broken = rule_violation(plan, task.rule, task.goal)
-    return _result(best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken)
+    return _result(
+        best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken, fetch_from=options.fetch_from
+    )
 
 
 def _result(
@@ -192,5 +198,7 @@ def _result(
         cost_bounds=bounds,
         first=tuple(criterion.name for criterion in criteria) or ((MOVES,) if goal.fewest else ()),
         max_load=goal.ceiling,
+        prices={pair.name: pair.price for pair in goal.pairs if pair.price and pair.name not in (MOVES, MOVED_SIZE)},
+        fetch_from=FetchFrom(fetch_from),
         proof=Proof(rule.problem, goal, rule.balance, rule.slack, best.bound, best.certificate),
     )

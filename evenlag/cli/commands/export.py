@@ -23,11 +23,11 @@ def export(
 ) -> None:  # fmt: skip
     """Write the MIP of one group as LP or MPS, for any solver."""
     # NumPy and PuLP take a fifth of a second to import, and help and completion do without.
+    from evenlag.model.asked_terms import resolve_objective
     from evenlag.model.backends.pulp_models import write
     from evenlag.model.balance import count_rule
     from evenlag.model.files import written_aside
     from evenlag.model.formulation import formulate
-    from evenlag.model.objective import resolve_objective
 
     source.keep(out)
     problem, notes = source.read()

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import evenlag
 from evenlag import compare, model, report
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.figures import number
 from evenlag.model.interrupt import ending_searches
+
+if TYPE_CHECKING:
+    from evenlag.compare.catch_up import Pace
+    from evenlag.compare.traffic_price import TrafficPrice
 
 LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
 
@@ -23,10 +32,20 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
     "evenlag plan offsets.csv --members members.csv --group billing",
     "kafka-consumer-groups --bootstrap-server HOST:PORT --describe --group billing | evenlag plan -",
     "evenlag plan group.json --stickiness fewest-moves --json --out plan.json",
+    "evenlag plan group.json --first crossings,moves --traffic-price 0.01/GB",
+    "evenlag plan group.json --first moves --drain 15m --capacity 100",
 )
 @options.reading
 @options.modelling
 @options.across
+@terms.asked
+@click.option(
+    "--drain",
+    metavar="TIME",
+    help="Give no member more lag than it reads within this time (15m) by "
+    "--capacity: what comes in meanwhile is not counted.",
+)
+@terms.traffic_price
 @options.method
 @options.horizon_or_auto
 @options.only_if_better
@@ -41,23 +60,32 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
 @options.out("Write the result file here.")
 def plan(
     source: Source, horizon: str, capacity: float | None, out: Path | None, cooperative: bool, as_json: bool,
-    **parameters: Any,
+    max_load: float | None, drain: str | None, traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group.
 
     INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
     Ctrl-C ends the search and gives the best plan found so far.
     """
+    if drain is not None and max_load is not None:
+        raise click.UsageError(
+            "--drain is another way to say --max-load; give one of them", click.get_current_context()
+        )
     source.keep(out)
     problem, notes, record = source.read_with_record(horizon, capacity)
+    if traffic_price is not None:
+        traffic_price.check(problem)
     pace = compare.catch_up.pace_of(record, capacity)
+    ceiling = max_load if drain is None else _read_within(options.deadline(drain), pace)
     solve = evenlag.solve  # imported before the clock runs
-    with ending_searches() as watch, working(f"solving {problem.group}"):
-        result = solve(problem, rates=pace.rates, **parameters)
+    with ending_searches() as watch, working(f"solving {problem.group}"), _told_of(drain, ceiling):
+        result = solve(problem, rates=pace.rates, max_load=ceiling, **parameters)
     notes += notes_of(watch)
     worth = result.payoff
     document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
     document["catch_up"] = None if worth is None else report.payoff_document(worth, pace)
+    if traffic_price is not None:
+        document["traffic_cost"] = report.traffic_document(result.plan, result.fetch_from, traffic_price)
     if cooperative:
         document |= result.rebalance.to_dict()
     if out is not None:
@@ -65,10 +93,38 @@ def plan(
     if as_json:
         print_json(document)
     else:
-        show(report.plan_report(result, () if worth is None else report.payoff_report(worth, pace)))
+        told = () if worth is None else report.payoff_report(worth, pace)
+        show(report.plan_report(result, told, traffic_price))
         if cooperative:
             show(report.phases_report(result.rebalance))
         show_notes(notes)
     end(watch)
     if result.pays is False:
         raise click.exceptions.Exit(LEFT_ALONE)
+
+
+@contextmanager
+def _told_of(drain: str | None, ceiling: float | Fraction | None) -> Iterator[None]:
+    """Say in an error what a time to drain in is as a ceiling on loads."""
+    try:
+        yield
+    except InfeasibleError as error:
+        if drain is None:
+            raise
+        raise InfeasibleError(f"{error}; --drain {drain} is a max_load of {number(ceiling)} messages") from error
+
+
+def _read_within(deadline: Fraction, pace: Pace) -> Fraction:
+    """Return the messages that a member of weight 1 reads within a time.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is not known how fast members read.
+    """
+    if pace.capacity is None:
+        raise InvalidProblemError(
+            "--drain needs to know how fast members read: give --capacity, in messages a second, or an INPUT with "
+            "several snapshots"
+        )
+    return deadline * pace.capacity.rate

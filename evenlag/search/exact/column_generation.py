@@ -48,6 +48,7 @@ class ColumnGeneration:
         """Where moves are free, members alike, and lags small enough for a table of loads, or the gap for rounding."""
         if (
             task.moves_matter
+            or not best.found
             or best.settled
             or not exact_cover_is_a_plan(task.rule)
             or not _counts_are_plain(task.rule)

@@ -1,0 +1,157 @@
+"""Options for racks, state that moves, traffic and costs of the caller's own: what they are, and what they may cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from evenlag.cli.catalogue import Word
+from evenlag.cli.decorators import Command, names, price, settings, together
+from evenlag.cli.paths import given
+from evenlag.errors import InvalidProblemError
+from evenlag.model import literals
+
+if TYPE_CHECKING:
+    from evenlag.compare.traffic_price import TrafficPrice
+    from evenlag.model.problem import Problem
+    from evenlag.tables.amounts import Amounts
+
+_AMOUNT = re.compile(r"[0-9]{1,16}", re.ASCII)
+
+
+# ---- callbacks -------------------------------------------------------------------------------------------------------
+
+
+def _amounts(_: click.Context, __: click.Parameter, value: str | None) -> Amounts | None:
+    """Read a path, or `TOPIC=N` joined by commas; a file whose name looks like that is a file."""
+    if value is None or "=" not in value or Path(value).exists():
+        return None if value is None else Path(given(value))
+    amounts: dict[str, int] = {}
+    for each in value.split(","):
+        topic, _equals, number = each.strip().rpartition("=")
+        if not topic or not _AMOUNT.fullmatch(number):
+            raise click.BadParameter(f"{each.strip()!r} is no TOPIC=N, and {value!r} no file")
+        amounts[topic] = int(number)
+    return amounts
+
+
+def _topics(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> list[list[str]]:
+    return [names(context, parameter, value) or [] for value in values]
+
+
+def _first(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str]:
+    return names(context, parameter, value) or []
+
+
+def _prices(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str | float]:
+    return {name: price(context, parameter, value) for name, value in settings(context, parameter, values).items()}
+
+
+def _budgets(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    budgets = settings(context, parameter, values)
+    for name, most in budgets.items():
+        if not _AMOUNT.fullmatch(most):
+            raise click.BadParameter(f"{name!r}: {most!r} is no whole number >= 0")
+    return {name: int(most) for name, most in budgets.items()}
+
+
+def _traffic_price(_: click.Context, __: click.Parameter, value: str | None) -> TrafficPrice | None:
+    if value is None:
+        return None
+    # It takes NumPy, which help and completion do without.
+    from evenlag.compare.traffic_price import TrafficPrice
+
+    try:
+        return TrafficPrice.of(value)
+    except InvalidProblemError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+# ---- what is known of partitions -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MoreData:
+    """What options say of a group's partitions beside its input."""
+
+    move_sizes: Amounts | None
+    traffic: Amounts | None
+    together: list[list[str]]
+
+    def added(self, problem: Problem) -> tuple[Problem, list[str]]:
+        """Return the group with it, and notes; see `evenlag.tables.amounts.with_amounts`."""
+        if self.move_sizes is None and self.traffic is None and not self.together:
+            return problem, []
+        from evenlag.tables.amounts import with_amounts
+
+        return with_amounts(problem, move_sizes=self.move_sizes, traffic=self.traffic, together=self.together)
+
+    @property
+    def files(self) -> Iterable[Path]:
+        """The files that are read."""
+        return (each for each in (self.move_sizes, self.traffic) if isinstance(each, Path))
+
+
+_data = together(
+    click.option("--move-sizes", metavar="FILE|TOPIC=N,…", callback=_amounts,
+                 help="State that a move of each partition carries, in any unit: a table with topic, partition and "
+                 "move_size, JSON, or a number for all partitions of a topic."),
+    click.option("--traffic", metavar="FILE|TOPIC=N,…", callback=_amounts,
+                 help="Traffic of each partition, in bytes a second if it is to be priced: a table with topic, "
+                 "partition and traffic, JSON, or a number for all partitions of a topic."),
+    click.option("--together", "go_together", metavar="TOPIC,TOPIC…", multiple=True, callback=_topics,
+                 help="Topics whose partition 0 goes to one member, partition 1 to one, and so on. Repeatable."),
+)  # fmt: skip
+
+
+def data(command: Command) -> Command:
+    """Give a command the options for data of partitions; it gets them as `more`."""
+
+    @wraps(command)
+    def with_data(
+        move_sizes: Amounts | None, traffic: Amounts | None, go_together: list[list[str]], **others: Any
+    ) -> Any:
+        return command(more=MoreData(move_sizes, traffic, go_together), **others)
+
+    decorated: Command = _data(with_data)
+    return decorated
+
+
+# ---- what it may cost ------------------------------------------------------------------------------------------------
+
+fetch_from = click.option(
+    "--fetch-from", type=Word(get_args(literals.FetchFromWord)), default="followers", show_default=True,
+    help="Replicas that members can read: all of them, or the leader alone.",
+)  # fmt: skip
+traffic_price = click.option(
+    "--traffic-price", metavar="MONEY/UNIT", callback=_traffic_price,
+    help="Price of traffic between racks, such as 0.01/GB: reports say what it comes to a month. Plans do not depend "
+    "on it.",
+)  # fmt: skip
+prices_and_budgets = together(
+    click.option("--rack-price", metavar="PRICE", default="0", show_default=True, callback=price,
+                 help="Least saving that justifies a unit of traffic between racks (a partition, where no traffic is "
+                 "known): messages, or a share of the mean load."),
+    click.option("--max-crossings", type=click.IntRange(0), metavar="N",
+                 help="Let at most this much traffic cross racks."),
+    fetch_from,
+    click.option("--max-moved", type=click.IntRange(0), metavar="N",
+                 help="Let at most this much state move, by --move-sizes."),
+    click.option("--price", "prices", metavar="NAME=PRICE", multiple=True, callback=_prices,
+                 help="Price of a unit of a cost in the problem file's costs, as --rack-price. Repeatable."),
+    click.option("--budget", "budgets", metavar="NAME=N", multiple=True, callback=_budgets,
+                 help="The most units of a cost. Repeatable."),
+    click.option("--first", metavar="NAME,…", callback=_first,
+                 help="Make these least, in this order, before the spread: moves (by size, where sizes are known), "
+                 "crossings, or costs in the problem file."),
+)  # fmt: skip
+max_load = click.option(
+    "--max-load", type=click.FloatRange(0), metavar="MESSAGES", help="Give no member more lag than this, by weight."
+)
+asked = together(prices_and_budgets, max_load)

@@ -1,0 +1,75 @@
+"""The price of traffic between racks, for reports: bytes a second into an amount of money a month."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.pair_costs import pair_costs, total
+from evenlag.model.plan import Plan
+from evenlag.model.problem import Problem
+from evenlag.model.values import amount, shown
+
+MONTH = 730 * 3600  # seconds: a twelfth of a year, as the bills of clouds have it
+_PRICE = re.compile(r"\s*([^/\s]+)\s*/\s*([A-Za-z]+)\s*", re.ASCII)
+_UNITS = {
+    f"{prefix}{binary}B": base**power
+    for binary, base in (("", 1000), ("i", 1024))
+    for power, prefix in enumerate(("K", "M", "G", "T", "P"), start=1)
+} | {"B": 1}
+
+
+@dataclass(frozen=True)
+class TrafficPrice:
+    """What a byte costs that crosses racks, in whatever currency.
+
+    Attributes
+    ----------
+    text : str
+        As it was given: "0.01/GB".
+    per_byte : Fraction
+    """
+
+    text: str
+    per_byte: Fraction
+
+    @classmethod
+    def of(cls, text: str) -> TrafficPrice:
+        """Read a price such as "0.01/GB"; KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
+
+        Raises
+        ------
+        InvalidProblemError
+            It is no such price.
+        """
+        match = _PRICE.fullmatch(text)
+        number, percent = amount(match[1]) if match else (None, False)
+        unit = {name.lower(): size for name, size in _UNITS.items()}.get(match[2].lower()) if match else None
+        if number is None or percent or number < 0 or unit is None:
+            raise InvalidProblemError(f"a price of traffic is a number by a unit, such as 0.01/GB, not {shown(text)}")
+        return cls(text.strip(), number / unit)
+
+    def month(self, traffic: int) -> Fraction:
+        """Return what traffic across racks costs a month of 730 hours, in bytes a second."""
+        return self.per_byte * traffic * MONTH
+
+    def check(self, problem: Problem) -> None:
+        """Raise InvalidProblemError unless the problem says what crosses racks, and how many bytes that is."""
+        if pair_costs(problem, "crossings", "followers") is None:
+            raise InvalidProblemError(
+                f"group {problem.group!r}: no racks are known of both members and partitions, so no traffic can be "
+                "priced: give the columns rack and replica_racks, or rack and partition_racks of a problem file"
+            )
+        if problem.pairs.traffic is None:
+            raise InvalidProblemError(
+                f"group {problem.group!r}: the traffic of its partitions is not known, so it cannot be priced: give "
+                "bytes a second as --traffic, as a column traffic, or in the problem file"
+            )
+
+
+def crossings_of(plan: Plan, fetch_from: str) -> int | None:
+    """Return the traffic of a plan that crosses racks, or the partitions that do; None where no racks are known."""
+    costs = pair_costs(plan.problem, "crossings", fetch_from)
+    return None if costs is None else total(costs, plan.member_of)

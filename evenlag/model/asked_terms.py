@@ -1,0 +1,231 @@
+"""The parameters of a call turned into an objective: prices in messages, budgets, an order, for the data there is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.figures import quantity
+from evenlag.model.balance import CountRule
+from evenlag.model.defaults import DEFAULT_STICKINESS
+from evenlag.model.names import Name, one_of
+from evenlag.model.objective import (
+    CROSSINGS,
+    FEWEST_MOVES,
+    MOVED_SIZE,
+    MOVES,
+    Across,
+    Objective,
+    ObjectiveKind,
+    PairCost,
+)
+from evenlag.model.pair_costs import PAIR_COSTS, pair_costs
+from evenlag.model.plan import Number, whole
+from evenlag.model.problem import NOBODY, Ints, Problem
+from evenlag.model.values import amount, is_whole
+
+
+class FetchFrom(Name):
+    """Which replicas of a partition members read."""
+
+    LEADER = "leader"
+    FOLLOWERS = "followers"
+
+
+@dataclass(frozen=True)
+class AskedTerms:
+    """What is asked for beyond loads and the number of moves.
+
+    Attributes
+    ----------
+    prices : mapping of cost to messages or share
+        What a unit of each costs.
+    budgets : mapping of cost to whole number
+        The most units of each that a plan may cost; None is no limit.
+    first : tuple of str
+        Criteria that come before the loads, in this order.
+    max_load : number or None
+        The most load per weight, in messages.
+    fetch_from : FetchFrom
+    """
+
+    prices: Mapping[str, float | str] = field(default_factory=dict)
+    budgets: Mapping[str, int | None] = field(default_factory=dict)
+    first: tuple[str, ...] = ()
+    max_load: float | Fraction | None = None
+    fetch_from: str = FetchFrom.FOLLOWERS
+
+
+NO_TERMS = AskedTerms()
+NEEDED = {CROSSINGS: "racks of members and of partitions are needed"}
+
+
+def resolve_objective(
+    rule: CountRule,
+    kind: str = ObjectiveKind.SPREAD,
+    stickiness: float | str = DEFAULT_STICKINESS,
+    max_moves: int | None = None,
+    across: str = Across.MEAN,
+    asked: AskedTerms = NO_TERMS,
+) -> Objective:
+    """Turn the parameters of `solve` into an `Objective`.
+
+    A percentage of the mean load is rounded up to whole messages, so that objectives stay whole numbers. Costs of
+    pairs that the problem has no data of are left out.
+
+    Raises
+    ------
+    InvalidProblemError
+        A parameter has a value that it cannot have.
+    InfeasibleError
+        The balance needs more moves than `max_moves`; the message says how many.
+    """
+    goal = Objective(ObjectiveKind.of(kind, "objective"), across=Across.of(across, "across"))
+    check_budget("max_moves", max_moves)
+    fewest = stickiness == FEWEST_MOVES
+    mean_load = goal.scale(rule.problem)
+    price = 0 if fewest else move_price(stickiness, mean_load)
+    if asked is NO_TERMS and not rule.problem.pairs:
+        if fewest or max_moves is not None:
+            max_moves = _budget_of_moves(rule, max_moves, fewest)
+        return replace(goal, stickiness=price, max_moves=max_moves, fewest=fewest)
+    first = (*asked.first, *((MOVES,) if fewest and MOVES not in asked.first else ()))
+    prices = {name: move_price(each, mean_load, name) for name, each in asked.prices.items()}
+    wishes = _Wishes(rule.problem, asked, price, max_moves, first, prices)
+    wishes.measure_moves(share=isinstance(stickiness, str))
+    return wishes.put_into(goal, rule)
+
+
+@dataclass
+class _Wishes:
+    """Price and budget of each cost by name, once it is known what a move is measured in.
+
+    Moves are plain, a number, unless partitions have sizes (then their price and order are by size) or are units.
+    """
+
+    problem: Problem
+    asked: AskedTerms
+    price: Number
+    max_moves: int | None
+    first: tuple[str, ...]
+    prices: dict[str, Number]
+
+    def __post_init__(self) -> None:
+        self.budgets = {name: most for name, most in self.asked.budgets.items() if most is not None}
+
+    def measure_moves(self, share: bool) -> None:
+        """Turn to what moves are measured in; with `share` the price is of a move of the mean size."""
+        sizes = pair_costs(self.problem, MOVED_SIZE, self.asked.fetch_from)
+        if sizes is not None and _count_moves(self.problem, sizes):
+            sizes = None
+        if sizes is not None:
+            self.prices[MOVED_SIZE] = _per_unit(self.price, sizes) if share else self.price
+            self.price = 0
+            self.first = tuple(MOVED_SIZE if name == MOVES else name for name in self.first)
+        elif MOVED_SIZE in self.budgets:  # each partition is of size 1
+            most = self.budgets.pop(MOVED_SIZE)
+            self.max_moves = most if self.max_moves is None else min(most, self.max_moves)
+        if MOVES in self.problem.pairs.matrices:  # a unit is several moves
+            if sizes is None:
+                self.prices[MOVES], self.price = self.price, 0
+            if self.max_moves is not None:
+                self.budgets[MOVES], self.max_moves = self.max_moves, None
+
+    def put_into(self, goal: Objective, rule: CountRule) -> Objective:
+        """Return the objective with these terms."""
+        pairs = self._pairs()
+        named = {pair.name for pair in pairs}
+        first = tuple(name for name in self.first if name in named or name == MOVES)
+        ceiling = None if self.asked.max_load is None else Fraction(self.asked.max_load)
+        budgeted = ceiling is not None or any(pair.budget is not None for pair in pairs)
+        fewest = first == (MOVES,) and MOVES not in named and not budgeted
+        max_moves = self.max_moves
+        if fewest or max_moves is not None:
+            max_moves = _budget_of_moves(rule, max_moves, fewest)
+        return replace(
+            goal, stickiness=0 if MOVES in first else self.price, max_moves=max_moves, fewest=fewest, pairs=pairs,
+            ceiling=ceiling, first=() if fewest else first,
+        )  # fmt: skip
+
+    def _pairs(self) -> tuple[PairCost, ...]:
+        """Return the costs of pairs that matter, those that come first without a price."""
+        known = (*PAIR_COSTS, *self.problem.pairs.costs)
+        pairs = []
+        for name in dict.fromkeys((*self.prices, *self.budgets, *self.first)):
+            costs = pair_costs(self.problem, name, self.asked.fetch_from)
+            if costs is None:
+                one_of((*known, MOVES), name, "a cost of pairs")
+                continue
+            price = 0 if name in self.first else self.prices.get(name, 0)
+            pair = PairCost(name, costs, price, self.budgets.get(name))
+            if pair.matters or name in self.first:
+                pairs.append(pair)
+        return tuple(pairs)
+
+
+def not_counted(problem: Problem, asked: AskedTerms) -> list[str]:
+    """Say of each cost that is asked for, and that the problem has no data of, that it does not count."""
+    named = {name: 0 for name, price in asked.prices.items() if price}
+    named |= {name: 0 for name, most in asked.budgets.items() if most is not None}
+    names = [name for name in dict.fromkeys((*named, *asked.first)) if name not in (MOVES, MOVED_SIZE)]
+    return [
+        f"{name} are not counted: {NEEDED.get(name, 'the problem does not say what pairs cost')}"
+        for name in names
+        if pair_costs(problem, name, asked.fetch_from) is None
+    ]
+
+
+def _count_moves(problem: Problem, sizes: Ints) -> bool:
+    """Return whether moved sizes are numbers of moves: all that may move is of size 1."""
+    owner = problem.owner[:, None]
+    return bool((sizes == ((owner != NOBODY) & (owner != np.arange(len(problem.members))))).all())
+
+
+def _per_unit(price: Number, sizes: Ints) -> Number:
+    """Return the price of a unit of size such that a move of the mean size has this price; to three digits or so."""
+    largest = [size for size in sizes.max(axis=1, initial=0).tolist() if size]
+    mean = max(sum(largest) // max(len(largest), 1), 1)
+    parts = 2 ** max(mean.bit_length() + 10 - max(int(price), 1).bit_length(), 0)
+    return whole(Fraction(round(Fraction(price) / mean * parts), parts))
+
+
+def _budget_of_moves(rule: CountRule, max_moves: int | None, fewest: bool) -> int | None:
+    """Return the budget of moves: the fewest that the balance needs, or the one given, None where all may move."""
+    needed, _ = rule.fewest_moves()
+    if max_moves is not None and needed > max_moves:
+        raise InfeasibleError(
+            f"max_moves is {max_moves}, but {rule.balance} balance needs {quantity(needed, 'move')}: "
+            f"allow {needed}, or relax the balance"
+        )
+    max_moves = needed if fewest else max_moves
+    owned = int((rule.problem.owner != NOBODY).sum())
+    return None if max_moves is None or max_moves >= owned else max_moves
+
+
+def check_budget(name: str, most: Any) -> None:
+    """Raise InvalidProblemError unless a budget is a whole number >= 0 or None."""
+    if most is not None and not (is_whole(most) and most >= 0):
+        raise InvalidProblemError(f"{name} must be a whole number >= 0, not {most!r}")
+
+
+def move_price(price: float | str, mean_load: Fraction, what: str = MOVES) -> Number:
+    """Return what a move, or a unit of another cost, costs: messages, or a share of the mean load rounded up.
+
+    Raises
+    ------
+    InvalidProblemError
+        It is neither.
+    """
+    number, percent = amount(price)
+    if number is None or number < 0:
+        name, more = ("stickiness", ", or 'fewest-moves'") if what == MOVES else (f"the price of {what}", "")
+        raise InvalidProblemError(
+            f"{name} must be messages >= 0, a share of the mean load such as '0.1%'{more}; got {price!r}"
+        )
+    return math.ceil(number / 100 * mean_load) if percent else whole(number)

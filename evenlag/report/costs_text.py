@@ -1,0 +1,94 @@
+"""What a plan comes to beside loads, in lines that a person likes to read: crossings, sizes, own costs, money."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evenlag.compare.traffic_price import TrafficPrice, crossings_of
+from evenlag.figures import number, quantity
+from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
+from evenlag.model.pair_costs import pair_costs, total
+from evenlag.model.plan import Number, Plan, current_plan
+from evenlag.model.problem import NOBODY
+from evenlag.model.result import Result
+
+
+def objective_told(result: Result, kind: str) -> str:
+    """Spell the objective out: the spread (makespan) called `kind`, what moves and pairs cost, and their sum."""
+    parts = []
+    base = result.objective
+    if not isinstance(result.stickiness, str) and result.stickiness:
+        sized = MOVED_SIZE in result.costs
+        units = result.moved_size if sized else result.moves
+        parts.append((f"{units:,} moved size" if sized else quantity(units, "move"), units, result.stickiness))
+    parts += [(_units(name, result.costs[name]), result.costs[name], price) for name, price in result.prices.items()]
+    base -= sum(units * price for _, units, price in parts)
+    told = [f"{name} × {_price(price)}" for name, units, price in parts if units]
+    first = f"{kind} {number(base)}"
+    return f"{' + '.join([first, *told])} = {number(result.objective)}" if told else first
+
+
+def _units(name: str, count: int) -> str:
+    return quantity(count, "crossing") if name == CROSSINGS else f"{count:,} {name}"
+
+
+def _price(price: Number) -> str:
+    """Return messages, those below 10 with three digits: prices of bytes are small."""
+    return f"{float(price):.3g}" if price < 10 and price != int(price) else number(price)
+
+
+def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[str]:
+    """Yield a line for each cost that is known, and for what came first."""
+    plan, problem = result.plan, result.plan.problem
+    owned = bool((problem.owner != NOBODY).any())
+    for name, cost in result.costs.items():
+        if name == MOVED_SIZE:
+            everything = int(problem.pairs.move_sizes[problem.owner != NOBODY].sum())  # type: ignore[index]
+            yield f"moved size {cost:,} of {everything:,}" if owned else f"moved size {cost:,}"
+            continue
+        costs = pair_costs(problem, name, result.fetch_from)
+        today = f", today {total(costs, current_plan(problem).member_of):,}" if owned and costs is not None else ""
+        yield f"{_crossings(plan, cost) if name == CROSSINGS else f'{name} {cost:,}'}{today}"
+    if price is not None:
+        yield money_told(plan, result.fetch_from, price)
+    if result.cost_bounds:
+        yield f"first: {'; '.join(_criterion(result, name) for name in result.first)}"
+    if result.max_load is not None:
+        yield f"no member has more than {number(result.max_load)} messages (max_load)"
+
+
+def _crossings(plan: Plan, cost: int) -> str:
+    traffic = plan.problem.pairs.traffic
+    if traffic is None:
+        return f"crossings: {cost:,} of {quantity(len(plan.problem.lags), 'partition')} read across racks"
+    return f"crossings: {cost:,} of {int(traffic.sum()):,} of traffic across racks"
+
+
+def _criterion(result: Result, name: str) -> str:
+    value = result.moves if name == MOVES else result.costs[name]
+    bound = result.cost_bounds[name]
+    return f"{name} {value:,}, {'proven' if bound >= value else f'at least {bound:,}'}"
+
+
+def money_told(plan: Plan, fetch_from: str, price: TrafficPrice) -> str:
+    """Say what traffic across racks costs a month, under the plan and today."""
+    months = traffic_document(plan, fetch_from, price)
+    today = months["today_month"]
+    told = "" if today is None else f", today {number(today)}"
+    return f"traffic across racks costs {number(months['planned_month'])} a month{told} (at {price.text})"
+
+
+def traffic_document(plan: Plan, fetch_from: str, price: TrafficPrice) -> dict[str, Any]:
+    """Return what traffic across racks costs a month, under the plan and today (null: no owner is known), for JSON."""
+    today = current_plan(plan.problem) if (plan.problem.owner != NOBODY).any() else None
+    return {
+        "price": price.text,
+        "planned_month": _month(plan, fetch_from, price),
+        "today_month": None if today is None else _month(today, fetch_from, price),
+    }
+
+
+def _month(plan: Plan, fetch_from: str, price: TrafficPrice) -> float | None:
+    traffic = crossings_of(plan, fetch_from)
+    return None if traffic is None else float(price.month(traffic))

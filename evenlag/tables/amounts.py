@@ -1,0 +1,154 @@
+"""Sizes of moves and traffic that a group's own input does not say: from a file, or one number for each topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.figures import quantity
+from evenlag.model.files import read_json
+from evenlag.model.problem import Problem
+from evenlag.tables.copies import Numbered
+from evenlag.tables.files import csv_rows, open_text, parquet_rows, reading
+from evenlag.tables.values import plain_value
+
+MOVE_SIZES, TRAFFIC = "move_sizes", "traffic"
+COLUMNS = {MOVE_SIZES: "move_size", TRAFFIC: "traffic"}
+_PLACE = ("topic", "partition")
+
+Amounts = Path | Mapping[str, int]
+"""A file, or a number for every partition of each topic named."""
+
+
+def with_amounts(
+    problem: Problem,
+    *,
+    move_sizes: Amounts | None = None,
+    traffic: Amounts | None = None,
+    together: Sequence[Sequence[str]] = (),
+) -> tuple[Problem, list[str]]:
+    """Return a group with more pair data, which goes before its own, and notes.
+
+    Parameters
+    ----------
+    problem : Problem
+    move_sizes, traffic : path or mapping of topic to whole number, optional
+        A file may name topics and partitions that the group does not have. Partitions that it does not name are of 1.
+    together : sequence of sequences of topics
+        Topics whose partition i goes to one member.
+
+    Raises
+    ------
+    SourceError
+        A file cannot be read, or lacks a column.
+    InvalidProblemError
+        A number is none, a topic is not the group's, or topics cannot go together.
+    """
+    told, notes = {}, []
+    for name, given in ((MOVE_SIZES, move_sizes), (TRAFFIC, traffic)):
+        if given is None:
+            continue
+        if isinstance(given, Path):
+            told[name], lacking = _of_group(problem, read_amounts(given, name))
+            if lacking:
+                notes.append(f"{given}: names no {COLUMNS[name]} of {_partitions(lacking)}; each is taken as 1")
+        else:
+            told[name] = {topic: _everywhere(problem, topic, amount) for topic, amount in given.items()}
+    given_files = ", ".join(str(each) for each in (move_sizes, traffic) if isinstance(each, Path))
+    try:
+        return problem.with_pair_data(**told, together=together or None), notes  # type: ignore[arg-type]
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{given_files}: {error}" if given_files else str(error)) from error
+
+
+def read_amounts(path: Path, name: str) -> dict[str, dict[int, Any]]:
+    """Read a number for each partition: JSON as a problem file has it, else CSV or Parquet with a row a partition.
+
+    Parameters
+    ----------
+    path : Path
+    name : {"move_sizes", "traffic"}
+        Rows have it in a column `move_size` or `traffic`, beside `topic` and `partition`; a row without is left out.
+
+    Raises
+    ------
+    SourceError
+        The file cannot be read, lacks a column, or names a partition twice with unlike numbers.
+    """
+    if path.suffix.lower() != ".parquet" and _is_json(path):
+        return _of_document(path, read_json(path))
+    found: dict[str, dict[int, Any]] = {}
+    for number, row in _rows(path, COLUMNS[name]):
+        topic, partition = row["topic"], plain_value(row["partition"], "integer")
+        amount = plain_value(row[COLUMNS[name]], "integer")
+        if amount is None:
+            continue
+        known = found.setdefault(topic, {})
+        if known.setdefault(partition, amount) != amount:
+            raise SourceError(
+                f"{path}, row {number}: {topic}-{partition} has a {COLUMNS[name]} of {amount} here and of "
+                f"{known[partition]} before; keep one"
+            )
+    return found
+
+
+def _is_json(path: Path) -> bool:
+    with reading(path), open_text(path) as file:
+        return next((line for line in file if line.strip()), "").lstrip()[:1] in ("{", "[")
+
+
+def _of_document(path: Path, document: Any) -> dict[str, dict[int, Any]]:
+    """Return `{topic: [numbers]}` or `{topic: {partition: number}}` by topic and partition."""
+    if not isinstance(document, Mapping):
+        raise SourceError(f'{path}: must be an object such as {{"orders": [512, 64]}}, or a table')
+    found: dict[str, dict[int, Any]] = {}
+    for topic, values in document.items():
+        if isinstance(values, Mapping):
+            found[topic] = {int(key) if key.isdecimal() else key: value for key, value in values.items()}
+        elif isinstance(values, list):
+            found[topic] = dict(enumerate(values))
+        else:
+            raise SourceError(f"{path}: topic {topic!r} must have a list, or an object of partitions")
+    return found
+
+
+def _rows(path: Path, column: str) -> Iterator[Numbered]:
+    check = partial(_check, wanted=(*_PLACE, column))
+    if path.suffix.lower() == ".parquet":
+        yield from parquet_rows(path, (*_PLACE, column), check)
+        return
+    with reading(path), open_text(path) as file:
+        yield from csv_rows(path, file, check)
+
+
+def _check(path: Any, names: Sequence[str], wanted: Sequence[str]) -> None:
+    for name in wanted:
+        if name not in names:
+            raise SourceError(f"{path}: has no column {name}; needed are {', '.join(wanted)}")
+
+
+def _of_group(
+    problem: Problem, found: Mapping[str, Mapping[int, Any]]
+) -> tuple[dict[str, dict[int, Any]], list[tuple[str, int]]]:
+    """Return the numbers of the group's partitions, and the partitions that have none."""
+    told: dict[str, dict[int, Any]] = {}
+    lacking = []
+    for topic, partition in problem.partitions:
+        if partition in found.get(topic, {}):
+            told.setdefault(topic, {})[partition] = found[topic][partition]
+        else:
+            lacking.append((topic, partition))
+    return told, lacking
+
+
+def _everywhere(problem: Problem, topic: str, amount: int) -> dict[int, int]:
+    """Return a number for every partition of a topic; the group may lack the topic, which is an error elsewhere."""
+    return {partition: amount for name, partition in problem.partitions if name == topic}
+
+
+def _partitions(names: Sequence[tuple[str, int]]) -> str:
+    topic, partition = names[0]
+    return f"{topic}-{partition}" + (f" and {quantity(len(names) - 1, 'other partition')}" if len(names) > 1 else "")
