@@ -134,24 +134,37 @@ traffic_price = click.option(
     help="Price of traffic between racks, such as 0.01/GB: reports say what it comes to a month. Plans do not depend "
     "on it.",
 )  # fmt: skip
-prices_and_budgets = together(
-    click.option("--rack-price", metavar="PRICE", default="0", show_default=True, callback=price,
-                 help="Least saving that justifies a unit of traffic between racks (a partition, where no traffic is "
-                 "known): messages, or a share of the mean load."),
-    click.option("--max-crossings", type=click.IntRange(0), metavar="N",
-                 help="Let at most this much traffic cross racks."),
-    fetch_from,
-    click.option("--max-moved", type=click.IntRange(0), metavar="N",
-                 help="Let at most this much state move, by --move-sizes."),
+_rack_price = click.option(
+    "--rack-price", metavar="PRICE", default="0", show_default=True, callback=price,
+    help="Least saving that justifies a unit of traffic between racks (a partition, where no traffic is known): "
+    "messages, or a share of the mean load.",
+)  # fmt: skip
+_max_crossings = click.option(
+    "--max-crossings", type=click.IntRange(0), metavar="N", help="Let at most this much traffic cross racks."
+)
+_max_moved = click.option(
+    "--max-moved", type=click.IntRange(0), metavar="N", help="Let at most this much state move, by --move-sizes."
+)
+_own = together(
     click.option("--price", "prices", metavar="NAME=PRICE", multiple=True, callback=_prices,
                  help="Price of a unit of a cost in the problem file's costs, as --rack-price. Repeatable."),
     click.option("--budget", "budgets", metavar="NAME=N", multiple=True, callback=_budgets,
                  help="The most units of a cost. Repeatable."),
-    click.option("--first", metavar="NAME,…", callback=_first,
-                 help="Make these least, in this order, before the spread: moves (by size, where sizes are known), "
-                 "crossings, or costs in the problem file."),
 )  # fmt: skip
+
+
+def _first_of(which: str) -> Command:
+    return click.option(
+        "--first", metavar="NAME,…", callback=_first,
+        help=f"Make these least, in this order, before the spread: {which}, or costs in the problem file.",
+    )  # fmt: skip
+
+
 max_load = click.option(
     "--max-load", type=click.FloatRange(0), metavar="MESSAGES", help="Give no member more lag than this, by weight."
 )
-asked = together(prices_and_budgets, max_load)
+rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of("crossings"))
+asked = together(
+    _rack_price, _max_crossings, fetch_from, _max_moved, _own,
+    _first_of("moves (by size, where sizes are known), crossings"), max_load,
+)  # fmt: skip

@@ -7,24 +7,28 @@ all scenarios: figures in messages are means over them, by weight.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import Any
 
 from evenlag.compare.comparison_cards import audit_card
+from evenlag.compare.judge import Judge, Key, without_moves
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import PROMISED_BALANCE, published_name
-from evenlag.model.balance import Balance, CountRule
-from evenlag.model.check import plan_violation, violation
+from evenlag.model.asked_terms import FetchFrom
+from evenlag.model.balance import Balance
+from evenlag.model.check import plan_violation
+from evenlag.model.literals import FetchFromWord
 from evenlag.model.names import spelled
-from evenlag.model.objective import Objective, ObjectiveKind
+from evenlag.model.objective import CROSSINGS, MOVED_SIZE, Across, Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import LEAST_SECONDS
-from evenlag.search.options import SolveOptions
+from evenlag.search.options import AUTO, SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
@@ -61,21 +65,25 @@ class AuditRow:
     method : str or None
         Stage or strategy that found the plan.
     objective : number or None
-        Spread, which an audit minimises without a price for moves.
+        Spread, and what costs of pairs come to at the prices asked for: what an audit minimises. Moves are free.
     bound : number or None
-        No plan under this balance has a lower spread.
+        No plan under this balance has a lower objective.
     gap : float or None
         Objective − bound of the optimum, as a share of the mean load.
     spread : number or None
         Largest − smallest load per weight, with the lags of now; with scenarios their mean.
     excess : number or None
-        Spread above the optimum's; null where the promise is broken.
+        Objective above the optimum's; null where the promise, or a limit asked for, is broken.
     bound_excess : number or None
-        Spread above the proven bound.
+        Objective above the proven bound.
     makespan : number or None
         Largest load per weight; with scenarios their mean.
     moves : int or None
         Partitions that leave their owner.
+    moved_size : int or None
+        Sizes of the partitions that leave their owner; null where sizes are not known.
+    crossings : int or None
+        Traffic, or without it partitions, that members read across racks; null where racks are not known.
     forced_moves : int or None
         Partitions without an owner that get one.
     count_min : int or None
@@ -85,7 +93,7 @@ class AuditRow:
     valid : bool
         Whether every partition goes to one subscriber, and pins and caps are respected.
     violation : str or None
-        How the plan breaks the problem's rules or the balance promised.
+        How the plan breaks the problem's rules, the balance promised or a limit asked for.
     binding : tuple of Binding
         Rules that hold the bound up, for the optimum only; in tables joined by `;`.
     seconds : float
@@ -106,6 +114,8 @@ class AuditRow:
     bound_excess: int | float | None = None
     makespan: int | float | None = of_plan(_makespan)
     moves: int | None = of_plan(lambda plan: plan.moves)
+    moved_size: int | None = None
+    crossings: int | None = None
     forced_moves: int | None = of_plan(lambda plan: plan.forced_moves)
     count_min: int | None = of_plan(lambda plan: min(_counts(plan), default=None))
     count_max: int | None = of_plan(lambda plan: max(_counts(plan), default=None))
@@ -144,6 +154,13 @@ class Audit:
 def audit(
     problem: Problem,
     *,
+    rack_price: float | str = 0,
+    max_crossings: int | None = None,
+    fetch_from: FetchFrom | FetchFromWord = FetchFrom.FOLLOWERS,
+    max_load: float | Fraction | None = None,
+    first: Sequence[str] = (),
+    prices: Mapping[str, float | str] | None = None,
+    budgets: Mapping[str, int | None] | None = None,
     time_limit: float = 2.0,
     gap: float = 0.0,
     seed: int = 0,
@@ -157,6 +174,9 @@ def audit(
     ----------
     problem : Problem
         Judged by the mean over its scenarios where it has any, else by the lags of now.
+    rack_price, max_crossings, fetch_from, max_load, first, prices, budgets
+        As in `solve`: the optima are found under these terms, and every strategy is judged by them. Moves stay free:
+        what would price, limit or order them is left out.
     time_limit : float
         Seconds for the whole audit.
     gap, seed, deterministic, threads, work
@@ -175,8 +195,10 @@ def audit(
         A parameter has a value that it cannot have; the message names both.
     """
     options = SolveOptions(
-        time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic, threads=threads, work=work
-    )
+        rack_price=rack_price, max_crossings=max_crossings, fetch_from=fetch_from, max_load=max_load, first=first,
+        prices=prices, budgets=budgets, time_limit=time_limit, gap=gap, seed=seed, deterministic=deterministic,
+        threads=threads, work=work,
+    )  # fmt: skip
     return audit_with(problem, options)
 
 
@@ -187,13 +209,14 @@ def audit_with(
     known: Mapping[str, Result] | None = None,
     cache: SolveCache | None = None,
 ) -> Audit:
-    """Audit a group; of the options `gap`, `seed`, `deterministic`, `threads` and the limits count (see `audit`).
+    """Audit a group; of the options all count that `audit` takes.
 
     `known` has the optima of an earlier audit of the same problem, which are gone on from, and `cache` what other
     calls have worked out.
     """
     started = time.monotonic()
     cache = cache or SolveCache(problem)
+    judge = Judge(cache, options)
     work = (options.time_limit if options.work is None else options.work) / len(Balance)
     optima: dict[str, Result] = {}
     errors: dict[str, str] = {}
@@ -203,37 +226,37 @@ def audit_with(
             optima[balance] = twin
             continue
         try:
-            start = _best(_plans_of(optima), cache.rule(balance))
+            start = _best(_plans_of(optima), judge, balance)
             left = max(options.time_limit - (time.monotonic() - started), LEAST_SECONDS)
             share = left if options.deterministic else left / (len(Balance) - number)
-            asked[balance] = SolveOptions(
-                balance=balance, stickiness=0, time_limit=share, work=work, gap=options.gap, seed=options.seed,
-                deterministic=options.deterministic, threads=options.threads,
+            asked[balance] = without_moves(
+                options, balance=balance, slack=0, objective=ObjectiveKind.SPREAD, across=Across.MEAN, method=AUTO,
+                only_if_better=None, time_limit=share, work=work,
             )  # fmt: skip
             before = (known or {}).get(balance)
             found = search(problem, asked[balance], start=start, known=before, cache=cache, tie_break=False)
-            optima[balance] = _no_worse(found, _published(cache), cache, asked[balance])
+            optima[balance] = _no_worse(found, _published(cache), judge, cache, asked[balance])
         except EvenlagError as error:
             errors[balance] = str(error)
     for balance in filter(optima.__contains__, Balance):  # what a later one led to may keep this one too
         twin = _same_rule(problem, balance, optima)
-        optima[balance] = twin or _no_worse(optima[balance], _plans_of(optima), cache, asked[balance])
-    rows = _today(cache, optima) if (problem.owner != NOBODY).any() else []
-    rows += [_strategy_row(cache, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
+        optima[balance] = twin or _no_worse(optima[balance], _plans_of(optima), judge, cache, asked[balance])
+    rows = _today(judge, cache, optima) if (problem.owner != NOBODY).any() else []
+    rows += [_strategy_row(judge, cache, name, balance, optima) for name, balance in PROMISED_BALANCE.items()]
     for balance in Balance:
         if balance in optima:
-            rows.append(_optimum_row(balance, optima[balance]))
+            rows.append(_optimum_row(judge, balance, optima[balance]))
         else:
             rows.append(AuditRow(OPTIMAL, balance, Status.ERROR, error=errors[balance]))
     return Audit(problem, rows, optima)
 
 
-def _today(cache: SolveCache, optima: dict[str, Result]) -> list[AuditRow]:
+def _today(judge: Judge, cache: SolveCache, optima: dict[str, Result]) -> list[AuditRow]:
     """Today's assignment without a count rule, and held to what the assignor in use promises, where that is known."""
-    rows = [_strategy_row(cache, CURRENT, Balance.NONE, optima)]
+    rows = [_strategy_row(judge, cache, CURRENT, Balance.NONE, optima)]
     if (assignor := cache.problem.assignor) is not None:
         promised = PROMISED_BALANCE.get(published_name(assignor) or "", Balance.NONE)
-        rows.append(_strategy_row(cache, TODAY + assignor, promised, optima))
+        rows.append(_strategy_row(judge, cache, TODAY + assignor, promised, optima))
     return rows
 
 
@@ -248,20 +271,21 @@ def _published(cache: SolveCache) -> Iterator[Plan]:
             yield cache.plan(name)
 
 
-def _best(plans: Iterable[Plan], rule: CountRule, below: Number | None = None) -> Plan | None:
-    """Return the plan with the least spread that keeps a rule; None where no spread is below the one given."""
+def _best(plans: Iterable[Plan], judge: Judge, balance: str, below: Key | None = None) -> Plan | None:
+    """Return the best plan that keeps a balance and all limits; None where none is below the key given."""
     best = None
     for plan in plans:
-        if (below is None or _spread(plan) < below) and violation(plan, rule) is None:
-            best, below = plan, _spread(plan)
+        key = judge.key(plan, balance)
+        if (below is None or key < below) and judge.broken(plan, balance) is None:
+            best, below = plan, key
     return best
 
 
-def _no_worse(result: Result, plans: Iterable[Plan], cache: SolveCache, options: SolveOptions) -> Result:
+def _no_worse(result: Result, plans: Iterable[Plan], judge: Judge, cache: SolveCache, options: SolveOptions) -> Result:
     """Return a result that none of these plans is better than; where time was short not all were tried."""
     if result.status == Status.EMPTY:
         return result
-    better = _best(plans, cache.rule(options.balance), result.objective)
+    better = _best(plans, judge, options.balance, judge.key(result.plan, options.balance))
     if better is None:
         return result
     little = options.within(options.time_limit if options.deterministic else LEAST_SECONDS, LEAST_SECONDS)
@@ -275,7 +299,9 @@ def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Res
     return optima.get(Balance.BOTH) if same else None
 
 
-def _strategy_row(cache: SolveCache, strategy: str, balance: Balance, optima: dict[str, Result]) -> AuditRow:
+def _strategy_row(
+    judge: Judge, cache: SolveCache, strategy: str, balance: Balance, optima: dict[str, Result]
+) -> AuditRow:
     try:
         today = strategy == CURRENT or strategy.startswith(TODAY)
         plan = current_plan(cache.problem) if today else cache.plan(strategy)
@@ -283,31 +309,35 @@ def _strategy_row(cache: SolveCache, strategy: str, balance: Balance, optima: di
         return AuditRow(strategy, balance, Status.HEURISTIC, strategy, violation=str(error))
     seconds = cache.seconds.get(strategy, 0.0)
     optimum = optima.get(balance)
+    figures = _figures(judge, plan)
     if optimum is not None and optimum.status == Status.EMPTY:
-        return AuditRow(strategy, balance, Status.EMPTY, strategy, objective=0, **_figures(plan), seconds=seconds)
+        return AuditRow(strategy, balance, Status.EMPTY, strategy, objective=0, **figures, seconds=seconds)
     broken = plan_violation(plan)
     valid = broken is None
-    if broken is None and optimum is not None:
-        broken = cache.rule(balance).violation(plan.topic_counts)
+    value = _spread(plan)
+    if optimum is not None:
+        value = judge.value(plan, balance)
+        broken = broken or judge.broken(plan, balance) or judge.beaten(plan, optimum.plan, balance)
     kept = broken is None and optimum is not None
-    spread = _spread(plan)
     return AuditRow(
-        strategy, balance, Status.HEURISTIC, strategy, objective=plain(spread), **_figures(plan),
+        strategy, balance, Status.HEURISTIC, strategy, objective=plain(value), **figures,
         bound=plain(optimum.bound) if optimum is not None else None,
-        excess=plain(spread - optimum.objective) if kept and optimum is not None else None,
-        bound_excess=plain(spread - optimum.bound) if kept and optimum is not None else None,
+        excess=plain(value - optimum.objective) if kept and optimum is not None else None,
+        bound_excess=plain(value - optimum.bound) if kept and optimum is not None else None,
         valid=valid, violation=broken, seconds=seconds,
     )  # fmt: skip
 
 
-def _optimum_row(balance: Balance, result: Result) -> AuditRow:
+def _optimum_row(judge: Judge, balance: Balance, result: Result) -> AuditRow:
     return AuditRow(
-        OPTIMAL, balance, result.status, result.method, objective=plain(result.objective), **_figures(result.plan),
-        bound=plain(result.bound), gap=result.gap, excess=0, bound_excess=plain(result.objective - result.bound),
-        valid=True, binding=result.binding, seconds=result.seconds,
+        OPTIMAL, balance, result.status, result.method, objective=plain(result.objective),
+        **_figures(judge, result.plan), bound=plain(result.bound), gap=result.gap, excess=0,
+        bound_excess=plain(result.objective - result.bound), valid=True, binding=result.binding,
+        seconds=result.seconds,
     )  # fmt: skip
 
 
-def _figures(plan: Plan) -> dict[str, Any]:
+def _figures(judge: Judge, plan: Plan) -> dict[str, Any]:
     columns = ((column.name, column.metadata.get("of_plan")) for column in fields(AuditRow))
-    return {name: plain(figure(plan)) for name, figure in columns if figure is not None}
+    costs = {name: judge.units_of(plan, name) for name in (MOVED_SIZE, CROSSINGS)}
+    return {name: plain(figure(plan)) for name, figure in columns if figure is not None} | costs

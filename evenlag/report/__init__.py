@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from evenlag.lazy import lazily
 
 if TYPE_CHECKING:
-    from evenlag.report.costs_text import traffic_document
+    from evenlag.report.costs_text import traffic_document, traffic_fields
     from evenlag.report.figure_files import KINDS, check_kind
     from evenlag.report.fleet_text import batch_line
     from evenlag.report.payoff_text import payoff_document, payoff_report
@@ -37,6 +37,7 @@ __all__ = [
     "speeds_told",
     "spinner",
     "traffic_document",
+    "traffic_fields",
     "whatif_report",
 ]
 
@@ -60,6 +61,7 @@ _HOMES = {
     "speeds_told": "evenlag.report.size_text",
     "spinner": "evenlag.report.progress",
     "traffic_document": "evenlag.report.costs_text",
+    "traffic_fields": "evenlag.report.costs_text",
     "whatif_report": "evenlag.report.whatif_text",
 }
 

@@ -89,6 +89,13 @@ def traffic_document(plan: Plan, fetch_from: str, price: TrafficPrice) -> dict[s
     }
 
 
+def traffic_fields(traffic: int | None, price: TrafficPrice | None) -> dict[str, float | None]:
+    """Return what traffic across racks costs a month as a field for JSON; none without a price."""
+    if price is None:
+        return {}
+    return {"traffic_month": None if traffic is None else float(price.month(traffic))}
+
+
 def _month(plan: Plan, fetch_from: str, price: TrafficPrice) -> float | None:
     traffic = crossings_of(plan, fetch_from)
     return None if traffic is None else float(price.month(traffic))

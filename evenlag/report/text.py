@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -164,14 +165,14 @@ def _phase(phase: Phase, title: str) -> RenderableType:
     return table
 
 
-def audit_report(audit: Audit) -> RenderableType:
-    """Return one group's strategies beside the optimum."""
+def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableType:
+    """Return one group's strategies beside the optimum, with what traffic across racks costs at a price."""
     rows = [{"group": audit.problem.group, **vars(row)} for row in audit.rows]
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
     scenarios = len(audit.problem.futures)
     title = f"{audit.problem.group}, means over {quantity(scenarios, 'scenario')}" if scenarios else audit.problem.group
     parts = [_in_use(row, audit) for row in audit.rows if row.strategy.startswith(TODAY)]
-    return Group(audit_table(rows, title), *parts, *notes)
+    return Group(audit_table(rows, title, price), *parts, *notes)
 
 
 def _in_use(row: AuditRow, audit: Audit) -> Text:
@@ -186,23 +187,33 @@ def _in_use(row: AuditRow, audit: Audit) -> Text:
     return Text(row.strategy + said, style=style)
 
 
-def audit_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
-    """Return audit rows of one group as a table."""
+def audit_table(rows: Iterable[Mapping[str, Any]], title: str, price: TrafficPrice | None = None) -> Sheet:
+    """Return audit rows of one group as a table; figures that no row has are left out."""
+    rows = list(rows)
+    priced = any(row["objective"] != row["spread"] for row in rows if row["status"] not in ("EMPTY", "ERROR"))
+    more = {name: name.replace("_", " ") for name in ("moved_size", "crossings") if any(row[name] for row in rows)}
     table = Sheet(title)
     table.columns("name", "strategy", "balance")
-    table.columns("figure", "counts", "spread", "above best", "above bound", "moves")
+    table.columns("figure", "counts", "spread", *(["objective"] if priced else []), "above best", "above bound")
+    table.columns("figure", "moves", *more.values(), *([] if price is None else ["a month"]))
     table.columns("remark", "")
     for row in rows:
         counts = "–" if row["count_min"] is None else f"{row['count_min']}–{row['count_max']}"
         proof = f"{row['status']}, bound {number(row['bound'])}" if row["gap"] is not None else ""
         remark = row["error"] or row["violation"] or proof
         table.row(
-            row["strategy"], row["balance"], counts, number(row["spread"]), number(row["excess"]),
-            number(row["bound_excess"]), "–" if row["moves"] is None else f"{row['moves']:,}",
+            row["strategy"], row["balance"], counts, number(row["spread"]),
+            *([number(row["objective"])] if priced else []), number(row["excess"]), number(row["bound_excess"]),
+            number(row["moves"]), *(number(row[name]) for name in more),
+            *([] if price is None else [number(_month(row["crossings"], price))]),
             Text(remark, style="yellow" if row["error"] or row["violation"] else "green"),
             style="bold" if row["strategy"] == "optimal" else "",
         )  # fmt: skip
     return table
+
+
+def _month(traffic: int | None, price: TrafficPrice) -> Fraction | None:
+    return None if traffic is None else price.month(traffic)
 
 
 def frontier_report(curve: Frontier) -> RenderableType:

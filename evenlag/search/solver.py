@@ -88,7 +88,9 @@ def search(
         return _by_heuristic(task, options, steps or BOUND)
     criteria: tuple[Criterion, ...] = ()
     if task.goal.first:
-        task, start, criteria = in_order(task, partial(portfolio_of, problem, method=options.method), start)
+        before = known.plan if start is None and known is not None else start
+        task, start, criteria = in_order(task, partial(portfolio_of, problem, method=options.method), before)
+        known = _still_known(known, start, criteria)
     best = run_steps(
         task, begin(Incumbent(task), start, known), steps or portfolio_of(problem, task.goal, options.method)
     )
@@ -104,6 +106,14 @@ def search(
         best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding,
         criteria=criteria, fetch_from=options.fetch_from,
     )  # fmt: skip
+
+
+def _still_known(known: Result | None, start: Plan | None, criteria: tuple[Criterion, ...]) -> Result | None:
+    """Return an earlier result whose bound holds still: it was found with no fewer units of any criterion."""
+    if known is None or start is None:
+        return None
+    spent = {MOVES: known.moves, **known.costs}
+    return replace(known, plan=start) if all(spent[each.name] >= each.value for each in criteria) else None
 
 
 def task_of(

@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import evenlag
 from evenlag import report, tables
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.terminal import print_json, show, show_notes, working
+from evenlag.cli.terms import MoreData
 from evenlag.model.interrupt import Watch, ending_searches
 from evenlag.search.clock import LEAST_SECONDS, LONGEST, Clock
+
+if TYPE_CHECKING:
+    from evenlag.compare.traffic_price import TrafficPrice
 
 
 @command(
     "evenlag audit offsets.csv --members members.csv --group billing",
     "evenlag audit group.json --group-time-limit 5 --json",
+    "evenlag audit group.json --rack-price 2 --traffic-price 0.01/GB",
 )
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.INPUT)
 @options.members
 @click.option("--group", metavar="NAME", help="The group to read from a table with several.")
 @options.input_format()
 @options.auto_offset_reset
+@terms.data
 @options.horizon_or_auto
+@terms.rack_terms
+@terms.max_load
+@terms.traffic_price
 @options.group_time_limit(2.0)
 @options.limiting(None, "Seconds for the whole call; default: as many as the groups need.")
 @options.gap(0.0)
 @options.as_json
 def audit(
     inputs: tuple[Path, ...], members: Path | None, group: str | None, input_format: str | None,
-    auto_offset_reset: str, horizon: str, group_time_limit: float, time_limit: float | None, as_json: bool,
-    **parameters: Any,
+    auto_offset_reset: str, more: MoreData, horizon: str, traffic_price: TrafficPrice | None, group_time_limit: float,
+    time_limit: float | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare every strategy with the optimum.
 
@@ -48,14 +57,18 @@ def audit(
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
         problem, notes = tables.read_group(source, members, group, auto_offset_reset, horizon, form=input_format)
+        problem, of_options = more.added(problem)
+        notes += of_options
+        if traffic_price is not None:
+            traffic_price.check(problem)
         seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)
         with ending_searches() as watch, working(f"auditing {problem.group}"):
             audited = evenlag.audit(problem, time_limit=seconds, **parameters)
         ended, notes = watch, [*notes, *notes_of(watch)]
-        rows = [vars(row) for row in audited.rows]
+        rows = [vars(row) | report.traffic_fields(row.crossings, traffic_price) for row in audited.rows]
         documents.append({"group": problem.group, "rows": rows, "warnings": [*notes, *problem.warnings]})
         if not as_json:
-            show(report.audit_report(audited))
+            show(report.audit_report(audited, traffic_price))
             show_notes(notes)
         if ended.interrupted:
             break

@@ -1,0 +1,124 @@
+"""Comparisons that count racks, sizes and limits: audits, frontiers, changes and sizes of a group."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evenlag
+from evenlag.heuristics import HEURISTICS
+from evenlag.model.plan import current_plan
+from tests.command import evenlag as run
+from tests.racked import crossings, moved_size, shop
+
+# ---- audits ----------------------------------------------------------------------------------------------------------
+
+
+def spread(problem: evenlag.Problem, assignment: Any) -> int:
+    lag = dict(zip(problem.partitions, problem.lags.tolist(), strict=True))
+    loads = [sum(lag[name] for name in names) for names in assignment.values()]
+    return max(loads) - min(loads)
+
+
+@pytest.mark.parametrize("fetch_from", ["followers", "leader"])
+def test_every_strategy_has_its_crossings_and_its_moved_size(fetch_from: Any) -> None:
+    problem = shop(2)
+    audited = evenlag.audit(problem, fetch_from=fetch_from)
+    seen = 0
+    for row in audited.rows:
+        if row.strategy == "optimal":
+            assignment = audited.optima[row.balance].assignment
+        elif row.strategy == "current":
+            assignment = current_plan(problem).assignment
+        else:
+            assignment = HEURISTICS[row.strategy](problem).assignment
+        assert row.crossings == crossings(problem, assignment, fetch_from)
+        assert row.moved_size == moved_size(problem, assignment)
+        seen += 1
+    assert seen > len(HEURISTICS)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"rack_price": 9}, {"rack_price": "1%", "fetch_from": "leader"}, {"max_crossings": 15}, {"max_load": 1900},
+        {"prices": {"night": 40}}, {"first": ["crossings"]}, {"first": ["night", "crossings"], "rack_price": 5},
+        {"budgets": {"night": 10, "crossings": 40}},
+    ],
+)  # fmt: skip
+def test_optima_and_strategies_are_held_to_the_same_terms(terms: dict[str, Any]) -> None:
+    problem = shop(2, costs={"night": {"c1": 3, ("t", 0, "c2"): 1}})
+    audited = evenlag.audit(problem, time_limit=8, **terms)
+    fetch_from = terms.get("fetch_from", "followers")
+    price = problem.mean_load / 100 if terms.get("rack_price") == "1%" else terms.get("rack_price", 0)
+    price = 0 if "crossings" in terms.get("first", ()) else -(-price // 1)
+    for row in audited.rows:
+        optimum = audited.optima[row.balance]
+        assert optimum.status == "OPTIMAL"
+        if row.strategy == "optimal":
+            expected = evenlag.solve(problem, balance=row.balance, stickiness=0, time_limit=8, **terms)
+            assert (row.objective, row.crossings) == (expected.objective, expected.crossings)
+            continue
+        today = row.strategy == "current"
+        plan = current_plan(problem) if today else HEURISTICS[row.strategy](problem)
+        night = sum(3 * (m == "c1") + (m == "c2" and name == ("t", 0)) for m, names in plan.assignment.items()
+                    for name in names)  # fmt: skip
+        crossed = crossings(problem, plan.assignment, fetch_from)
+        value = spread(problem, plan.assignment) + price * crossed + night * terms.get("prices", {}).get("night", 0)
+        assert row.objective == value
+        spent = {"night": night, "crossings": crossed}
+        broken = spent["crossings"] > terms.get("max_crossings", 10**9) or plan.makespan > terms.get("max_load", 10**9)
+        broken |= any(spent[name] > most for name, most in terms.get("budgets", {}).items())
+        best = {"night": optimum.costs["night"], "crossings": optimum.costs["crossings"]}
+        broken |= any(spent[name] != best[name] for name in terms.get("first", ()))
+        if broken:
+            assert (row.excess, row.bound_excess) == (None, None)
+            assert row.violation is not None
+        else:
+            assert row.excess == value - optimum.objective
+            assert row.excess >= 0
+
+
+def test_what_an_audit_is_asked_of_moves_does_not_count() -> None:
+    problem = shop(2)
+    free = evenlag.audit(problem)
+    asked = evenlag.audit(problem, first=["moves"], prices={"moved_size": 100}, budgets={"moved_size": 0})
+    assert [row.objective for row in asked.rows] == [row.objective for row in free.rows]
+
+
+def test_strategies_that_part_what_goes_together_break_their_promise() -> None:
+    lags = {"a": [9, 1, 5, 3], "b": [2, 8, 4, 4]}
+    problem = evenlag.Problem.from_lags(lags, {"x": ["a", "b"], "y": ["a", "b"]}, together=[("a", "b")])
+    audited = evenlag.audit(problem)
+    rows = {row.strategy: row for row in audited.rows if row.strategy != "optimal"}
+    assert rows["range"].violation is None  # it counts topic by topic
+    assert rows["range"].excess == spread(problem, HEURISTICS["range"](problem).assignment) - audited.optima[
+        "topic"].spread  # fmt: skip
+    parted = [row for row in rows.values() if "go together" in (row.violation or "")]
+    assert parted
+    assert all(row.excess is None for row in parted)
+    assert {result.status for result in audited.optima.values()} == {"OPTIMAL"}
+
+
+def test_the_command_audits_under_terms(tmp_path: Path) -> None:
+    path = tmp_path / "group.json"
+    problem = shop(2)
+    path.write_text(json.dumps(problem.to_dict()))
+    words = ("--rack-price", "9", "--traffic-price", "1/GB", "--deterministic")
+    done = run("audit", path, *words, "--json")
+    (document,) = json.loads(done.stdout)
+    expected = evenlag.audit(problem, rack_price=9, deterministic=True)
+    assert [row["objective"] for row in document["rows"]] == [row.objective for row in expected.rows]
+    for row in document["rows"]:
+        assert row["traffic_month"] == pytest.approx(row["crossings"] * 730 * 3600 / 10**9)
+    said = run("audit", path, *words).stdout
+    header = next(line for line in said.splitlines() if "strategy" in line)
+    assert all(word in header for word in ("objective", "size", "crossings", "month"))
+    plain = tmp_path / "plain.json"
+    plain.write_text(json.dumps(shop(2, racks=None, move_sizes=None).to_dict()))
+    said = run("audit", plain).stdout
+    assert "crossings" not in said
+    assert "objective" not in said
