@@ -26,6 +26,7 @@ from benchmarks.scenarios import scenarios
 from benchmarks.short_of_time import short_of_time
 from benchmarks.small_groups import small_groups
 from benchmarks.startup import startup
+from benchmarks.terms import terms
 from benchmarks.transport import transport
 from benchmarks.weeks import weeks
 from evenlag import Problem, Result, compare, solve
@@ -250,5 +251,6 @@ TABLES = (
     weeks,
     balances,
     landau,
+    terms,
     startup,
 )

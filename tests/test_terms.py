@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -14,176 +12,46 @@ from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.model.check import plan_violation
 from evenlag.model.plan import Plan
-from tests.exact import Goal, Infeasible, every_plan, grouped
+from tests.portfolios import without
+from tests.terms import drawn, pair_tables
 
 BACKENDS = ("cp-sat", "cbc", "highs")
-RACKS = ("a", "b", "c")
-
-
-def draw(rng: random.Random) -> Problem:
-    """A random group of up to seven partitions and four members, with whatever data costs come from."""
-    members = [f"c{m}" for m in range(rng.randint(2, 4 if rng.random() < 0.5 else 3))]
-    topics = {f"t{t}": rng.randint(1, 4) for t in range(rng.randint(1, 2))}
-    lags = {
-        topic: [rng.choice((0, rng.randint(0, 9), rng.randint(0, 1000))) for _ in range(n)]
-        for topic, n in topics.items()
-    }
-    names = [(topic, p) for topic, n in topics.items() for p in range(n)]
-    more: dict[str, Any] = {}
-    if rng.random() < 0.8:
-        owners = {name: rng.choice([*members, None]) for name in names}
-        more["owned"] = {m: [name for name in names if owners[name] == m] for m in members}
-    if rng.random() < 0.3:
-        more["weights"] = {m: rng.choice((1, 2, 0.5)) for m in members}
-    if rng.random() < 0.2:
-        more["max_partitions"] = {rng.choice(members): rng.randint(1, 4)}
-    if rng.random() < 0.2:
-        more["pins"] = [(*rng.choice(names), rng.choice(members))]
-    if rng.random() < 0.8:
-        more["racks"] = {m: rng.choice((*RACKS, None)) for m in members}
-        more["partition_racks"] = {
-            topic: [rng.choice((None, rng.sample(RACKS, rng.randint(1, 2)))) for _ in range(n)]
-            for topic, n in topics.items()
-        }
-        if rng.random() < 0.3:
-            more["traffic"] = {topic: [rng.randint(0, 50) for _ in range(n)] for topic, n in topics.items()}
-    if rng.random() < 0.4:
-        more["move_sizes"] = {topic: [rng.randint(0, 20) for _ in range(n)] for topic, n in topics.items()}
-    if rng.random() < 0.3:
-        more["costs"] = {"night": {m: rng.randint(0, 9) for m in members}}
-    if rng.random() < 0.3:
-        more["scenarios"] = [
-            (rng.choice((1, 2)), {topic: [rng.randint(0, 99) for _ in range(n)] for topic, n in topics.items()})
-            for _ in range(2)
-        ]
-    subscribed = {m: list(topics) if rng.random() < 0.8 else rng.sample(sorted(topics), 1) for m in members}
-    return Problem.from_lags(lags, subscribed, **more)
-
-
-def draw_options(rng: random.Random, problem: Problem) -> dict[str, Any]:
-    """Random prices, budgets, orders and ceilings."""
-    options: dict[str, Any] = {"stickiness": rng.choice((0, 0, 3, "0.1%", 40))}
-    options["objective"] = rng.choice(("spread", "spread", "makespan"))
-    options["balance"] = rng.choice(("both", "topic", "group", "none"))
-    options["across"] = rng.choice(("mean", "worst"))
-    options["fetch_from"] = rng.choice(("leader", "followers"))
-    if rng.random() < 0.2:
-        options["slack"] = 1
-    for name, values in {
-        "rack_price": (1, 5, "1%", 300),
-        "max_crossings": (0, 1, 2, 30),
-        "max_moves": (0, 1, 2, 3),
-        "max_moved": (0, 5, 20),
-        "prices": ({"night": 7},),
-        "budgets": ({"night": 12},),
-    }.items():
-        if rng.random() < 0.25:
-            options[name] = rng.choice(values)
-    known = sorted(problem.pairs.costs)
-    if not known:
-        options.pop("prices", None)
-        options.pop("budgets", None)
-    if rng.random() < 0.5:
-        options["first"] = rng.sample(["moves", "crossings", *known], rng.randint(1, 2))
-    if rng.random() < 0.3:
-        options["max_load"] = int(problem.mean_load) + rng.randint(0, int(problem.mean_load) + 1)
-    return options
-
-
-@dataclass(frozen=True)
-class Best:
-    """The least of each criterion in order, then the least objective of the plans that have these."""
-
-    criteria: tuple[int, ...]
-    objective: Fraction
-
-
-def best_of_all(problem: Problem, options: dict[str, Any]) -> Best | None:
-    """Look at every plan; written from the definitions (docs/formulation.md), not from evenlag's own code."""
-    group = grouped(problem)
-    rule = Goal(balance=options["balance"], slack=options.get("slack", 0))
-    try:
-        plans = every_plan(problem, rule.balance, rule.slack)
-    except Infeasible:
-        return None
-    goal = Goal(rule.balance, 0, None, rule.slack, options["objective"], options["across"])
-    costs = pair_tables(problem, options["fetch_from"])
-    unit = Fraction(group.price(options["stickiness"], options["across"]))
-    sized = problem.pairs.move_sizes is not None
-    if sized and isinstance(options["stickiness"], str):
-        pytest.skip("a share of the price of sizes is rounded")
-    prices = dict(options.get("prices", {}))
-    prices["crossings"] = options.get("rack_price", 0)
-    prices = {name: Fraction(group.price(price, options["across"])) for name, price in prices.items()}
-    prices["moved_size"] = unit
-    budgets = dict(options.get("budgets", {}))
-    budgets |= {
-        "crossings": options.get("max_crossings"),
-        "moved_size": options.get("max_moved"),
-        "moves": options.get("max_moves"),
-    }
-    first = ["moved_size" if name == "moves" else name for name in options.get("first", ())]
-    ranked = []
-    for row in plans:
-        member_of = {p: int(m) for p, m in enumerate(row) if m >= 0}
-        spent = {name: sum(table[p][m] for p, m in member_of.items()) for name, table in costs.items()}
-        spent["moves"] = sum(group.owner[p] not in (None, m) for p, m in member_of.items())
-        if any(most is not None and spent.get(name, 0) > most for name, most in budgets.items()):
-            continue
-        if options.get("max_load") is not None:
-            highest = max(group._levels(member_of, lags)[1] for _, lags in group.scenarios)
-            if highest > options["max_load"]:
-                continue
-        criteria = tuple(spent[name] for name in first if name in spent)
-        priced = sum(price * spent.get(name, 0) for name, price in prices.items() if name not in first)
-        ranked.append((criteria, group.figures(member_of, goal).objective + priced))
-    return Best(*min(ranked)) if ranked else None
-
-
-def pair_tables(problem: Problem, fetch_from: str) -> dict[str, list[list[int]]]:
-    """What each pair costs, by name, from the data of the problem."""
-    pairs = problem.pairs
-    partitions, members = range(len(problem.lags)), range(len(problem.members))
-    owner = problem.owner.tolist()
-    sizes = [1] * len(partitions) if pairs.move_sizes is None else pairs.move_sizes.tolist()
-    tables = {"moved_size": [[sizes[p] * (owner[p] not in (-1, m)) for m in members] for p in partitions]}
-    tables |= {name: table.tolist() for name, table in pairs.costs.items()}
-    if pairs.racks and pairs.partition_racks:
-        traffic = [1] * len(partitions) if pairs.traffic is None else pairs.traffic.tolist()
-        away = [[0] * len(members) for _ in partitions]
-        for p in partitions:
-            racks = pairs.partition_racks[p] or ()
-            racks = racks[:1] if fetch_from == "leader" else racks
-            for m in members:
-                if racks and pairs.racks[m] is not None and pairs.racks[m] not in racks:
-                    away[p][m] = traffic[p]
-        tables["crossings"] = away
-    return tables
 
 
 @pytest.mark.parametrize("seed", range(150))
 def test_the_optimum_is_that_of_all_plans(seed: int) -> None:
-    rng = random.Random(seed)
-    try:
-        problem = draw(rng)
-    except InvalidProblemError:
-        return
-    options = draw_options(rng, problem)
-    best = best_of_all(problem, options)
-    check(problem, options, best, "auto")
+    question = drawn(seed)
+    assert question is None or question.check(question.ask(time_limit=5))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_optimum_is_found_without_enumeration(seed: int) -> None:
+    question = drawn(5_000 + seed)
+    with without("enumeration"):
+        assert question is None or question.check(question.ask(time_limit=30))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bounds_hold_though_nothing_is_solved_to_the_end(seed: int) -> None:
+    question = drawn(7_000 + seed)
+    with without("enumeration", "cp-sat"):
+        assert question is None or question.check(question.ask(time_limit=1)) in (False, True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", BACKENDS)
 @pytest.mark.parametrize("seed", range(60))
 def test_the_mip_finds_it_too(seed: int, method: str) -> None:
-    rng = random.Random(10_000 + seed)
-    try:
-        problem = draw(rng)
-    except InvalidProblemError:
-        return
-    options = draw_options(rng, problem)
-    check(problem, options, best_of_all(problem, options), method)
+    question = drawn(10_000 + seed)
+    assert question is None or question.check(question.ask(time_limit=30, method=method))
+
+
+@pytest.mark.parametrize("method", BACKENDS)
+def test_sizes_may_all_be_multiples_of_a_number(method: str) -> None:
+    owned = {"a": [("t", 0), ("t", 1), ("t", 2)], "b": [("t", 3)]}
+    problem = Problem.from_lags({"t": [6, 5, 5, 4]}, ["a", "b"], owned=owned, move_sizes={"t": [39, 13, 26, 13]})
+    result = solve(problem, method=method, balance="none", first=("moves",), stickiness=0, max_load=11)
+    assert (result.status, result.moved_size, result.cost_bounds) == ("OPTIMAL", 13, {"moved_size": 13})
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -197,25 +65,6 @@ def test_questions_about_what_binds_may_find_no_plan_below_a_ceiling(seed: int) 
     most = -(-sum(lags) // 6) + 1
     result = solve(problem, balance="none", first=("moves",), max_load=most, deterministic=True, work=0.3)
     assert result.makespan <= most
-
-
-def check(problem: Problem, options: dict[str, Any], best: Best | None, method: str) -> None:
-    """Solve, and compare with the best of all plans."""
-    if best is None:
-        with pytest.raises(InfeasibleError):
-            solve(problem, method=method, time_limit=5, **options)
-        return
-    result = solve(problem, method=method, time_limit=5, **options)
-    assert result.status == "OPTIMAL", (options, result.warnings)
-    first = [
-        "moved_size" if name == "moves" and problem.pairs.move_sizes is not None else name
-        for name in options.get("first", ())
-    ]
-    spent = {**result.costs, "moves": result.moves}
-    names = [name for name in first if name in spent]
-    assert tuple(spent[name] for name in names) == best.criteria, options
-    assert result.objective == best.objective, options
-    assert result.bound == result.objective
 
 
 # ---- units ---------------------------------------------------------------------------------------------------------

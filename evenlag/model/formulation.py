@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor
+from math import floor, gcd, lcm
 from typing import Any
 
 import numpy as np
@@ -173,7 +173,7 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         | {moves + 1 + k: Fraction(pair.price) for k, pair in enumerate(objective.pairs)}
         | ({} if worst else {column: -unit * share for column, share in zip(lows, shares, strict=False)})
     )
-    step = objective.step(problem)
+    step = _step([cost for cost in in_messages.values() if cost])
     costs = {column: int(cost / step) for column, cost in in_messages.items() if cost}
     starts = np.searchsorted(np.concatenate(rows.row), np.arange(len(rows.lo) + 1))
     every_column, every_coefficient = np.concatenate(rows.column), np.concatenate(rows.coefficient)
@@ -183,6 +183,12 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
         problem, x_partition, x_member, fixed, lower, upper, names, table, costs, step, unit, range(booleans, moves),
         moves, range(moves + 1, moves + 1 + len(objective.pairs)),
     )  # fmt: skip
+
+
+def _step(costs: list[Number]) -> Fraction:
+    """Return the largest number of messages of which every cost of a column is a multiple; 1 where there is none."""
+    common = lcm(*(cost.denominator for cost in costs))
+    return Fraction(gcd(*(int(cost * common) for cost in costs)) or 1, common)
 
 
 def _level_names(problem: Problem, objective: Objective) -> list[str]:

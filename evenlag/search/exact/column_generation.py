@@ -45,10 +45,11 @@ class ColumnGeneration:
     relaxes: ClassVar[bool] = True
 
     def applies(self, task: Task, best: Incumbent) -> bool:
-        """Where moves are free, members alike, and lags small enough for a table of loads, or the gap for rounding."""
+        """Where moves are free, members alike, loads those of now, and lags small enough, or the gap for rounding."""
         if (
             task.moves_matter
             or not best.found
+            or task.problem.futures
             or best.settled
             or not exact_cover_is_a_plan(task.rule)
             or not _counts_are_plain(task.rule)
