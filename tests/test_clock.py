@@ -39,15 +39,36 @@ def test_a_share_is_of_the_time_that_is_left(time: Time) -> None:
     assert (clock.left(), clock.work()) == (0, None)
 
 
-def test_work_limits_are_of_the_budget_however_late_it_is(time: Time) -> None:
+def test_work_limits_are_of_the_work_left_however_late_it_is(time: Time) -> None:
     clock = time.clock(100, 4, deterministic=True)
     time.now = 90.0
     assert (clock.allowance(), clock.work(), clock.work(0.5)) == (4, 0.2, 0.1)
-    stop = clock.stop(0.25)  # of four seconds of 500 steps
-    assert [stop() for _ in range(501)] == [False] * 500 + [True]
-    part = clock.part(0.25)
-    assert (part.deterministic, part.allowance(), part.limit) == (True, 1, 10)
+    stop = clock.stop(0.25)  # of four seconds of 1,000 steps
+    assert [stop() for _ in range(1_001)] == [False] * 1_000 + [True]
+    assert clock.allowance() == pytest.approx(3)
+    part = clock.part(0.5)
+    assert (part.deterministic, part.allowance(), part.limit) == (True, pytest.approx(1.5), 10)
+    after = clock.afterwards(0.5)
+    assert (after.deterministic, after.allowance(), after.limit) == (True, 2, 10)
     assert time.clock(3, deterministic=True).allowance() == 3  # without a budget it is the limit
+
+
+def test_work_is_done_once_whoever_does_it(time: Time) -> None:
+    """A stage that asks for a new limit again and again, or in a side question, gets no more than there is."""
+    clock, done = time.clock(100, 2, deterministic=True), 0
+    outer = clock.stop(0.5)
+    for limit in (clock.stop, clock.part(0.5).stop, clock.part(0.5).part(0.5).stop):
+        for _ in range(100):
+            stop = limit(0.9)
+            while not stop():
+                done += 1
+    assert 1_990 <= done <= 2_000
+    assert clock.allowance() == pytest.approx(0, abs=0.01)
+    assert outer() or done < 2_000
+    clock = time.clock(100, 2, deterministic=True)
+    clock.part(0.5).use(0.5)
+    assert clock.allowance() == pytest.approx(1.5)
+    assert clock.work() == pytest.approx(0.075)
 
 
 def test_the_clock_is_a_net_beside_work_limits(time: Time) -> None:

@@ -968,7 +968,7 @@ def test_who_has_the_least_companions_is_left_alone(held: list[list[int]], overs
 def test_companions_stay_where_they_are_least() -> None:
     """Members with one large partition each keep the smallest ones, so that the others can be equal."""
     lags = np.rint(1000 * (1 + np.random.default_rng(3).pareto(1.2, 400))).astype(np.int64).tolist()
-    result = evenlag.solve(alike(lags, 100), stickiness=0, deterministic=True, work=2, time_limit=120)
+    result = evenlag.solve(alike(lags, 100), stickiness=0, deterministic=True, work=3, time_limit=120)
     assert result.status == "OPTIMAL"
 
 

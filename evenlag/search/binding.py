@@ -68,7 +68,7 @@ def _binds(
 ) -> bool:
     """Whether the bound is lower in a problem freed of one rule."""
     cache = task.cache if rule.problem is task.problem else SolveCache(rule.problem)
-    clock = task.clock.part(share)
+    clock = task.clock.afterwards(share)
     target = Target(cutoff=best.bound)
     freed_task = Task(rule, goal, clock, cache, target, task.seed, task.threads, tie_break=False)
     freed = run_steps(freed_task, Incumbent(freed_task), BOUND)

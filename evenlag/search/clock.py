@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from evenlag.model.interrupt import interrupted
 
-STEPS_PER_SECOND = 500  # a step: about what it takes to look at one pair of members
+STEPS_PER_SECOND = 1000  # a step: what it takes to look at one pair of members, about half a millisecond
 WORK_PER_SECOND = 0.05
 LEAST_SECONDS = 0.001  # of a search whose turn comes when the time is over: there is a plan and a bound all the same
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
@@ -18,14 +18,16 @@ LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite lim
 class Clock:
     """Time left of a limit in seconds, from the moment of creation.
 
-    With `deterministic` stages get work limits in proportion to `budget` (seconds; by default the limit), small
-    enough that the wall clock is only a safety net.
+    With `deterministic` stages get work limits out of `budget` (seconds; by default the limit), small enough that the
+    wall clock is only a safety net. What one stage has used, no other gets: shares are of the work that is left.
     """
 
     limit: float
     deterministic: bool = False
     budget: float | None = None
     _started: float = field(default_factory=time.monotonic)
+    _used: float = field(default=0.0, init=False)  # of the budget
+    _whole: Clock | None = None  # of which this is a part
 
     def __post_init__(self) -> None:
         self.limit = float(min(self.limit, LONGEST))
@@ -33,14 +35,30 @@ class Clock:
             self.budget = float(min(self.budget, LONGEST))
 
     def part(self, share: float) -> Clock:
-        """Return the clock of a side question that may take this share of the time left."""
+        """Return the clock of a side question that may take this share of the time left, or of the work left."""
         if self.deterministic:  # work limits must not depend on the time left
-            return Clock(self.left(), True, share * self._budget)
+            return Clock(self.left(), True, share * self._work_left, _whole=self)
         return Clock(share * self.left())
+
+    def afterwards(self, share: float) -> Clock:
+        """Return the clock of a question once the search is over: the same, but with a share of all the work."""
+        return Clock(self.left(), True, share * self._budget) if self.deterministic else self.part(share)
 
     @property
     def _budget(self) -> float:
         return self.limit if self.budget is None else self.budget
+
+    @property
+    def _work_left(self) -> float:
+        """Seconds of the budget that are left, here and in what this is a part of."""
+        left = max(self._budget - self._used, 0.0)
+        return left if self._whole is None else min(left, self._whole._work_left)
+
+    def use(self, seconds: float) -> None:
+        """Count work as done, in seconds of the budget."""
+        self._used += seconds
+        if self._whole is not None:
+            self._whole.use(seconds)
 
     @property
     def spent(self) -> float:
@@ -56,26 +74,29 @@ class Clock:
         return self.left() <= 0
 
     def stop(self, share: float = 1.0) -> Callable[[], bool]:
-        """Return the question a stage asks before each step: stop now? `share` is its part of the time left."""
+        """Return the question a stage asks before each step: stop now? `share` is its part of the time or work left."""
         if not self.deterministic:
             until = self.spent + share * self.left()
             return lambda: self.spent >= until or interrupted()
-        steps = int(STEPS_PER_SECOND * share * self._budget)
+        steps = int(STEPS_PER_SECOND * share * self._work_left)
 
         def stop() -> bool:
             nonlocal steps
+            if steps <= 0 or not self._work_left or self.passed():
+                return True
             steps -= 1
-            return steps < 0 or self.passed()
+            self.use(1 / STEPS_PER_SECOND)
+            return False
 
         return stop
 
     def allowance(self) -> float:
-        """Return the seconds left, or with work limits the seconds that they stand for."""
-        return self._budget if self.deterministic else self.left()
+        """Return the seconds left, or with work limits the seconds that what is left of them stands for."""
+        return self._work_left if self.deterministic else self.left()
 
     def work(self, share: float = 1.0) -> float | None:
-        """Return a backend's work limit; None where the wall clock rules."""
-        return WORK_PER_SECOND * share * self._budget if self.deterministic else None
+        """Return a backend's work limit, a share of the work left; None where the wall clock rules."""
+        return WORK_PER_SECOND * share * self._work_left if self.deterministic else None
 
 
 def in_steps_of(count: int, stop: Callable[[], bool]) -> Callable[[], bool]:

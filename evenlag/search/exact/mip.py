@@ -57,7 +57,10 @@ class MipStage:
         mip = formulate(task.problem, task.rule, task.goal)
         hint = mip.encode(best.plan.member_of) if best.found else None
         limits = Limits(share * clock.left(), clock.work(share), task.threads, task.seed)
+        used = share * clock.allowance()
         outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
+        if clock.deterministic and outcome.stopped != "proof":
+            clock.use(used)
         if outcome.infeasible and not best.found:
             yield Exhausted()
         elif outcome.failure is not None:
