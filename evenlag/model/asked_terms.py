@@ -88,7 +88,7 @@ def resolve_objective(
     """
     goal = Objective(ObjectiveKind.of(kind, "objective"), across=Across.of(across, "across"))
     check_budget("max_moves", max_moves)
-    fewest = stickiness == FEWEST_MOVES
+    fewest = bool(stickiness == FEWEST_MOVES)  # of a number of NumPy it is one of its booleans
     mean_load = goal.scale(rule.problem)
     price = 0 if fewest else move_price(stickiness, mean_load)
     if asked is NO_TERMS and not rule.problem.pairs:
