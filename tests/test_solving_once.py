@@ -121,6 +121,58 @@ def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> No
     assert {row["status"] for row in solved.audit.collect()} == {"ERROR"}
 
 
+def test_groups_that_no_task_came_to_are_read_for_no_more_than_is_asked(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag import pipeline
+    from evenlag.spark.driver.kept import Kept, kept
+
+    offsets, members = tables(spark, 5)
+    broken = offsets.filter("`group` = 'g004'").selectExpr(
+        *(name for name in offsets.columns if name != "partition"), "-1 - `partition` as `partition`"
+    )
+    offsets = offsets.unionByName(offsets).unionByName(broken)  # each twice, and as many that cannot be used
+    whole = pipeline.solve(offsets, members, want="both", stickiness=0, method="lag-aware", time_limit=None)
+    monkeypatch.setattr(
+        "evenlag.spark.jobs.fleet_solver.kept",
+        lambda *args: Kept(kept(*args).table.filter("`group` < 'g003'"), whole=False, hint=""),
+    )
+    cut = pipeline.solve(offsets, members, want="both", stickiness=0, method="lag-aware")
+    groups = {row["group"]: row for row in cut.groups.collect()}
+    assert sorted(groups) == [f"g{g:03}" for g in range(5)]
+    counts = {name: [groups[name][each] for each in ("beyond_end", "before_start", "rejected_rows")] for name in groups}
+    assert all((None in counts[name]) == (name >= "g003") == groups[name]["late"] for name in groups)
+    assert_same_rows(cut.plans, whole.plans, without=["consumer_id", "move"])
+    assert_same_rows(cut.plans.filter("`group` < 'g003'"), whole.plans.filter("`group` < 'g003'"))
+    assert cut.plans.filter("`group` >= 'g003' and (consumer_id is not null or move is not null)").count() == 0
+    assert cut.audit.filter("`group` >= 'g003'").count() == 2
+    read = {name: getattr(cut, name)._jdf.queryExecution().optimizedPlan().toString() for name in ("groups", "plans")}
+    assert ("Window" in read["plans"], "Window" in read["groups"]) == (True, False)  # nothing is sorted for the keys
+
+
+def test_groups_that_come_too_late_for_a_plan_have_their_rows_all_the_same(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag import pipeline
+
+    offsets, members = tables(spark, 5)
+    offsets = offsets.unionByName(offsets)
+    whole = pipeline.solve(offsets, members, stickiness=0, method="lag-aware", time_limit=None)
+    monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.LAST", -1000.0)
+    for want, audits in (("both", 5), ("plan", 0), ("audit", 5)):
+        late = pipeline.solve(offsets, members, want=want, stickiness=0, method="lag-aware", time_limit=60.0)
+        groups = late.groups.collect()
+        assert [row["late"] and row["status"] for row in groups] == ["ERROR"] * 5
+        assert [row["rejected_rows"] for row in groups] == [12] * 5  # a task saw them
+        if want == "audit":
+            assert late.plans.count() == 0
+        else:
+            assert_same_rows(late.plans, whole.plans, without=["consumer_id", "move"])
+            assert late.plans.filter("consumer_id is not null or move is not null").count() == 0
+        assert late.audit.count() == audits
+        assert "Window" not in late.groups._jdf.queryExecution().optimizedPlan().toString()  # offsets are not read
+
+
 def test_a_job_that_can_start_no_task_ends_in_one_line(spark: "SparkSession", tmp_path: "Path") -> None:
     from evenlag import pipeline
     from evenlag.errors import SourceError

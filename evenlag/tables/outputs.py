@@ -127,7 +127,7 @@ GROUPS = Table(
         Column("rejected_rows", "integer", "Rows of the group that were rejected."),
     )
 )  # fmt: skip
-"""A row per group: the outcome."""
+"""A row per group: the outcome. The last three are null where no task came to the group: nobody read its rows."""
 
 SOLVED = Table((*GROUPS, Column("plan", "structs", of=PLAN_FIELDS), Column("audit", "structs", of=AUDIT_FIELDS)))
 """The same with its plan and its audit, as the executors give it."""

@@ -40,7 +40,7 @@ def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T
     future: Future[T] = pool.submit(inheritable_thread_target(spark)(tagged))
     pool.shutdown(wait=False)
     idle = driver.watch()
-    while not _ended(future):
+    while not _ended(future, until):
         idle.look()
         if until is not None and time.time() >= until:
             break
@@ -56,9 +56,10 @@ def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T
     return None
 
 
-def _ended(future: Future[Any]) -> bool:
-    """Wait a little, and say whether it has ended."""
-    return bool(wait([future], LOOK).done)
+def _ended(future: Future[Any], until: float | None = None) -> bool:
+    """Wait a little, at most until a time (epoch), and say whether it has ended."""
+    seconds = LOOK if until is None else min(LOOK, max(until - time.time(), 0))
+    return bool(wait([future], seconds).done)
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,15 @@ from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
 from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables
-from evenlag.spark.native.row_checks import task_rows, unreached_groups
+from evenlag.spark.native.row_checks import task_rows, unreached_groups, with_all_plans
 from evenlag.spark.worker.one_group import LATE, Want
 from evenlag.spark.worker.task import UNREACHED, Solver
 from evenlag.spark.worker.turns import RESERVE, Budget
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY, SOLVED
 
-LAST, GRACE = 0.0, 0.7  # seconds beyond the time limit when the last first plan is begun, and when jobs are cancelled
+LAST, GRACE = 0.0, 0.85  # seconds beyond the time limit when the last first plan is begun, and when jobs are cancelled
+SKEW = 1.0  # seconds that executors' clocks may be ahead
 BEYOND = 0.05  # share of the limit that is added to both
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
 
@@ -132,6 +133,7 @@ class FleetSolver:
         spark = fleet.offsets.sparkSession
         check_executors(spark, place, self._options.method, self.until)
         driver = driver_of(spark)
+        last = self._beyond(LAST)
         budget = Budget.share(
             *self._limits,
             started=self._started,
@@ -139,7 +141,7 @@ class FleetSolver:
             slots=fleet.slots,
             deterministic=self._options.deterministic,
             reserve=WRITING if self._want == Want.BOTH else RESERVE,
-            last=self._beyond(LAST),
+            last=last,
         )
         options = replace(self._options, threads=driver.task_cpus())
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED.ddl)))
@@ -153,10 +155,12 @@ class FleetSolver:
             solver = Solver(options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee)
             solving = kept(dealt.mapInArrow(solver, SOLVED.ddl), place, self.until)
         solved = solving.table
+        known = fleet.offsets.filter("snapshot_ts is not null and `group` is not null")
+        if last is not None and time.time() >= last - SKEW and self._want != Want.AUDIT:
+            solved = with_all_plans(solved, known, UNREACHED)
         if not solving.whole:
-            self._report_cut(solved, total)
-            known = fleet.offsets.filter("snapshot_ts is not null and `group` is not null")
-            missed = known.join(solved.select(*KEY).distinct(), on=list(KEY), how="left_anti")
+            self._report_cut(solving.table, total)
+            missed = known.join(solving.table.select(*KEY), on=list(KEY), how="left_anti")
             late = unreached_groups(missed, str(self._want), str(self._options.balance), UNREACHED, LATE)
             return solved.unionByName(late)
         if solving.hint and solved.count() != total:

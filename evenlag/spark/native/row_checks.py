@@ -228,7 +228,9 @@ def group_rows(solved: DataFrame) -> DataFrame:
 
 
 def unreached_groups(checked_offsets: DataFrame, want: str, balance: str, error: str, note: str) -> DataFrame:
-    """Give groups that no task came to as tasks would (`outputs.SOLVED`): natively, as reading them is all there is.
+    """Give groups that no task came to (`outputs.SOLVED`), natively, as reading them is all there is.
+
+    Their rows are not counted by what is wrong with them, and read in full for their plans alone.
 
     Parameters
     ----------
@@ -238,27 +240,48 @@ def unreached_groups(checked_offsets: DataFrame, want: str, balance: str, error:
     balance, error, note : str
         Of the audit, and of the groups.
     """
+    told = {"status": "ERROR", "seconds": "0", "error": error}
+    groups = checked_offsets.select(*KEY).distinct()
+    values = {name: sf.lit(text) for name, text in {**told, "late": "true", "attempt": "0"}.items()}
+    values |= {name: sf.col(name) for name in KEY} | {"warnings": sf.array(sf.lit(note))}
+    row = {name: sf.lit(text) for name, text in {**told, "strategy": OPTIMAL, "balance": balance}.items()}
+    values["audit"] = sf.array() if want == "plan" else sf.array(sf.struct(_as(AUDIT_FIELDS, row)))
+    if want == "audit":
+        values["plan"] = sf.array()
+    else:  # Spark leaves this join out where the plans are not asked for
+        groups = groups.join(_unplanned(checked_offsets), on=list(KEY), how="left")
+        values["plan"] = sf.coalesce("plan", sf.array())
+    return groups.select(*_as(SOLVED, values))
+
+
+def with_all_plans(solved: DataFrame, checked_offsets: DataFrame, error: str) -> DataFrame:
+    """Give the groups with this error, whose `plan` is null, the rows of a plan in which nobody gets anything.
+
+    Parameters
+    ----------
+    solved : DataFrame
+        Solved groups (`outputs.SOLVED`).
+    checked_offsets : DataFrame
+        Their rows. They are not read where no group has the error, or no plan is asked for.
+    error : str
+    """
+    is_late = sf.col("error").eqNullSafe(error)
+    late = solved.filter(is_late)
+    rows = checked_offsets.join(late.select(*KEY), on=list(KEY), how="left_semi")
+    filled = late.drop("plan").join(_unplanned(rows), on=list(KEY), how="left")
+    values = {name: sf.col(name) for name in SOLVED.names} | {"plan": sf.coalesce("plan", sf.array())}
+    return solved.filter(~is_late).unionByName(filled.select(*_as(SOLVED, values)))
+
+
+def _unplanned(checked_offsets: DataFrame) -> DataFrame:
+    """Give groups with the rows of a plan in which nobody gets anything: `snapshot_ts, group, plan`."""
     rows = checked_offsets if "mark" not in checked_offsets.columns else without_copies(checked_offsets, PARTITION_ROWS)
-    usable = sf.col("reason").isNull()
     partition = sf.struct(
         "topic", "partition", "lag", sf.col("consumer_id").alias("previous_consumer_id"),
         *(sf.lit(None).cast("string").alias(name) for name in ("consumer_id", "move")),
     )  # fmt: skip
-    groups = rows.groupBy(*KEY).agg(
-        sf.sort_array(sf.collect_list(sf.when(usable, partition))).alias("plan"),
-        *(sf.count_if(usable & (sf.col("clamped") == name)).alias(name) for name in ("beyond_end", "before_start")),
-        sf.count_if(~usable).alias("rejected_rows"),
-    )
-    told = {"status": "ERROR", "seconds": "0", "error": error}
-    values = {name: sf.lit(text) for name, text in {**told, "late": "true", "attempt": "0"}.items()}
-    values |= {name: sf.col(name) for name in groups.columns} | {"warnings": sf.array(sf.lit(note))}
-    row = {name: sf.lit(text) for name, text in {**told, "strategy": OPTIMAL, "balance": balance}.items()}
-    row["rejected_rows"] = sf.col("rejected_rows")
-    audit = sf.array(sf.struct(_as(AUDIT_FIELDS, row)))
-    values["audit"] = sf.array() if want == "plan" else audit
-    if want == "audit":
-        values["plan"] = sf.array()
-    return groups.select(*_as(SOLVED, values))
+    usable = rows.filter("reason is null")
+    return usable.groupBy(*KEY).agg(sf.sort_array(sf.collect_list(partition)).alias("plan"))
 
 
 def _as(table: Table, values: Mapping[str, Column]) -> list[Column]:

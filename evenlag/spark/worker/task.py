@@ -20,13 +20,14 @@ from evenlag.model.backends import PACKAGES_OF
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_groups import group_rows
-from evenlag.spark.worker.one_group import Effort, GroupResult, Want, decided, solve_group
+from evenlag.spark.worker.one_group import Effort, GroupResult, PlanColumns, Want, decided, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows
 from evenlag.tables.past import Past
 
 UNREACHED = "the time limit of the whole call was reached before its turn: give it more time, or more tasks at once"
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
+NO_PLAN = PlanColumns((), (), (), (), (), ())
 NO_PASTS: Mapping[str, Past] = {}
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
@@ -157,14 +158,18 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
 
 
 def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
-    """Column by column: a group can have a million rows."""
-    fields, plans = list(kind.value_type), [result.plan for result in results]
+    """Column by column: a group can have a million rows. Null where it came too late."""
+    # To hand such rows on takes about as long as to plan them, and their source has them.
+    missing = [result.error == UNREACHED and result.want != Want.AUDIT for result in results]
+    fields = list(kind.value_type)
+    plans = [NO_PLAN if absent else result.plan for absent, result in zip(missing, results, strict=True)]
     columns = [
         pa.array(list(chain.from_iterable(getattr(plan, field.name) for plan in plans)), field.type) for field in fields
     ]
     structs = pa.StructArray.from_arrays(columns, fields=fields)
-    ends = accumulate((len(plan.topic) for plan in plans), initial=0)
-    return pa.ListArray.from_arrays(pa.array(list(ends), pa.int32()), structs, type=kind)
+    ends = list(accumulate((len(plan.topic) for plan in plans), initial=0))
+    starts = [None if absent else end for absent, end in zip(missing, ends[:-1], strict=True)]  # null: no list
+    return pa.ListArray.from_arrays(pa.array([*starts, ends[-1]], pa.int32()), structs, type=kind)
 
 
 def forget_archives() -> None:
