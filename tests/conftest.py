@@ -35,6 +35,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from tests.verified import verify_all_results
+
+    verify_all_results()
     # PySpark leaves the sockets by which it collects rows to the garbage collector, which may run in any later test.
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket.*laddr=\('127\.0\.0\.1':ResourceWarning")
 

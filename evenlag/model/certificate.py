@@ -172,7 +172,7 @@ class Proof:
                 "across": str(goal.across),
                 "price": exact(goal.stickiness),
                 "max_moves": goal.max_moves,
-                "fewest": goal.fewest,
+                "fewest": bool(goal.fewest),
                 "terms": sorted(goal.terms),
             },
             "bound": exact(self.bound),

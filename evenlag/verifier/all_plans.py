@@ -12,13 +12,13 @@ from evenlag.verifier.count_limits import Counts, shares_of
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError, moves_of
 
-MOST_WAYS = 200_000  # to hand the partitions out, that are looked at one by one
+STEPS_A_WAY = 100  # of an effort, that it takes to look at a way to hand the partitions out
 
 Holder = list[int | None]
 Counted = tuple[tuple[int, ...], Counter[tuple[str, int]]]  # holders, and how many of each topic they have
 
 
-def allowed_plans(group: Group, question: Question, counts: Counts) -> Iterator[Holder]:
+def allowed_plans(group: Group, question: Question, counts: Counts, effort: int) -> Iterator[Holder]:
     """Yield every plan that the balance allows, whatever it moves.
 
     Raises
@@ -28,14 +28,14 @@ def allowed_plans(group: Group, question: Question, counts: Counts) -> Iterator[
     """
     ways = prod(len(group.takers[p]) for p in group.here)
     if counts.exact:
-        yield from _within(group, counts)
+        yield from _within(group, counts, effort // STEPS_A_WAY)
         return
-    if ways > MOST_WAYS:
+    if ways > effort // STEPS_A_WAY:
         raise UncheckedError(f"there are {ways:,} ways to hand the partitions out")
     yield from _best_counts(group, question, counts)
 
 
-def _within(group: Group, counts: Counts) -> Iterator[Holder]:
+def _within(group: Group, counts: Counts, most: int) -> Iterator[Holder]:
     """Yield the plans whose counts lie in their limits: depth first, one partition after another."""
     here = group.here
     holder: Holder = [None] * len(group.partitions)
@@ -55,7 +55,7 @@ def _within(group: Group, counts: Counts) -> Iterator[Holder]:
         t = topic[p]
         for m in group.takers[p]:
             looked += 1
-            if looked > 10 * MOST_WAYS:
+            if looked > 10 * most:
                 raise UncheckedError("there are too many plans to look at one by one")
             (lo, hi), n = counts.totals[m], total[m]
             cell_lo, cell_hi = counts.cells.get((t, m), (0, len(here)))
@@ -127,11 +127,11 @@ def _near(group: Group, question: Question, best: list[Counted], everything: lis
     return kept
 
 
-def best_of_all(group: Group, question: Question, counts: Counts) -> tuple[Fraction | None, int]:
+def best_of_all(group: Group, question: Question, counts: Counts, effort: int) -> tuple[Fraction | None, int]:
     """Return the least objective of all plans within the budget, None without any, and how many plans there are."""
     value, number = _Valued(group, question), 0
     least: int | None = None
-    for holder in allowed_plans(group, question, counts):
+    for holder in allowed_plans(group, question, counts, effort):
         number += 1
         if question.max_moves is None or moves_of(group, holder) <= question.max_moves:
             found = value.of(holder)

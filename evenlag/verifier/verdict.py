@@ -81,7 +81,7 @@ def verify(result: Given, problem: Given, *, effort: float = 1.0) -> Verdict:
     """
     document, group = _document(result, "result"), read_group(_document(problem, "problem"))
     try:
-        return _Check(document, group, effort).verdict()
+        return _Check(document, group, int(EFFORT * effort)).verdict()
     except RefusedError as error:
         return Verdict(REFUSED, str(error), document.get("bound_by"))
 
@@ -96,7 +96,7 @@ def _document(given: Given, what: str) -> Mapping[str, Any]:
 class _Check:
     """The check of one result."""
 
-    def __init__(self, document: Mapping[str, Any], group: Group, effort: float) -> None:
+    def __init__(self, document: Mapping[str, Any], group: Group, effort: int) -> None:
         self.document, self.group, self.effort = document, group, effort
         certificate = document.get("certificate")
         if not isinstance(certificate, Mapping):
@@ -203,7 +203,7 @@ class _Check:
     def _looked_up(self) -> None:
         """Look for the plan among all that the balance allows."""
         try:
-            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question))
+            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question), self.effort)
             if self.holder not in plans:
                 raise RefusedError("the counts of partitions are not those that the balance allows")
         except UncheckedError as error:
@@ -298,7 +298,7 @@ class _Check:
         try:
             fewest = self._moves(proof)
         except UncheckedError:
-            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question))
+            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question), self.effort)
             fewest = min(moves_of(self.group, holder) for holder in plans)
         if fewest != self.question.max_moves and self.question.max_moves is not None:
             raise RefusedError(f"the fewest moves are {fewest}, not {self.question.max_moves}")
@@ -390,7 +390,7 @@ class _Check:
 
     def _by_plans(self, proof: Mapping[str, Any]) -> str:
         """All plans are looked at one by one."""
-        least, number = best_of_all(self.group, self.question, counts_of(self.group, self.question))
+        least, number = best_of_all(self.group, self.question, counts_of(self.group, self.question), self.effort)
         if number != proof.get("plans"):
             raise RefusedError(f"there are {number} plans, not {proof.get('plans')}")
         if least is None or least < self.bound:
@@ -401,12 +401,12 @@ class _Check:
         """No plan is below the bound, by what members may hold."""
         group, counts = self._alone, counts_of(self.group, self.question)
         if not counts.exact:
-            least, number = best_of_all(group, self.question, counts)
+            least, number = best_of_all(group, self.question, counts, self.effort)
             if least is None or least < self.bound:
                 raise RefusedError(f"a plan has the objective {_shown(least)}, below the bound {_shown(self.bound)}")
             return f"all {number} plans were looked at again"
         found = Search(
-            group, self.question, counts, self._best_pair(proof), self.bound, int(EFFORT * self.effort)
+            group, self.question, counts, self._best_pair(proof), self.bound, self.effort
         ).found()
         if found is not None:
             raise RefusedError(f"a plan has the objective {_shown(found)}, below the bound {_shown(self.bound)}")

@@ -1,0 +1,41 @@
+"""The checker, run over every result that the tests get, as far as that takes little time."""
+
+from __future__ import annotations
+
+import os
+from functools import wraps
+from typing import Any
+
+import pytest
+
+import evenlag
+from evenlag.search import solver
+
+EFFORT = float(os.environ.get("EVENLAG_TEST_VERIFY", "0.02"))  # as in `evenlag.verify`; 0 checks nothing
+MOST_PARTITIONS = 200
+
+_trusting: list[bool] = []
+
+
+def verify_all_results() -> None:
+    """Have every result checked before it is returned; a test with wrong ones is marked `trusting`."""
+    make: Any = solver._result
+
+    @wraps(make)
+    def checked(*arguments: Any, **more: Any) -> evenlag.Result:
+        result: evenlag.Result = make(*arguments, **more)
+        problem = result.plan.problem
+        if EFFORT and not _trusting and len(problem.lags) <= MOST_PARTITIONS:
+            verdict = evenlag.verify(result, problem, effort=EFFORT)
+            assert verdict.outcome != "refused", f"{problem!r}: {verdict.reason}"
+        return result
+
+    solver._result = checked
+
+
+@pytest.fixture
+def trusting() -> Any:
+    """Let a test make wrong results."""
+    _trusting.append(True)
+    yield
+    _trusting.pop()
