@@ -75,6 +75,74 @@ def test_bounds_of_every_author_are_proven_again(author: str) -> None:
     assert (verdict.outcome, verdict.bound_by) == ("verified", author), verdict.reason
 
 
+# ---- terms beyond loads and moves ------------------------------------------------------------------------------------
+
+RACKS = {"x": "1", "y": "2", "z": "2"}
+RACKED = evenlag.Problem.from_lags(
+    {"t": [97, 83, 61, 47, 29, 13]}, list(RACKS), racks=RACKS, owned={"x": [("t", 0), ("t", 1), ("t", 2)]},
+    partition_racks={"t": [["1"], ["2"], ["1"], ["2"], ["1"], None]}, move_sizes={"t": [3, 1, 4, 1, 5, 9]},
+    costs={"night": {"y": 2}},
+)  # fmt: skip
+ASKED: dict[str, dict[str, Any]] = {
+    "price": {"rack_price": 7, "stickiness": 2},
+    "budget": {"max_crossings": 1, "prices": {"night": 3}, "stickiness": 0},
+    "order": {"first": ["crossings", "moves"], "max_moves": 3},
+    "ceiling": {"max_load": 120, "first": ["moves"]},
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_terms_are_checked_and_broken_ones_refused(asked: str) -> None:
+    document = solved(RACKED, **ASKED[asked])
+    assert evenlag.verify(document, RACKED).outcome == "verified"
+    for field in ("crossings", "moved_size", "night"):
+        changed = deepcopy(document)
+        changed["costs"][field] += 1
+        assert "costs is" in evenlag.verify(changed, RACKED).reason
+    question = document["certificate"]["question"]
+    for pair in question["pairs"]:
+        changed = deepcopy(document)
+        other = next(each for each in changed["certificate"]["question"]["pairs"] if each["name"] == pair["name"])
+        other.update(price=100_003 if pair["price"] else 0, budget=-1 if pair["budget"] is not None else None)
+        assert evenlag.verify(changed, RACKED).outcome == "refused"
+    if question["max_load"] is not None:
+        question["max_load"] = 1
+        assert "max_load is 1" in evenlag.verify(document, RACKED).reason
+
+
+def test_a_criterion_that_could_be_less_is_refused() -> None:
+    document = solved(RACKED, **ASKED["order"])
+    loose = solved(RACKED, max_crossings=2, max_moves=3, stickiness=0, rack_price=0)
+    assert loose["costs"]["crossings"] > document["costs"]["crossings"]
+    loose["certificate"]["question"]["first"] = [["crossings", None]]
+    verdict = evenlag.verify(loose, RACKED)
+    assert (verdict.outcome, "crossings come to" in verdict.reason) == ("refused", True)
+
+
+@pytest.mark.parametrize("seed", seeds(15))
+def test_results_with_terms_are_verified(seed: int) -> None:
+    random = Random(seed)
+    problem = random_problem(random, partitions=6, members=3)
+    names = [name for name, _ in problem.partitions]
+    racks = {member: random.choice(["1", "2", None]) for member in problem.members}
+    document = problem.to_dict() | {
+        "partition_racks": {topic: {} for topic in names}, "move_sizes": {topic: {} for topic in names},
+    }  # fmt: skip
+    for topic, number in problem.partitions:
+        document["partition_racks"][topic][str(number)] = random.choice([["1"], ["2", "1"], None])
+        document["move_sizes"][topic][str(number)] = random.randint(0, 9)
+    for member, rack in racks.items():
+        document["members"][member]["rack"] = rack
+    problem = evenlag.Problem.from_dict(document)
+    terms = {"rack_price": random.choice([0, 5]), "first": random.choice([(), ("moves",), ("crossings",)])}
+    try:
+        result = solved(problem, **random_parameters(random), **terms)
+    except InfeasibleError:
+        return
+    verdict = evenlag.verify(result, problem)
+    assert verdict.outcome == "verified", verdict.reason
+
+
 # ---- broken on purpose -----------------------------------------------------------------------------------------------
 
 

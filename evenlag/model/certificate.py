@@ -146,6 +146,11 @@ class Proof:
     slack : int
     bound : number
     certificate : Certificate or None
+    first : tuple of (str, int or None)
+        Criteria that were made least before the objective, in this order, and the budget that was asked for; the
+        objective has what they came to as budgets.
+    fetch_from : str
+        Which replicas members read.
     """
 
     problem: Problem
@@ -154,13 +159,13 @@ class Proof:
     slack: int
     bound: Number
     certificate: Certificate | None
+    first: tuple[tuple[str, int | None], ...]
+    fetch_from: str
 
     def to_dict(self) -> Document:
         """Return `Result.certificate`."""
         goal = self.goal
-        if goal.terms or goal.first:
-            proof = {"kind": "none", "reason": "its objective has terms beyond loads and moves"}
-        elif self.certificate is None:
+        if self.certificate is None:
             proof = {"kind": "none", "reason": "its stage writes no certificate"}
         else:
             proof = self.certificate.document
@@ -173,8 +178,20 @@ class Proof:
                 "price": exact(goal.stickiness),
                 "max_moves": goal.max_moves,
                 "fewest": bool(goal.fewest),
-                "terms": sorted(goal.terms),
+                **self._terms(),
             },
             "bound": exact(self.bound),
             "proof": proof,
+        }
+
+    def _terms(self) -> Document:
+        """Return the terms beyond loads and moves, where there are any."""
+        goal = self.goal
+        if not (goal.terms or self.first or self.problem.pairs.units is not None):
+            return {}
+        return {
+            "pairs": [{"name": pair.name, "price": exact(pair.price), "budget": pair.budget} for pair in goal.pairs],
+            "max_load": None if goal.ceiling is None else exact(goal.ceiling),
+            "first": [list(criterion) for criterion in self.first],
+            "fetch_from": str(self.fetch_from),
         }

@@ -132,6 +132,10 @@ class Objective:
             first=(),
         )
 
+    def budget(self, name: str) -> int | None:
+        """Return the most units of a criterion that a plan may come to; None: any number."""
+        return next((pair.budget for pair in self.pairs if pair.name == name), self.max_moves)
+
     def within(self, name: str, most: int) -> Objective:
         """Return the objective with no more than so many units of one criterion, and no price on it."""
         if name == MOVES and name not in {pair.name for pair in self.pairs}:

@@ -25,12 +25,15 @@ class Criterion:
         Units of the best plan, and of any plan at least, given the criteria before.
     notes : tuple of str
         What the user should know of the stages.
+    limit : int or None
+        The budget that was asked for.
     """
 
     name: str
     value: Number
     bound: Number
     notes: tuple[str, ...] = ()
+    limit: int | None = None
 
     @property
     def proven(self) -> bool:
@@ -67,6 +70,6 @@ def in_order(
         best = run_steps(side, begin(Incumbent(side), start), steps(side.goal))
         if not best.found:
             return replace(task, goal=replace(goal, first=())), None, tuple(found)
-        found.append(Criterion(name, best.value, best.bound, tuple(best.notes)))
+        found.append(Criterion(name, best.value, best.bound, tuple(best.notes), goal.budget(name)))
         start, goal = best.plan, goal.within(name, int(best.value))
     return replace(task, goal=replace(goal, first=())), start, tuple(found)

@@ -210,5 +210,14 @@ def _result(
         max_load=goal.ceiling,
         prices={pair.name: pair.price for pair in goal.pairs if pair.price and pair.name not in (MOVES, MOVED_SIZE)},
         fetch_from=FetchFrom(fetch_from),
-        proof=Proof(rule.problem, goal, rule.balance, rule.slack, best.bound, best.certificate),
+        proof=Proof(
+            rule.problem,
+            goal,
+            rule.balance,
+            rule.slack,
+            best.bound,
+            best.certificate,
+            tuple((criterion.name, criterion.limit) for criterion in criteria),
+            fetch_from,
+        ),
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import lcm, prod
 
+from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Counts, shares_of
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError, moves_of
@@ -127,16 +129,43 @@ def _near(group: Group, question: Question, best: list[Counted], everything: lis
     return kept
 
 
-def best_of_all(group: Group, question: Question, counts: Counts, effort: int) -> tuple[Fraction | None, int]:
-    """Return the least objective of all plans within the budget, None without any, and how many plans there are."""
+@dataclass(frozen=True)
+class Best:
+    """The best of all plans.
+
+    Attributes
+    ----------
+    value : Fraction or None
+        The least objective within budgets and ceiling; None where no plan keeps them.
+    criteria : tuple of int or None
+        The least of the criteria that come first, in their order.
+    plans : int
+        How many plans the count balance allows.
+    """
+
+    value: Fraction | None
+    criteria: tuple[int, ...] | None
+    plans: int
+
+
+def best_of_all(group: Group, question: Question, counts: Counts, terms: Terms, effort: int) -> Best:
+    """Return the best of all plans that the count balance allows.
+
+    Raises
+    ------
+    UncheckedError
+        There are too many.
+    """
     value, number = _Valued(group, question), 0
-    least: int | None = None
+    values, criteria = list[Fraction](), list[tuple[int, ...]]()
     for holder in allowed_plans(group, question, counts, effort):
         number += 1
-        if question.max_moves is None or moves_of(group, holder) <= question.max_moves:
-            found = value.of(holder)
-            least = found if least is None else min(least, found)
-    return (None if least is None else Fraction(least, value.scale)), number
+        if terms.first and terms.broken(question, holder, asked=True) is None:
+            criteria.append(terms.criteria(holder))
+        if terms.broken(question, holder) is None:
+            values.append(Fraction(value.of(holder), value.scale) + terms.price(holder))
+            values = [min(values)]
+    return Best(min(values, default=None), min(criteria, default=None), number)
 
 
 class _Valued:

@@ -35,6 +35,12 @@ class Group:
         The member that held the partition and could keep it, and the one that must get it.
     together : list of list of str
         Topics whose partitions of one number go to one member.
+    racks, partition_racks : lists (M,) and (P,)
+        Rack of each member, and of each partition's replicas, the leader's first; None where it is not known.
+    sizes, traffic : list of int (P,), or None
+        Of each partition; None: not given.
+    costs : dict of name to list of list of int (P, M)
+        Costs of pairs that the problem gives by itself.
     """
 
     partitions: list[tuple[str, int]]
@@ -47,6 +53,11 @@ class Group:
     owner: list[int | None]
     pin: list[int | None]
     together: list[list[str]]
+    racks: list[str | None]
+    partition_racks: list[list[str] | None]
+    sizes: list[int] | None
+    traffic: list[int] | None
+    costs: dict[str, list[list[int]]]
 
     @cached_property
     def topics(self) -> list[str]:
@@ -150,6 +161,11 @@ def _read(document: Mapping[str, Any]) -> Group:
         owner=_owners(index, entries, topics_of),
         pin=pin,
         together=[list(topics) for topics in document.get("together") or ()],
+        racks=[entry.get("rack") for entry in entries],
+        partition_racks=_numbered(document.get("partition_racks"), partitions, None) or [None] * len(partitions),
+        sizes=_numbered(document.get("move_sizes"), partitions, 1),
+        traffic=_numbered(document.get("traffic"), partitions, 1),
+        costs={name: _costs(entry, index, members) for name, entry in (document.get("costs") or {}).items()},
     )
 
 
@@ -160,6 +176,26 @@ def _lags(topics: Mapping[str, Any]) -> dict[tuple[str, int], int]:
         for number, lag in numbered:
             lags[topic, int(number)] = int(lag)
     return lags
+
+
+def _numbered(topics: Mapping[str, Any] | None, partitions: list[tuple[str, int]], default: Any) -> list[Any] | None:
+    """Return what is given of each partition; None where nothing is."""
+    if topics is None:
+        return None
+    given = {}
+    for topic, values in topics.items():
+        for number, value in values.items() if isinstance(values, Mapping) else enumerate(values):
+            given[topic, int(number)] = value
+    return [given.get(name, default) for name in partitions]
+
+
+def _costs(entry: Mapping[str, Any], index: Mapping[Any, int], members: list[str]) -> list[list[int]]:
+    """Return what each pair costs: what is said of it, else of its member, else nothing."""
+    of_members = entry.get("members") or {}
+    costs = [[int(of_members.get(member, 0)) for member in members] for _ in index]
+    for topic, number, member, cost in entry.get("pairs") or ():
+        costs[index[topic, number]][members.index(member)] = int(cost)
+    return costs
 
 
 def _owners(index: Mapping[Any, int], entries: list[Mapping[str, Any]], topics_of: list[set[str]]) -> list[int | None]:

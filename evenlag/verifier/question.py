@@ -40,8 +40,6 @@ class Question:
     max_moves : int or None
         The budget; where `fewest`, the fewest moves that the balance allows.
     fewest : bool
-    terms : tuple of str
-        Terms of the objective beyond loads and moves, which are not checked.
     """
 
     kind: str
@@ -51,7 +49,6 @@ class Question:
     price: Number
     max_moves: int | None
     fewest: bool
-    terms: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Question:
@@ -64,7 +61,6 @@ class Question:
             question = cls(
                 asked["objective"], asked["balance"], int(asked["slack"]), asked["across"], Fraction(asked["price"]),
                 None if budget is None else int(budget), bool(asked["fewest"]),
-                tuple(asked.get("terms", ())),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise RefusedError(f"the certificate does not say what was asked ({error!r})") from error

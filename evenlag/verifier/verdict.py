@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from evenlag.errors import InvalidProblemError
 from evenlag.verifier import priced_windows
-from evenlag.verifier.all_plans import allowed_plans, best_of_all
+from evenlag.verifier.all_plans import Best, allowed_plans, best_of_all
+from evenlag.verifier.costs_of_pairs import PairCost, Terms, costs_of
 from evenlag.verifier.count_limits import check_counts, counts_of, fewest_moves
 from evenlag.verifier.group import Group, read_group
 from evenlag.verifier.held_sets import Search
@@ -103,6 +104,7 @@ class _Check:
             raise RefusedError("the result has no certificate; write it again with this version of evenlag")
         self.certificate = certificate
         self.question = Question.read(certificate)
+        self.terms = Terms(group, certificate["question"])
         self.bound = self._number(certificate.get("bound"), "bound")
         self.holder = self._plan()
 
@@ -156,7 +158,7 @@ class _Check:
         price = "fewest-moves" if question.fewest else _plain(Fraction(question.price))
         if self.document.get("balance") != question.balance:
             raise RefusedError("the certificate is for another balance than the result")
-        if said != price and not question.terms:
+        if said != price and not self.terms.any:
             raise RefusedError(f"the certificate is for a stickiness of {price}, and the result for {said}")
 
     def _rules(self) -> None:
@@ -176,11 +178,10 @@ class _Check:
             cap = group.caps[m]
             if cap is not None and number > cap:
                 raise RefusedError(f"{group.members[m]!r} has {number} partitions; its max_partitions is {cap}")
-        moves = moves_of(group, self.holder)
         if self._stays or self.document.get("violation") is not None:
             return
-        if question.max_moves is not None and moves > question.max_moves:
-            raise RefusedError(f"the plan moves {moves} partitions; max_moves is {question.max_moves}")
+        if (broken := self.terms.broken(question, self.holder)) is not None:
+            raise RefusedError(broken)
         if group.together:
             self._together()
             return
@@ -230,7 +231,7 @@ class _Check:
             if m is not None:
                 held[group.members[m]] += 1
                 lags[group.members[m]] += group.lags[p]
-        objective = question.value(group, self.holder)
+        objective = question.value(group, self.holder) + self.terms.price(self.holder)
         figures: dict[str, Fraction | dict[str, int]] = {
             "bound": self.bound,
             "spread": max(loads) - min(loads),
@@ -239,7 +240,11 @@ class _Check:
             "counts": {member: held[member] for member in group.members},
             "loads": {member: lags[member] for member in group.members},
         }
-        if not question.terms:
+        if document.get("costs"):
+            asked = document.get("fetch_from", "followers")
+            costs = {name: PairCost(name, costs_of(group, name, asked), 0, None) for name in document["costs"]}
+            figures["costs"] = {name: pair.of(self.holder) for name, pair in costs.items()}
+        if not group.together:
             figures["objective"] = objective
         for name, right in figures.items():
             said = document.get(name)
@@ -247,7 +252,7 @@ class _Check:
                 raise RefusedError(
                     f"{name} is {_shown(right)} by the plan and the certificate, and {said} in the result"
                 )
-        if question.terms:
+        if group.together:
             return
         if self.bound > objective and document.get("violation") is None and not self._stays:
             raise RefusedError(f"the bound {_shown(self.bound)} lies above the objective {_shown(objective)}")
@@ -272,8 +277,8 @@ class _Check:
             raise RefusedError("the certificate has no proof")
         if self._unchecked is not None:
             raise UncheckedError(self._unchecked)
-        if self.question.terms:
-            raise UncheckedError("its objective has terms beyond loads and moves, which are not checked yet")
+        if self.terms.any:
+            return self._with_terms(proof)
         if self.question.fewest:
             self._fewest(proof)
         if self.bound <= 0:
@@ -292,6 +297,22 @@ class _Check:
         if kind == "none":
             raise UncheckedError(str(proof.get("reason")))
         raise RefusedError(f"there is no kind of proof {kind!r}")
+
+    def _with_terms(self, proof: Mapping[str, Any]) -> str:
+        """Look at all plans; where they are too many, prove the bound without the terms beyond loads and moves."""
+        try:
+            return self._by_plans(proof)
+        except UncheckedError as error:
+            if self.terms.first:
+                raise UncheckedError(f"criteria come before its objective, and {error}") from error
+        relaxed = self._about(self.question, self.bound)
+        relaxed.terms = Terms(self.group, {})
+        try:
+            return relaxed._proven(proof) + ", whatever pairs cost"
+        except RefusedError as error:
+            raise UncheckedError(
+                "costs of pairs, or a ceiling, are in its proof, and the plans are too many"
+            ) from error
 
     def _fewest(self, proof: Mapping[str, Any]) -> None:
         """Check that no plan moves fewer partitions than the budget."""
@@ -390,24 +411,29 @@ class _Check:
 
     def _by_plans(self, proof: Mapping[str, Any]) -> str:
         """All plans are looked at one by one."""
-        least, number = best_of_all(self.group, self.question, counts_of(self.group, self.question), self.effort)
-        if number != proof.get("plans"):
-            raise RefusedError(f"there are {number} plans, not {proof.get('plans')}")
-        if least is None or least < self.bound:
-            raise RefusedError(f"a plan has the objective {_shown(least)}, below the bound {_shown(self.bound)}")
-        return f"all {number} plans were looked at again"
+        best = self._best(self.group)
+        if proof.get("kind") == "plans" and best.plans != proof.get("plans"):
+            raise RefusedError(f"there are {best.plans} plans, not {proof.get('plans')}")
+        budgets = self.terms.budgets(self.question)
+        if self.document.get("status") == "OPTIMAL" and self.terms.first and best.criteria != budgets:
+            names = ", ".join(self.terms.first)
+            raise RefusedError(f"{names} come to {best.criteria} at least, and not to {budgets}")
+        return f"all {best.plans} plans were looked at again"
+
+    def _best(self, group: Group) -> Best:
+        """Look at all plans, and refuse a bound that one of them is below."""
+        counts = counts_of(group, self.question)
+        best = best_of_all(group, self.question, counts, self.terms, self.effort)
+        if best.value is None or best.value < self.bound:
+            raise RefusedError(f"a plan has the objective {_shown(best.value)}, below the bound {_shown(self.bound)}")
+        return best
 
     def _by_search(self, proof: Mapping[str, Any]) -> str:
         """No plan is below the bound, by what members may hold."""
         group, counts = self._alone, counts_of(self.group, self.question)
         if not counts.exact:
-            least, number = best_of_all(group, self.question, counts, self.effort)
-            if least is None or least < self.bound:
-                raise RefusedError(f"a plan has the objective {_shown(least)}, below the bound {_shown(self.bound)}")
-            return f"all {number} plans were looked at again"
-        found = Search(
-            group, self.question, counts, self._best_pair(proof), self.bound, self.effort
-        ).found()
+            return f"all {self._best(group).plans} plans were looked at again"
+        found = Search(group, self.question, counts, self._best_pair(proof), self.bound, self.effort).found()
         if found is not None:
             raise RefusedError(f"a plan has the objective {_shown(found)}, below the bound {_shown(self.bound)}")
         return "all that members may hold was put together again, and no plan is below the bound"

@@ -1,0 +1,138 @@
+"""Costs of pairs, budgets on them, a ceiling on loads, and criteria that come before the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from typing import Any
+
+from evenlag.verifier.group import Group, Number
+from evenlag.verifier.question import Question, RefusedError, moves_of
+
+Costs = list[list[int]]  # of each partition at each member
+
+
+@dataclass(frozen=True)
+class PairCost:
+    """What it costs that members hold partitions: each unit has a price, and all together a budget."""
+
+    name: str
+    costs: Costs
+    price: Number
+    budget: int | None
+
+    def of(self, holder: Sequence[int | None]) -> int:
+        """Return the units that a plan costs."""
+        return sum(costs[m] for costs, m in zip(self.costs, holder, strict=True) if m is not None)
+
+
+class Terms:
+    """The terms of an objective beyond loads and moves.
+
+    Parameters
+    ----------
+    group : Group
+    asked : dict
+        The question of a certificate.
+
+    Attributes
+    ----------
+    any : bool
+        Whether there are any.
+    pairs : list of PairCost
+    max_load : Fraction or None
+        The most load per weight, in messages.
+    first : dict of str to int or None
+        Criteria that come before the objective, and the budgets asked for; it has what they came to as budgets.
+    """
+
+    def __init__(self, group: Group, asked: Mapping[str, Any]) -> None:
+        self.group, self.any = group, "pairs" in asked
+        self.pairs: list[PairCost] = []
+        self.max_load: Fraction | None = None
+        self.first: dict[str, int | None] = {}
+        if group.together or not self.any:
+            return
+        try:
+            for pair in asked["pairs"]:
+                costs = costs_of(group, pair["name"], asked["fetch_from"])
+                price, budget = Fraction(pair["price"]), pair["budget"]
+                self.pairs.append(PairCost(pair["name"], costs, price, None if budget is None else int(budget)))
+            self.first = {name: None if most is None else int(most) for name, most in asked["first"]}
+            self.max_load = None if asked["max_load"] is None else Fraction(asked["max_load"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise RefusedError(f"the costs of pairs of the certificate cannot be read ({error!r})") from error
+        if any(pair.price < 0 for pair in self.pairs):
+            raise RefusedError("a cost of pairs has a price below 0")
+
+    def price(self, holder: Sequence[int | None]) -> Fraction:
+        """Return what a plan pays for pairs, in messages."""
+        return sum((Fraction(pair.price * pair.of(holder)) for pair in self.pairs if pair.price), Fraction(0))
+
+    @property
+    def units(self) -> list[Fraction]:
+        """Numbers of which all that plans pay are multiples, added up."""
+        return [
+            Fraction(pair.price) * gcd(*(cost for costs in pair.costs for cost in costs)) for pair in self.pairs
+        ]  # fmt: skip
+
+    def broken(self, question: Question, holder: Sequence[int | None], *, asked: bool = False) -> str | None:
+        """Say which budget, or the ceiling, a plan breaks; of what comes first those that were `asked` for."""
+        for pair in self.pairs:
+            most = self.first[pair.name] if asked and pair.name in self.first else pair.budget
+            if most is not None and (cost := pair.of(holder)) > most:
+                return f"the plan comes to {cost} {pair.name}; the budget is {most}"
+        most = self.first["moves"] if asked and "moves" in self.first else question.max_moves
+        if most is not None and (moves := moves_of(self.group, holder)) > most:
+            return f"the plan moves {moves} partitions; max_moves is {most}"
+        if self.max_load is not None:
+            for _, lags in self.group.judged_by:
+                if (load := max(question.loads(self.group, holder, lags))) > self.max_load:
+                    return f"a member has a load of {float(load)}; max_load is {float(self.max_load)}"
+        return None
+
+    def criteria(self, holder: Sequence[int | None]) -> tuple[int, ...]:
+        """Return what a plan comes to in the criteria that come first."""
+        by_name = {pair.name: pair for pair in self.pairs}
+        return tuple(
+            by_name[name].of(holder) if name in by_name else moves_of(self.group, holder) for name in self.first
+        )  # fmt: skip
+
+    def budgets(self, question: Question) -> tuple[int | None, ...]:
+        """Return the budgets of the criteria that come first."""
+        by_name = {pair.name: pair.budget for pair in self.pairs}
+        return tuple(by_name.get(name, question.max_moves) for name in self.first)
+
+
+def costs_of(group: Group, name: str, fetch_from: str) -> Costs:
+    """Return what each pair costs.
+
+    Raises
+    ------
+    RefusedError
+        The problem says nothing of such a cost.
+    """
+    members = range(len(group.members))
+    if name in group.costs:
+        return group.costs[name]
+    if name == "moved_size" and group.sizes is not None:
+        return [
+            [size * (owner is not None and owner != m) for m in members]
+            for size, owner in zip(group.sizes, group.owner, strict=True)
+        ]
+    if name == "crossings":
+        traffic = group.traffic or [1] * len(group.partitions)
+        return [
+            [amount * _crosses(racks, group.racks[m], fetch_from) for m in members]
+            for amount, racks in zip(traffic, group.partition_racks, strict=True)
+        ]
+    raise RefusedError(f"the problem says nothing of what pairs cost in {name!r}")
+
+
+def _crosses(racks: list[str] | None, rack: str | None, fetch_from: str) -> bool:
+    """Whether a member reads a partition across racks: both are known, and its rack is none of the partition's."""
+    if not racks or rack is None:
+        return False
+    return rack not in (racks[:1] if fetch_from == "leader" else racks)
