@@ -7,10 +7,14 @@ partition holds others beside it, so it can be cut off further down.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.balance import CountRule
+
+Lags = NDArray[Any]
 
 
 def reduced_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
@@ -41,15 +45,33 @@ def reduction(rule: CountRule, low: int) -> tuple[int, int] | None:
     fewest = int(rule.total_bounds.lo[problem.active].min(initial=len(problem.lags)))
     if low <= 0 or fewest < 1 or not problem.equal_weights:
         return None
+    floors, most, totals = _totals(rule, low, fewest)
+    best = int(totals.argmin())
+    return int(floors[best]), int(most[best])
+
+
+def reductions(rule: CountRule, low: int, count: int) -> list[tuple[int, int]]:
+    """Return limits as `reduction` does, and others, from the least lag on, that may be better for some partitions."""
+    best = reduction(rule, low)
+    if best is None:
+        return []
+    fewest = int(rule.total_bounds.lo[rule.problem.active].min())
+    floors, most, _ = _totals(rule, low, fewest)
+    at = int(np.searchsorted(floors, best[0]))
+    places = {at, *np.linspace(0, min(2 * at, len(floors) - 1), count).astype(int).tolist()}
+    return [(int(floors[place]), int(most[place])) for place in sorted(places)]
+
+
+def _totals(rule: CountRule, low: int, fewest: int) -> tuple[Lags, Lags, Lags]:
+    """Return possible least and greatest reduced lags, and what all of them come to with each."""
+    problem = rule.problem
     lags = np.sort(problem.lags[problem.assignable])
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
     floors = np.unique(np.append(lags, 0))
     floors = floors[floors * fewest <= low]
     most = low - (fewest - 1) * floors
     below, within = np.searchsorted(lags, floors), np.searchsorted(lags, most, side="right")
-    totals = floors * below + (sums[within] - sums[below]) + most * (len(lags) - within)
-    best = int(totals.argmin())
-    return int(floors[best]), int(most[best])
+    return floors, most, floors * below + (sums[within] - sums[below]) + most * (len(lags) - within)
 
 
 def max_reduced_load(total: int, raised: int, members: int, low: int, high: int) -> int:

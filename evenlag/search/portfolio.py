@@ -14,6 +14,7 @@ from evenlag.search.construct.ceiling import Ceiling
 from evenlag.search.construct.start_plans import Baselines, Construct, Greedy
 from evenlag.search.exact import move_dp
 from evenlag.search.exact.cheapest_pairs import CheapestPairs
+from evenlag.search.exact.classes import Classes
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
@@ -199,6 +200,7 @@ TERMS: tuple[Step, ...] = (
     *START,
     Step(Ceiling(lambda: AUTO), 0.3),
     Step(CheapestPairs(), 0.2),
+    Step(Classes(), 0.7),
     Step(LocalSearch(), 0.3),
     Step(ColumnGeneration(), 0.1),
     Step(MipStage(AUTO_BACKEND, said=False), 0.85),

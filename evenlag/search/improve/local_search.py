@@ -130,7 +130,8 @@ class _LocalSearch:
         scaled = (self.loads * self.factors)[self.active].astype(np.float64)
         order = self.active[np.lexsort((self.active, scaled))].tolist()
         top, bottom = order[-1], order[0]
-        for light, heavy in self._screened(order) if self.screens else _outer_first(order):
+        pairs = self._screened(order) if self.screens else _outer_first(order)
+        for light, heavy in _extremes_first(order) if self.objective.terms else pairs:
             around = self.extremes if not self.pair_is_all or heavy == top or light == bottom else -1
             state = (self.version[heavy], self.version[light], around, self._left())
             if self.seen.get((heavy, light)) != state:
@@ -293,6 +294,14 @@ def _outer_first(order: list[int]) -> Iterator[tuple[int, int]]:
     """All pairs of an ascending order, those farthest apart first."""
     for gap in range(len(order) - 1, 0, -1):
         yield from zip(order, order[gap:], strict=False)
+
+
+def _extremes_first(order: list[int]) -> Iterator[tuple[int, int]]:
+    """All pairs of an ascending order, those with the last or the first of it before all others."""
+    for light, heavy in zip(order[:-1], reversed(order[1:]), strict=True):
+        yield light, order[-1]
+        yield order[0], heavy
+    yield from _outer_first(order[1:-1])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,393 @@
+"""A linear program over classes of members: how even loads can be where pairs have costs, and what that costs.
+
+Members that pairs cost the same are one class, such as those of a rack. Of a plan the program keeps how much of each
+partition a class has. What holds for every member holds for the sum over a class: loads are no lower than the lowest
+and no higher than the highest, and counts lie within their bounds. Where moves cost, a partition may also stay with its
+owner; loads and counts are then those of each member: what stays, and what comes to it from elsewhere.
+
+Costs are whole numbers. Where the program's come to a fraction, two programs take its place: with no more of that cost
+than the whole number below, and with at least the one above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heappop, heappush
+from math import ceil, floor, gcd, lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenlag.model.arrays import NOBODY, Bools, Ints, Whole
+from evenlag.model.objective import MOVED_SIZE, MOVES
+from evenlag.model.plan import Number, whole
+from evenlag.model.reduced_lags import reductions
+from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Terms
+from evenlag.search.task import Task
+
+REDUCTIONS = 8  # ways to leave out what is lost beside oversized partitions
+OVERSIZED, THRESHOLDS = 3, 6  # partitions that are looked at with companions, and how
+WORTH = 1e-4  # of the mean load: what a lowest load must be too high by to be looked at
+NEAR = 1e-6  # how closely floats are looked at
+BY_OWNER = (MOVES, MOVED_SIZE)  # costs that follow from owners: they make no classes
+
+
+@dataclass(frozen=True, eq=False)
+class MemberClasses:
+    """Members that pairs cost the same.
+
+    Attributes
+    ----------
+    of : int64 array (M,)
+        Class of each active member, `NOBODY` of the others.
+    members : list of int64 arrays
+        Those of each class, ascending.
+    """
+
+    of: Whole
+    members: list[Whole]
+
+
+def member_classes(task: Task) -> MemberClasses:
+    """Return the active members by subscriptions, weight, and costs other than those that follow from owners."""
+    problem = task.problem
+    tables = [pair.costs for pair in task.goal.pairs if pair.name not in BY_OWNER]
+    numbers: dict[Any, int] = {}
+    of = np.full(len(problem.members), NOBODY, dtype=np.int64)
+    for m in np.flatnonzero(problem.active).tolist():
+        columns = tuple(tuple(costs[:, m]) if costs.dtype == object else costs[:, m].tobytes() for costs in tables)
+        key = (problem.allowed[:, m].tobytes(), problem.relative_weights[m], columns)
+        of[m] = numbers.setdefault(key, len(numbers))
+    return MemberClasses(of, [np.flatnonzero(of == k) for k in range(len(numbers))])
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """A partition on a class, or with its owner.
+
+    Attributes
+    ----------
+    item, class_of, home : int64 arrays (N,)
+        Place among the assignable partitions, class, and owner (`NOBODY`: it moves, or that does not matter).
+    costs : list of arrays (N,)
+        What each column costs: of each pair cost of the objective, then moves.
+    """
+
+    item: Whole
+    class_of: Whole
+    home: Whole
+    costs: list[Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """A solution of the program.
+
+    Attributes
+    ----------
+    bound : number
+        No plan that keeps the limits has a lower objective, in messages, unless it is no better than the best plan.
+    shares : float array (P, K)
+        How much of each partition a class has.
+    spent : list of float
+        What that costs: by each pair cost of the objective, then moves; last the lowest load, scaled, if it counts.
+    limits : list of (lo, hi)
+        The limits of all these.
+    barred : int64 array
+        Columns that were not to be used.
+    """
+
+    bound: Number
+    shares: NDArray[np.float64]
+    spent: list[float]
+    limits: list[Limits]
+    barred: Whole
+
+
+class ClassProgram:
+    """The linear program of a task.
+
+    Parameters
+    ----------
+    task : Task
+        Without scenarios.
+    classes : MemberClasses
+    value : number or None
+        Objective of the best plan in messages; bounds are of plans that are better.
+    least : number
+        What is proven of the spread (makespan), whatever it costs, in messages.
+    """
+
+    def __init__(self, task: Task, classes: MemberClasses, value: Number | None, least: Number) -> None:
+        self._task, self._classes, self._value = task, classes, value
+        problem, goal = task.problem, task.goal
+        prices = [Fraction(price) / problem.load_unit for price in (*(p.price for p in goal.pairs), goal.stickiness)]
+        self._unit = lcm(*(price.denominator for price in prices))  # of the program's objective, for one of a load
+        whole_prices = [int(price * self._unit) for price in prices]
+        self._mean = max(float(problem.mean_load / problem.load_unit), 1.0)
+        self._items = np.flatnonzero(problem.assignable)
+        self._owners_cost = task.has_owners and (
+            task.moves_matter or any(pair.name in BY_OWNER for pair in goal.pairs)
+        )  # fmt: skip
+        self._columns = self._all_columns()
+        price: Ints = np.zeros(len(self._columns.item), dtype=object)
+        for each, costs in zip(whole_prices, self._columns.costs, strict=True):
+            price = price + each * costs.astype(object)
+        scale = self._unit * self._mean if goal.kind is not None else float(max(price, default=1) or 1)
+        self._program = ChoiceProgram(self._columns.item, price, scale)
+        self._limits: list[Limits] = [
+            *((None, pair.budget) for pair in goal.pairs), (None, goal.max_moves if task.moves_matter else None)
+        ]  # fmt: skip
+        self._limited = self._add_costs(whole_prices)  # rows
+        self._cuts: dict[int, list[int]] = {}  # rows that hold where the lowest load is at most so high
+        self._lowest: int | None = None
+        self._add_counts()
+        self._add_loads(least)
+
+    # ---- columns ----------------------------------------------------------------------------------------------
+
+    def _all_columns(self) -> _Columns:
+        problem, items = self._task.problem, self._items
+        at, owner, pin = np.arange(len(items)), problem.owner[items], problem.pins[items]
+        may = problem.allowed[problem.topic_of[items]] & problem.active
+        may[pin != NOBODY] = False
+        may[at[pin != NOBODY], pin[pin != NOBODY]] = True
+        stays = at[(owner != NOBODY) & may[at, owner]] if self._owners_cost else at[:0]
+        elsewhere = may.copy()
+        elsewhere[stays, owner[stays]] = False
+        leaves = (owner[:, None] != NOBODY) & (owner[:, None] != np.arange(len(problem.members)))
+        tables = [*(pair.costs[items] for pair in self._task.goal.pairs), leaves.astype(np.int64)]
+        parts = [
+            (stays, self._classes.of[owner[stays]], owner[stays], [table[stays, owner[stays]] for table in tables])
+        ]
+        for k, members in enumerate(self._classes.members):
+            some = at[elsewhere[:, members].any(axis=1)]
+            cells = np.ix_(some, members)
+            costs = [_least(table[cells], elsewhere[cells]) for table in tables]
+            parts.append((some, np.full(len(some), k), np.full(len(some), NOBODY), costs))
+        item, class_of, home = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        return _Columns(
+            item, class_of, home, [np.concatenate(each) for each in zip(*(p[3] for p in parts), strict=True)]
+        )
+
+    # ---- rows -------------------------------------------------------------------------------------------------
+
+    def _sums(self, values: Ints, scale: float) -> Iterator[tuple[Whole, Whole, Terms]]:
+        """Yield members, and the columns and variables that their values add up from: one by one, or by class.
+
+        One by one, variables say what comes to a member from elsewhere; together they are what comes to the class.
+        """
+        class_of, home = self._columns.class_of, self._columns.home
+        most = int(sum(values.tolist()))
+        for k, members in enumerate(self._classes.members):
+            if not self._owners_cost:
+                yield members, np.flatnonzero(class_of == k), ()
+                continue
+            coming = [self._program.add_variable(0, most, 0, scale) for _ in members]
+            for m, place in zip(members.tolist(), coming, strict=True):
+                yield np.array([m]), np.flatnonzero(home == m), ((place, 1),)
+            moved = np.flatnonzero((class_of == k) & (home == NOBODY))
+            self._program.add_row(moved, values[moved], tuple((place, -1) for place in coming), (0, 0), scale)
+
+    def _add_loads(self, least: Number) -> None:
+        """No load is above the highest one or the ceiling, nor below the lowest one."""
+        task, program = self._task, self._program
+        problem, goal, bounds, unit = task.problem, task.goal, task.bounds, task.problem.load_unit
+        ceiling = None if goal.ceiling is None else floor(goal.ceiling / unit)
+        lags = problem.lags[self._items][self._columns.item].astype(object)
+        factors = [int(problem.load_factors[members[0]]) for members in self._classes.members]
+        factor = self._factor = np.array(factors, dtype=object)[self._columns.class_of]
+        if goal.kind is None:
+            if ceiling is not None:
+                for members, columns, more in self._sums(lags * factor, self._mean):
+                    limits: Limits = None, ceiling * len(members)
+                    program.add_row(columns, (lags * factor)[columns], more, limits, self._mean, elastic=True)
+            return
+        low, high = floor(bounds.min_load_ub / unit), ceil(bounds.max_load_lb / unit)
+        better = problem.total_lag * max(factors) if self._value is None else ceil(self._value / unit)
+        highest = program.add_variable(high, max(better + max(low, 0), high), self._unit, self._mean)
+        if ceiling is not None:
+            none = np.zeros(0, dtype=np.int64)
+            program.add_row(none, none.astype(object), ((highest, 1),), (None, ceiling), self._mean, elastic=True)
+        for members, columns, more in self._sums(lags * factor, self._mean):
+            more = (*more, (highest, -len(members)))
+            program.add_row(columns, (lags * factor)[columns], more, (None, 0), self._mean)
+        if problem.equal_weights:
+            self._add_companions(highest, high)
+        if not task.spread_matters:
+            return
+        self._lowest = program.add_variable(min(high - better, low), low, -self._unit, self._mean)
+        none = np.zeros(0, dtype=np.int64)
+        both = ((highest, 1), (self._lowest, -1))
+        program.add_row(none, none.astype(object), both, (ceil(least / unit), None), self._mean)
+        self._limits.append((None, low))
+        alone = (self._lowest, 1)
+        self._limited.append(
+            program.add_row(none, none.astype(object), (alone,), (None, low), self._mean, elastic=True)
+        )
+        self._add_cuts(low)
+
+    def _add_cuts(self, low: int) -> None:
+        """No load is below the lowest one, where that is at most `low`: lags are reduced for it."""
+        assert self._lowest is not None
+        rows = self._cuts.setdefault(low, [])
+        for values in self._reduced(low):
+            for members, columns, more in self._sums(values, self._mean):
+                more = (*more, (self._lowest, -len(members)))
+                rows.append(self._program.add_row(columns, values[columns], more, (0, None), self._mean))
+
+    def _reduced(self, low: int) -> Iterator[Ints]:
+        """Yield scaled lags of the columns, reduced so that each member still has the lowest load, if up to `low`."""
+        problem, lags = self._task.problem, self._task.problem.lags[self._items]
+        count = 1 if self._owners_cost else REDUCTIONS  # one by one members have many more rows
+        for limits in reductions(self._task.rule, low, count) or [(0, low)]:
+            reduced = np.clip(lags, *limits) if problem.equal_weights else lags
+            yield np.minimum(reduced[self._columns.item].astype(object) * self._factor, max(low, 0))
+
+    def _add_companions(self, highest: int, high: int) -> None:
+        """Whoever holds an oversized partition holds others beside it, of those that its class has.
+
+        Each of them has t, less what those below t are short of it. All that its class has are short of t by no less.
+        """
+        rule, (item, class_of) = self._task.rule, (self._columns.item, self._columns.class_of)
+        lags = self._task.problem.lags[self._items]
+        ascending = np.sort(lags)
+        biggest = [g for g in np.argsort(-lags, kind="stable")[:OVERSIZED].tolist() if 2 * lags[g] > high]
+        for k, members in enumerate(self._classes.members):
+            others = int(rule.total_bounds.lo[members].min()) - 1
+            if others < 1:
+                continue
+            places = np.linspace(others, others * (len(self._classes.members) + 1), THRESHOLDS).astype(int)
+            for t in np.unique(ascending[np.minimum(places, len(ascending) - 1)]).tolist():
+                below = np.flatnonzero((class_of == k) & (lags[item] < t))
+                for g in biggest:
+                    here = np.flatnonzero((class_of == k) & (item == g))
+                    amounts = np.append(lags[item[below]] - t, [int(lags[g]) + others * t] * len(here)).astype(object)
+                    columns = np.append(below, here)
+                    if len(here) and lags[g] >= t:
+                        self._program.add_row(columns, amounts, ((highest, -1),), (None, 0), self._mean)
+
+    def _add_counts(self) -> None:
+        rule, topic_of = self._task.rule, self._task.problem.topic_of[self._items][self._columns.item]
+        ones: Ints = np.ones(len(topic_of), dtype=object)
+        most = np.minimum(rule.member_bounds.hi, len(self._items))
+        for members, columns, more in self._sums(ones, 1.0):
+            limits = int(rule.member_bounds.lo[members].sum()), int(most[members].sum())
+            self._program.add_row(columns, ones[columns], more, limits, 1.0)
+        if rule.topic_bounds is None:
+            return
+        off = rule.topic_distance
+        for k, members in enumerate(self._classes.members):
+            here = self._columns.class_of == k
+            for t in np.unique(topic_of[here]).tolist():
+                columns = np.flatnonzero(here & (topic_of == t))
+                lo, hi = (int(side[t, members].sum()) for side in (rule.topic_bounds.lo, rule.topic_bounds.hi))
+                self._program.add_row(columns, ones[columns], (), (lo - off, hi + off), 1.0)
+
+    def _add_costs(self, prices: list[int]) -> list[int | None]:
+        """Return the row of each cost that has a price or a budget; a plan within the budgets keeps it."""
+        rows: list[int | None] = []
+        for price, limits, costs in zip(prices, self._limits, self._columns.costs, strict=True):
+            columns = np.flatnonzero(costs)
+            if not len(columns) or (not price and limits == (None, None)):
+                rows.append(None)
+                continue
+            values = costs[columns].astype(object)
+            rows.append(self._program.add_row(columns, values, (), limits, float(max(values)), elastic=True))
+        return rows
+
+    # ---- what it proves -----------------------------------------------------------------------------------------
+
+    def solve(self, stop: Callable[[], bool], most: int) -> Iterator[Relaxed]:
+        """Yield solutions; the bound of each is proven of all plans, and no lower than the one before.
+
+        Parameters
+        ----------
+        stop : callable
+            Asked before each branch.
+        most : int
+            Branches at most.
+        """
+        first = self._solved(self._limits, np.zeros(0, dtype=np.int64))
+        leaves = [] if first is None else [(first.bound, 0, first)]
+        for number in range(most):
+            if not leaves:
+                return
+            yield leaves[0][-1]
+            parts = self._parts(leaves[0][-1])
+            if not parts or leaves[0][0] == self._value or stop():
+                return
+            found = [self._solved(*part) for part in parts]
+            heappop(leaves)
+            for i, part in enumerate(found):
+                if part is None:
+                    return
+                heappush(leaves, (part.bound, 2 * number + i + 1, part))
+
+    def _solved(self, limits: list[Limits], barred: Whole) -> Relaxed | None:
+        rows = {row: each for row, each in zip(self._limited, limits, strict=True) if row is not None}
+        for low, cuts in self._cuts.items():
+            most = limits[-1][1]
+            rows |= dict.fromkeys(cuts, (0 if most is not None and most <= low else None, None))
+        found = self._program.solve(rows, barred)
+        if found is None:
+            return None
+        bound = found.bound / self._unit * self._task.problem.load_unit
+        if self._value is not None:
+            bound = min(bound, Fraction(self._value))
+        shares = np.zeros((len(self._task.problem.lags), len(self._classes.members)))
+        np.add.at(shares, (self._items[self._columns.item], self._columns.class_of), found.amounts)
+        spent = [float((costs * found.amounts).sum()) for costs in self._columns.costs]
+        spent += [] if self._lowest is None else [found.numbers[self._lowest]]
+        return Relaxed(whole(bound), shares, spent, limits, barred)
+
+    def _parts(self, relaxed: Relaxed) -> list[tuple[list[Limits], Whole]]:
+        """Return limits and barred columns of programs that have all plans between them; none where one is enough."""
+        limits, barred = relaxed.limits, relaxed.barred
+        for place, costs in enumerate(self._columns.costs):
+            if self._limited[place] is None:
+                continue
+            spent, (lo, hi) = relaxed.spent[place], limits[place]
+            step = gcd(*np.unique(costs).tolist())
+            at = floor(spent / step) * step
+            fraction = min(spent - at, at + step - spent) > NEAR * step
+            if fraction and (lo is None or at >= lo) and (hi is None or at < hi):
+                sides = [(lo, at), (at + step, hi)] if hi is None or at + step <= hi else [(lo, at)]
+                return [([*limits[:place], side, *limits[place + 1 :]], barred) for side in sides]
+        lowest = self._too_high(relaxed)
+        if lowest is not None:
+            self._add_cuts(lowest)
+            lo, hi = limits[-1]
+            return [([*limits[:-1], side], barred) for side in ((lo, lowest), (lowest + 1, hi))]
+        shares = relaxed.shares[self._items]
+        off = np.minimum(shares, 1 - shares).max(axis=1)
+        weight = np.where(off > NEAR, self._task.problem.lags[self._items].astype(np.float64) + 1, 0)
+        item = int(weight.argmax())
+        if not weight[item]:
+            return []
+        here = self._columns.item == item
+        ours = here & (self._columns.class_of == int(shares[item].argmax()))
+        return [(limits, np.union1d(barred, np.flatnonzero(each))) for each in (here & ~ours, ours)]
+
+    def _too_high(self, relaxed: Relaxed) -> int | None:
+        """Return a lowest load somewhat above the program's, if reduced for that its lags leave less; else None."""
+        if self._lowest is None or self._owners_cost:
+            return None
+        lowest, shares = relaxed.spent[-1], relaxed.shares[self._items][self._columns.item, self._columns.class_of]
+        able = lowest
+        for values in self._reduced(ceil(lowest)):
+            loads = np.bincount(self._columns.class_of, values.astype(np.float64) * shares)
+            able = min(able, (loads / [len(members) for members in self._classes.members]).min())
+        at, (lo, hi) = ceil((3 * lowest - able) / 2), relaxed.limits[-1]
+        within = (lo is None or at >= lo) and hi is not None and at < hi and at not in self._cuts
+        return at if within and lowest - able > WORTH * self._mean else None
+
+
+def _least(costs: Ints, among: Bools) -> Ints:
+    """Return the least of each row of costs (N, M), among the entries that count; there is one."""
+    most = costs.max(axis=1, keepdims=True)
+    least: Ints = np.where(among, costs, most).min(axis=1)
+    return least

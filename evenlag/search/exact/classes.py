@@ -1,0 +1,65 @@
+"""Classes of members as a stage: what loads and costs of pairs must come to together, and plans that come near it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from math import floor
+from typing import ClassVar
+
+from evenlag.model.objective import EVERY_TERM
+from evenlag.search.exact.class_program import NEAR, ClassProgram, member_classes
+from evenlag.search.improve.by_class import ByClass
+from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
+from evenlag.search.task import Task
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A linear program over classes of members, and plans from its fractions.
+
+    Attributes
+    ----------
+    most_columns : int
+        Partitions times classes.
+    most_branches : int
+        Of costs that come to fractions.
+    """
+
+    most_columns: int = 20_000
+    most_branches: int = 100
+    name: str = "classes"
+    handles: ClassVar[frozenset[str]] = EVERY_TERM
+
+    def applies(self, task: Task, _best: Incumbent) -> bool:
+        """Where pairs have costs, without scenarios."""
+        goal, problem = task.goal, task.problem
+        return bool(goal.pairs) and not problem.futures and (goal.kind is not None or goal.ceiling is not None)
+
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Prove bounds, then offer plans."""
+        classes = member_classes(task)
+        if len(classes.members) * int(task.problem.assignable.sum()) > self.most_columns:
+            return
+        stop = task.clock.stop(share)
+        rests_on = best.authors
+        program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound)
+        by_class, next_look, going_on = ByClass(task, classes.members), 0, None
+        for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
+            yield Bound(relaxed.bound, rests_on=rests_on)
+            if number < next_look or task.goal.kind is None:
+                continue
+            next_look = 2 * number + 1
+            budgets = [round(spent) for spent in relaxed.spent[: len(task.goal.pairs)]]
+            lowest = Fraction(floor(relaxed.spent[-1] + NEAR)) * task.problem.load_unit
+            plans = by_class.plans(relaxed.shares, budgets, lowest, stop, task.seed)
+            for plan in islice(plans, 1):
+                before = best.value if best.found else None
+                yield Candidate(plan)
+                going_on = plans if best.found and best.value != before else going_on
+        for plan in going_on or ():
+            yield Candidate(plan)
+            if best.settled:
+                return
