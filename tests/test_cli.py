@@ -369,7 +369,7 @@ def test_help_says_of_each_command_what_it_does_in_a_whole_sentence() -> None:
     """In a terminal of 80 columns too."""
     said = evenlag("--help").stdout
     told = said.partition("Commands:\n")[2].splitlines()
-    assert len(told) == 13
+    assert len(told) == 14
     assert all(line.endswith(".") and not line.endswith("..") for line in told), said
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evenlag
+from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.plan import current_plan
+from evenlag.model.plan import Plan, current_plan
 from tests.command import evenlag as run
-from tests.racked import crossings, moved_size, shop
+from tests.exact import every_plan
+from tests.racked import ZONES, crossings, moved_size, shop
+from tests.terms import pair_tables
 
 # ---- audits ----------------------------------------------------------------------------------------------------------
 
@@ -122,3 +126,101 @@ def test_the_command_audits_under_terms(tmp_path: Path) -> None:
     said = run("audit", plain).stdout
     assert "crossings" not in said
     assert "objective" not in said
+
+
+# ---- frontiers -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("against", "more"),
+    [
+        ("crossings", {}), ("crossings", {"fetch_from": "leader"}), ("crossings", {"balance": "none"}),
+        ("moved_size", {}), ("night", {}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("seed", [1, 4])
+def test_points_are_the_best_of_all_plans_with_their_budgets(seed: int, against: str, more: dict[str, Any]) -> None:
+    rng = random.Random(seed)
+    racks = [rng.sample(ZONES, 1) for _ in range(7)]
+    night = {"night": {("t", p, "c1"): 2 * p + 1 for p in range(7)} | {("t", p, "c2"): 9 - p for p in range(7)}}
+    problem = shop(seed, partitions=7, partition_racks={"t": racks}, costs=night)
+    curve = evenlag.frontier(problem, against=against, time_limit=20, **more)
+    fetch_from = more.get("fetch_from", "followers")
+    costs = pair_tables(problem, fetch_from)[against]
+    plans = every_plan(problem, more.get("balance", "both"))
+    spent = [sum(costs[p][m] for p, m in enumerate(row)) for row in plans.tolist()]
+    spreads = [spread(problem, Plan(problem, row).assignment) for row in plans]
+    assert curve.points[0].cost == min(spent)
+    assert curve.points[-1].spread == min(spreads)
+    assert len(curve.points) > 1
+    for point in curve.points:
+        best = min(value for cost, value in zip(spent, spreads, strict=True) if cost <= point.cost)
+        assert (point.bound, point.spread) == (best, best)
+        assert point.cost == sum(costs[p][m] for p, m in enumerate(point.plan.member_of.tolist()))
+        assert point.moves == point.plan.moves
+    assert [point.cost for point in curve.points] == sorted({point.cost for point in curve.points})
+    assert curve.against == against
+
+
+def test_a_frontier_of_partitions_that_go_together_is_one_of_units() -> None:
+    lags = {"a": [9, 1, 5, 3], "b": [2, 8, 4, 4]}
+    owned = {"x": [(topic, p) for topic in "ab" for p in (0, 1)], "y": [(topic, p) for topic in "ab" for p in (2, 3)]}
+    problem = evenlag.Problem.from_lags(lags, {"x": ["a", "b"], "y": ["a", "b"]}, owned=owned, together=[("a", "b")])
+    curve = evenlag.frontier(problem)
+    assert [(point.cost, point.spread, point.bound) for point in curve.points] == [(0, 4, 4), (4, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("against", "message"),
+    [
+        ("crossing", "did you mean 'crossings'"), ("crossings", "racks of members and of partitions are needed"),
+        ("moved_size", "sizes of moves are needed"), ("spread", "against must be one of"),
+    ],
+)  # fmt: skip
+def test_what_a_frontier_cannot_be_against(against: str, message: str) -> None:
+    with pytest.raises(evenlag.errors.InvalidProblemError, match=message):
+        evenlag.frontier(shop(racks=None, move_sizes=None), against=against)
+
+
+def test_the_command_draws_a_frontier_against_crossings(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path, picture = tmp_path / "group.json", tmp_path / "curve.png"
+    problem = shop(2)
+    path.write_text(json.dumps(problem.to_dict()))
+    words = ("--against", "crossings", "--traffic-price", "1/MB", "--deterministic")
+    document = json.loads(run("frontier", path, *words, "--json").stdout)
+    curve = evenlag.frontier(problem, against="crossings", deterministic=True)
+    assert document["against"] == "crossings"
+    for told, point in zip(document["points"], curve.points, strict=True):
+        assignment = {member: [tuple(name) for name in names] for member, names in told["assignment"].items()}
+        assert told["cost"] == told["costs"]["crossings"] == crossings(problem, assignment) == point.cost
+        assert told["costs"]["moved_size"] == moved_size(problem, assignment)
+        assert told["traffic_month"] == pytest.approx(point.cost * 730 * 3600 / 10**6)
+    said = run("frontier", path, *words, "--plot", picture).stdout
+    assert f"written: {picture}" in said
+    assert "least spread for a budget of crossings" in said
+    assert "a month" in said
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert json.loads(run("frontier", path, "--json", "--deterministic").stdout)["against"] == "moves"
+
+
+def test_pictures_of_frontiers_say_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figure is looked at before it is written: its axes, and where nothing can be."""
+    pytest.importorskip("matplotlib")
+    from evenlag.report import frontier_picture
+
+    figures: list[Any] = []
+    monkeypatch.setattr(frontier_picture, "save", lambda figure, _path: figures.append(figure))
+    problem = shop(2)
+    curve = evenlag.frontier(problem, against="crossings")
+    frontier_picture.draw_frontier(curve, tmp_path / "x.png", TrafficPrice.of("1/MB"))
+    figures[0].draw_without_rendering()
+    (axes,) = figures[0].axes
+    assert axes.get_xlabel() == "budget of traffic across racks"
+    assert [child.get_xlabel() for child in axes.child_axes] == ["a month at 1/MB"]
+    assert axes.child_axes[0].get_xlim()[1] == pytest.approx(axes.get_xlim()[1] * 730 * 3600 / 10**6)
+    drawn = axes.lines[0].get_xydata().tolist()
+    assert drawn[: len(curve.points)] == [[point.cost, point.spread] for point in curve.points]
+    frontier_picture.draw_frontier(evenlag.frontier(problem), tmp_path / "x.png", TrafficPrice.of("1/MB"))
+    assert figures[1].axes[0].get_xlabel() == "budget of moves"
+    assert not figures[1].axes[0].child_axes

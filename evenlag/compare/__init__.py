@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from evenlag.compare import simulation as simulation
     from evenlag.compare import speeds as speeds
     from evenlag.compare.before_after import WhatIf, whatif
-    from evenlag.compare.budgets import Frontier, FrontierPoint, frontier
+    from evenlag.compare.budgets import frontier
     from evenlag.compare.change import Change, changed
+    from evenlag.compare.curve import Frontier, FrontierPoint
     from evenlag.compare.history import Snapshot
     from evenlag.compare.members_needed import Size, SizeRow, size
     from evenlag.compare.replay_result import Replay
@@ -40,8 +41,8 @@ _HOMES = {
     "Audit": "evenlag.compare.strategies",
     "AuditRow": "evenlag.compare.strategies",
     "Change": "evenlag.compare.change",
-    "Frontier": "evenlag.compare.budgets",
-    "FrontierPoint": "evenlag.compare.budgets",
+    "Frontier": "evenlag.compare.curve",
+    "FrontierPoint": "evenlag.compare.curve",
     "Replay": "evenlag.compare.replay_result",
     "Size": "evenlag.compare.members_needed",
     "SizeRow": "evenlag.compare.members_needed",

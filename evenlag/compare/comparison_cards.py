@@ -9,7 +9,7 @@ from evenlag.markup import Bars, Cell, Figure, Remark, card, figures, line, tabl
 from evenlag.model.cards import listed_notes
 
 if TYPE_CHECKING:
-    from evenlag.compare.budgets import Frontier
+    from evenlag.compare.curve import Frontier
     from evenlag.compare.strategies import Audit
 
 MOST_POINTS = 16  # rows before the rest is left out

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from evenlag.report.costs_text import traffic_document, traffic_fields
     from evenlag.report.figure_files import KINDS, check_kind
     from evenlag.report.fleet_text import batch_line
+    from evenlag.report.frontier_picture import draw_frontier
     from evenlag.report.payoff_text import payoff_document, payoff_report
     from evenlag.report.progress import progress_bar, spinner
     from evenlag.report.replay_picture import draw_replay
@@ -23,6 +24,7 @@ __all__ = [
     "audit_report",
     "batch_line",
     "check_kind",
+    "draw_frontier",
     "draw_replay",
     "draw_size",
     "frontier_document",
@@ -47,6 +49,7 @@ _HOMES = {
     "audit_report": "evenlag.report.text",
     "batch_line": "evenlag.report.fleet_text",
     "check_kind": "evenlag.report.figure_files",
+    "draw_frontier": "evenlag.report.frontier_picture",
     "draw_replay": "evenlag.report.replay_picture",
     "draw_size": "evenlag.report.size_picture",
     "frontier_document": "evenlag.report.text",

@@ -10,16 +10,17 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evenlag.compare.budgets import Frontier
+from evenlag.compare.curve import Frontier
 from evenlag.compare.history import Capacity
 from evenlag.compare.strategies import OPTIMAL, TODAY, Audit, AuditRow
 from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
+from evenlag.model.objective import CROSSINGS, MOVES
 from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
-from evenlag.report.costs_text import cost_lines, objective_told
+from evenlag.report.costs_text import cost_lines, objective_told, traffic_fields
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
 
 MOST_ROWS = 30  # members or moves shown before the rest is summed up
@@ -216,31 +217,39 @@ def _month(traffic: int | None, price: TrafficPrice) -> Fraction | None:
     return None if traffic is None else price.month(traffic)
 
 
-def frontier_report(curve: Frontier) -> RenderableType:
-    """Return the curve of spread against moves, the knee marked."""
-    table = Sheet(f"{curve.problem.group}: what each move buys")
-    table.columns("figure", "moves", "spread", "bound")
+def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> RenderableType:
+    """Return the curve of spread against a cost, the knee marked; crossings also as money a month at a price."""
+    named = curve.against.replace("_", " ")
+    what = "what each move buys" if curve.against == MOVES else f"least spread for a budget of {named}"
+    priced = price if curve.against == CROSSINGS else None
+    table = Sheet(f"{curve.problem.group}: {what}")
+    table.columns("figure", named, *([] if curve.against == MOVES else ["moves"]), "spread", "bound")
+    table.columns("figure", *([] if priced is None else ["a month"]))
     table.columns("bar", "")
     highest = max(float(curve.points[0].spread), 1.0)
     for place, point in enumerate(curve.points):
         remark = "← knee" if place == curve.knee and len(curve.points) > 2 else ""
         bar = Bar(round(BAR * float(point.spread) / highest), remark)
-        table.row(f"{point.moves:,}", number(point.spread), number(point.bound), bar)
+        moves = [] if curve.against == MOVES else [f"{point.moves:,}"]
+        month = [] if priced is None else [number(_month(point.cost, priced))]
+        table.row(f"{point.cost:,}", *moves, number(point.spread), number(point.bound), *month, bar)
     return table
 
 
-def frontier_document(curve: Frontier) -> dict[str, Any]:
-    """Return a frontier as a document for JSON."""
-    points = [
-        {
-            "moves": point.moves,
-            "spread": plain(point.spread),
-            "bound": plain(point.bound),
-            "assignment": {member: [list(name) for name in names] for member, names in point.assignment.items()},
-        }
-        for point in curve.points
-    ]
-    return {"group": curve.problem.group, "balance": curve.balance, "knee": curve.knee, "points": points}
+def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dict[str, Any]:
+    """Return a frontier as a document for JSON; crossings also as money a month at a price."""
+    points = []
+    for point in curve.points:
+        costs = curve.costs(point.plan)
+        assigned = {member: [list(name) for name in names] for member, names in point.assignment.items()}
+        points.append(
+            {"cost": point.cost, "moves": point.moves, "spread": plain(point.spread), "bound": plain(point.bound)}
+            | ({"costs": costs} if costs else {})
+            | traffic_fields(costs.get(CROSSINGS), price)
+            | {"assignment": assigned}
+        )
+    head = {"group": curve.problem.group, "balance": curve.balance, "against": curve.against}
+    return head | {"knee": curve.knee, "points": points}
 
 
 def _some(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ COMMANDS = {
     "demo": "Plan and audit a recorded cluster on local Spark.",
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
     "fleet": "Audit, size or replay all groups of a fleet, on Spark.",
-    "frontier": "Show how much spread each further move buys.",
+    "frontier": "Show what each further move, or other cost, buys.",
     "plan": "Find the best assignment of one group.",
     "publish": "Publish a plan for consumers that follow it.",
     "replay": "Run every strategy over the recorded history of a group.",

@@ -1,0 +1,88 @@
+"""The curve of best spread against a budget of crossings, moved size or a cost of the caller's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from evenlag.compare.budget_search import BudgetSearch, within
+from evenlag.compare.curve import Curve, Frontier, knee
+from evenlag.errors import InvalidProblemError
+from evenlag.model.asked_terms import NEEDED
+from evenlag.model.names import one_of
+from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
+from evenlag.model.pair_costs import known_costs, total
+from evenlag.model.plan import Plan
+from evenlag.model.problem import Problem
+from evenlag.search.cache import SolveCache
+from evenlag.search.clock import Clock
+from evenlag.search.options import SolveOptions
+from evenlag.search.solver import search
+
+MOST_BUDGETS = 14  # between the least cost and that of the least spread
+LEAST, WIDEST = 0.2, 0.2  # of the time, for the two ends
+SOLVING = {False: 1.0, True: 0.4}  # of the time left; with work limits, by which a search may take longer, less
+_SIZES = "sizes of moves are needed"
+
+
+def cost_frontier(
+    problem: Problem, against: str, options: SolveOptions, progress: Callable[[int, int], None] | None
+) -> Frontier:
+    """Find the best plans for rising budgets of one cost, each solved by itself.
+
+    Parameters
+    ----------
+    problem : Problem
+        Without scenarios.
+    against : str
+        "crossings", "moved_size", "moves" or a cost of the problem's own.
+    options : SolveOptions
+        Moves and all else are free.
+    progress : callable, optional
+        As in `frontier`.
+
+    Raises
+    ------
+    InvalidProblemError
+        There is no such cost, or the problem does not have its data.
+    """
+    cost = _measure(problem, against, options.fetch_from)
+    clock = Clock(options.time_limit, options.deterministic, options.work)
+    cache, allowed = SolveCache(problem), clock.allowance()
+    first = replace(options, first=(against,))
+    least = search(problem, within(first, LEAST * allowed, clock), cache=cache, explain=False)
+    widest = search(problem, within(options, WIDEST * allowed, clock), cache=cache, explain=False)
+    curve = Curve([least.plan, widest.plan], cost)
+    low, high = cost(least.plan), cost(widest.plan)
+    curve.prove(low, least.bound)
+    curve.prove(max(low, high), widest.bound)
+    budgets = _budgets(low, high)
+    asked = BudgetSearch(
+        [low, *budgets], lambda budget: _with_budget(options, against, budget), widest, clock, cache, progress
+    )
+    asked.run(curve, SOLVING[options.deterministic])
+    points = curve.points([low, *budgets, max(low, high)])
+    return Frontier(problem, options.balance, points, knee(points), against, options.fetch_from)
+
+
+def _measure(problem: Problem, against: str, fetch_from: str) -> Callable[[Plan], int]:
+    """Return what gives the units that a plan comes to."""
+    if against == MOVES:
+        return lambda plan: plan.moves
+    known = known_costs(problem, fetch_from)
+    one_of((MOVES, CROSSINGS, MOVED_SIZE, *problem.pairs.costs), against, "against")
+    if against not in known:
+        raise InvalidProblemError(f"against {against!r}: {NEEDED.get(against, _SIZES)}")
+    return lambda plan: total(known[against], plan.member_of)
+
+
+def _with_budget(options: SolveOptions, against: str, budget: int) -> SolveOptions:
+    if against == MOVES:
+        return replace(options, max_moves=budget)
+    return replace(options, budgets={against: budget})
+
+
+def _budgets(low: int, high: int) -> list[int]:
+    """Return every budget between two while they are few, else as many in even steps."""
+    count = min(high - low - 1, MOST_BUDGETS)
+    return [low + (high - low) * i // (count + 1) for i in range(1, count + 1)]

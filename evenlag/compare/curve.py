@@ -1,0 +1,137 @@
+"""A curve of the least spread against a budget of moves, or of another cost: its points, and what is known so far."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from evenlag.compare.comparison_cards import frontier_card
+from evenlag.model.objective import MOVES
+from evenlag.model.pair_costs import known_costs, total
+from evenlag.model.plan import Number, Plan
+from evenlag.model.problem import Problem
+
+CostOf = Callable[[Plan], int]
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """The best plan found with at most `cost` units of what the curve is against.
+
+    Attributes
+    ----------
+    moves : int
+        Moves that the plan makes.
+    spread, bound : number
+        Messages; no plan with at most `cost` units has a spread below `bound`.
+    plan : Plan
+    cost : int
+        Units that the plan comes to: its moves, crossings, moved size or a cost of the caller's own.
+    """
+
+    moves: int
+    spread: Number
+    bound: Number
+    plan: Plan
+    cost: int
+
+    @property
+    def assignment(self) -> dict[str, list[tuple[str, int]]]:
+        """`{member: [(topic, partition), …]}`."""
+        return self.plan.assignment
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Points of rising cost and falling spread, none dominated by another.
+
+    Attributes
+    ----------
+    problem : Problem
+    balance : str
+    points : list of FrontierPoint
+    knee : int
+        Index of the point after which a unit of cost buys least: the one farthest below the line from first to last.
+    against : str
+        What the cost is: "moves", "crossings", "moved_size" or a cost of the caller's own.
+    fetch_from : str
+        Replicas that members are taken to read.
+    """
+
+    problem: Problem
+    balance: str
+    points: list[FrontierPoint]
+    knee: int
+    against: str = MOVES
+    fetch_from: str = "followers"
+
+    def __repr__(self) -> str:
+        first, last = self.points[0], self.points[-1]
+        ends = f"{self.against} {first.cost} to {last.cost}, spread {first.spread} to {last.spread}"
+        return f"<Frontier {self.problem.group!r}: points={len(self.points)}, {ends}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return frontier_card(self)
+
+    def costs(self, plan: Plan) -> dict[str, int]:
+        """Return what a plan of the group comes to in each cost of pairs that is known."""
+        known = known_costs(self.problem, self.fetch_from)
+        return {name: total(costs, plan.member_of) for name, costs in known.items()}
+
+
+class Curve:
+    """What is known so far: plans for one budget serve all larger ones, bounds all smaller ones.
+
+    Parameters
+    ----------
+    plans : list of Plan
+    cost : callable
+        Gives the units that a plan comes to.
+    """
+
+    def __init__(self, plans: list[Plan], cost: CostOf) -> None:
+        self.cost = cost
+        self._plans: list[Plan] = []  # of rising cost and falling spread
+        self._bounds: dict[int, Number] = {}  # of the spread, by budget
+        self.take(*plans)
+
+    def best(self, budget: int) -> Plan:
+        """Return the best plan with at most so many units; there must be one."""
+        return self._plans[bisect_right(self._plans, budget, key=self.cost) - 1]
+
+    def bound(self, budget: int) -> Number:
+        """Return what is proven of the spread with at most so many units."""
+        proven = max((bound for most, bound in self._bounds.items() if most >= budget), default=0)
+        return min(proven, self.best(budget).spread)
+
+    def gap(self, budget: int) -> Number:
+        """Return how much better a plan with at most so many units might be, in messages."""
+        return self.best(budget).spread - self.bound(budget)
+
+    def take(self, *plans: Plan) -> None:
+        """Take plans, as far as they better all with as few units."""
+        known, self._plans = [*self._plans, *plans], []
+        for plan in sorted(known, key=lambda plan: (self.cost(plan), plan.spread)):
+            if not self._plans or plan.spread < self._plans[-1].spread:
+                self._plans.append(plan)
+
+    def prove(self, budget: int, bound: Number) -> None:
+        """Take a bound of the spread with at most so many units."""
+        self._bounds[budget] = max(self._bounds.get(budget, 0), bound)
+
+    def points(self, budgets: Iterable[int]) -> list[FrontierPoint]:
+        """Return the best plans for these budgets, each once and at the cost that it really has."""
+        plans = {self.cost(plan): plan for plan in map(self.best, sorted(budgets))}
+        return [FrontierPoint(plan.moves, plan.spread, self.bound(cost), plan, cost) for cost, plan in plans.items()]
+
+
+def knee(points: list[FrontierPoint]) -> int:
+    """Return the index of the point farthest below the line from the first to the last."""
+    first, last = points[0], points[-1]
+    across, down = last.cost - first.cost, float(first.spread - last.spread)
+    if not across or not down:
+        return 0
+    below = [float(first.spread - point.spread) / down - (point.cost - first.cost) / across for point in points]
+    return below.index(max(below))
