@@ -13,6 +13,10 @@ class InfeasibleError(EvenlagError):
     """No plan can satisfy the pins, caps or budget asked for: the message says by how much."""
 
 
+class NoPlanFoundError(InfeasibleError):
+    """No plan within the limits was found in the time; there may be one: give it more time, or raise a limit."""
+
+
 class InvalidPlanError(EvenlagError):
     """A plan breaks a rule that it must keep: the message names the partition or member."""
 

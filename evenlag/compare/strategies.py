@@ -141,6 +141,11 @@ class Audit:
     rows: list[AuditRow]
     optima: dict[str, Result]
 
+    @property
+    def errors(self) -> dict[str, str]:
+        """Why there is no optimum under a balance, by balance."""
+        return {row.balance: row.error for row in self.rows if row.strategy == OPTIMAL and row.error is not None}
+
     def __repr__(self) -> str:
         spreads = ", ".join(f"{balance}={result.spread}" for balance, result in self.optima.items())
         return f"<Audit {self.problem.group!r}: rows={len(self.rows)}, best spread {spreads or 'unknown'}>"

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evenlag.errors import InfeasibleError
+from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.figures import number
 from evenlag.model.objective import MOVES, ObjectiveKind
 from evenlag.model.pair_flow import cheapest_plan
 from evenlag.model.plan import Number
 from evenlag.search.incumbent import Incumbent
-from evenlag.search.portfolio import AUTO
-from evenlag.search.stage import run_steps
+from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
 
 SHARE = 0.2  # of the time limit, to find the least ceiling
 
 
-def no_plan(best: Incumbent) -> InfeasibleError:
-    """Return the error for a task without a plan."""
+def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
+    """Return the error for a task without a plan; `steps` look for the least ceiling."""
     task, goal = best.task, best.task.goal
     place = f"group {task.problem.group!r}"
     for pair in goal.pairs:
@@ -29,7 +28,7 @@ def no_plan(best: Incumbent) -> InfeasibleError:
                 f"{least.bound:,}: allow that, or relax the balance"
             )
     if goal.ceiling is not None:
-        reached, bound = _least_ceiling(task)
+        reached, bound = _least_ceiling(task, steps)
         if bound > goal.ceiling:
             needed = f"{number(bound)} messages" if bound >= reached else f"at least {number(bound)} messages"
             return InfeasibleError(
@@ -39,11 +38,15 @@ def no_plan(best: Incumbent) -> InfeasibleError:
     limits = [f"{pair.name} {pair.budget:,}" for pair in goal.pairs if pair.budget is not None]
     limits += [f"{MOVES} {goal.max_moves}"] if goal.max_moves is not None else []
     limits += [f"max_load {number(goal.ceiling)}"] if goal.ceiling is not None else []
-    said = "no plan keeps" if best.exhausted else "no plan was found within the time that keeps"
-    return InfeasibleError(f"{place}: {said} all of these limits together: {', '.join(limits)}; raise one of them")
+    together = f"all of these limits together: {', '.join(limits)}"
+    if best.exhausted:
+        return InfeasibleError(f"{place}: no plan keeps {together}; raise one of them")
+    return NoPlanFoundError(
+        f"{place}: no plan was found within the time that keeps {together}; give it more time, or raise one of them"
+    )
 
 
-def _least_ceiling(task: Task) -> tuple[Number, Number]:
+def _least_ceiling(task: Task, steps: tuple[Step, ...]) -> tuple[Number, Number]:
     """Return the lowest largest load that was found, and a lower bound of any, whatever is moved or crossed."""
     goal = replace(
         task.goal, kind=ObjectiveKind.MAKESPAN, stickiness=0, max_moves=None, fewest=False, pairs=(), ceiling=None,
@@ -51,5 +54,5 @@ def _least_ceiling(task: Task) -> tuple[Number, Number]:
     )  # fmt: skip
     clock = replace(task.clock, limit=SHARE * task.clock.limit, budget=None)
     side = replace(task, goal=goal, clock=clock, target=Target(), tie_break=False)
-    found = run_steps(side, Incumbent(side), AUTO)
+    found = run_steps(side, Incumbent(side), steps)
     return found.value, found.bound

@@ -6,6 +6,8 @@ those run that say so. docs/solver.md has a line for each step, which a test hol
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from evenlag.model.backends import AUTO_BACKEND, BACKENDS, fits
 from evenlag.model.formulation import boolean_count
 from evenlag.model.objective import Objective
@@ -89,6 +91,11 @@ def equalizes_at_once(task: Task, _best: Incumbent) -> bool:
     """Loads alone count, and members hold so many partitions that equalizing may do before anything else."""
     problem = task.problem
     return not task.moves_matter and int(problem.assignable.sum()) >= MANY_EACH * int(problem.active.sum())
+
+
+def nothing_found(task: Task, best: Incumbent) -> bool:
+    """No plan keeps the budgets yet, or costs of pairs alone count: the flow has the cheapest plan at once."""
+    return not best.found or task.goal.kind is None
 
 
 def unfinished(task: Task, best: Incumbent) -> bool:
@@ -207,10 +214,37 @@ TERMS: tuple[Step, ...] = (
     Step(LocalSearch(), 0.9, when=unfinished, though_settled=True),
 )
 
+# Of a fleet whose time is short, under such terms: a plan within the budgets and the ceiling takes a little more.
+WITHIN_LIMITS: tuple[Step, ...] = (
+    Step(Ceiling(lambda: FIRST), 0.05, when=nothing_found),
+    Step(CheapestPairs(most_steps=8), 0.1, when=nothing_found),
+)
+LEAST_TERMS: tuple[Step, ...] = (*LEAST[:-1], *WITHIN_LIMITS, LEAST[-1])
+FIRST_TERMS: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHIN_LIMITS, *WITHOUT_MOVES)
+QUICK_TERMS: tuple[Step, ...] = tuple(step for step in TERMS if not isinstance(step.stage, Baselines))
+
 # A backend asked for by name gets the best baseline as its hint, and nothing else.
 PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
     backend: (*START, Step(CheapestPairs(), 0.2), Step(MipStage(backend))) for backend in BACKENDS
 }
+
+
+@dataclass(frozen=True)
+class Haste:
+    """The steps of a turn that is shorter than a whole search, by what is asked for.
+
+    Attributes
+    ----------
+    plain, terms : tuple of Step
+        For loads and moves alone, and where more counts.
+    """
+
+    plain: tuple[Step, ...]
+    terms: tuple[Step, ...]
+
+    def __call__(self, goal: Objective) -> tuple[Step, ...]:
+        """Return the steps for an objective."""
+        return self.terms if goal.terms else self.plain
 
 
 def portfolio_of(problem: Problem, goal: Objective, method: str = "auto") -> tuple[Step, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from evenlag.model.asked_terms import FetchFrom, not_counted, resolve_objective
 from evenlag.model.backends import BACKENDS
 from evenlag.model.certificate import Proof
 from evenlag.model.check import plan_violation, rule_violation
-from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE, MOVES, ObjectiveKind, price_of_moves
+from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE, MOVES, Objective, ObjectiveKind, price_of_moves
 from evenlag.model.pair_costs import known_costs, total
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
@@ -27,9 +28,11 @@ from evenlag.search.incumbent import Incumbent, Note, begin, relative_gap
 from evenlag.search.infeasible import no_plan
 from evenlag.search.options import MOST_GAP, SolveOptions
 from evenlag.search.ordered import Criterion, in_order
-from evenlag.search.portfolio import BOUND, portfolio_of
+from evenlag.search.portfolio import AUTO, BOUND, FIRST, portfolio_of
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
+
+Steps = tuple[Step, ...] | Callable[[Objective], tuple[Step, ...]]
 
 
 def search(
@@ -41,7 +44,7 @@ def search(
     cache: SolveCache | None = None,
     tie_break: bool = True,
     explain: bool = True,
-    steps: tuple[Step, ...] | None = None,
+    steps: Steps | None = None,
 ) -> Result:
     """Solve a problem as `evenlag.solve` does, with what only other calls of evenlag need.
 
@@ -60,8 +63,9 @@ def search(
         figures of the result are what they should be.
     explain : bool
         Whether it is worked out what binds.
-    steps : tuple of Step, optional
-        Another portfolio than that of `options.method`, or of a published heuristic another bound.
+    steps : tuple of Step, or callable, optional
+        Another portfolio than that of `options.method`, or of a published heuristic another bound. A callable gives it
+        for an objective.
 
     Raises
     ------
@@ -85,22 +89,22 @@ def search(
         nobody = Plan(problem, np.full_like(problem.owner, NOBODY))
         return _result(Incumbent(task), nobody, Status.EMPTY)
     if options.method in HEURISTICS:
-        return _by_heuristic(task, options, steps or BOUND)
+        return _by_heuristic(task, options, BOUND if steps is None else _steps_of(steps, problem, task.goal))
+    of_goal = partial(_steps_of, steps, problem, method=options.method)
     criteria: tuple[Criterion, ...] = ()
-    if task.goal.first:
-        before = known.plan if start is None and known is not None else start
-        task, start, criteria = in_order(task, partial(portfolio_of, problem, method=options.method), before)
-        known = _still_known(known, start, criteria)
-    best = run_steps(
-        task, begin(Incumbent(task), start, known), steps or portfolio_of(problem, task.goal, options.method)
-    )
+    wanted = task.goal.first
+    if wanted:
+        task, start, criteria, known = in_order(task, of_goal, start, known)
+    best = run_steps(task, begin(Incumbent(task), start, known), of_goal(task.goal))
     if not best.found:
-        raise no_plan(best)
+        raise no_plan(best, AUTO if steps is None else FIRST)
+    for name in wanted[len(criteria) :]:
+        best.take(Note(f"{name}: not made least, because no plan within the limits was found in time"), "start")
     for text in not_counted(problem, options.asked):
         best.take(Note(text), "start")
     stopped_by = best.stopped_by
-    binding = find_binding(task, best, steps or portfolio_of(problem, task.goal)) if explain else ()
-    proven = best.proven and all(criterion.proven for criterion in criteria)
+    binding = find_binding(task, best, _steps_of(steps, problem, task.goal)) if explain else ()
+    proven = best.proven and len(criteria) == len(wanted) and all(criterion.proven for criterion in criteria)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     return _result(
         best, best.plan, status, method=best.method, fallback=best.fallback, stopped_by=stopped_by, binding=binding,
@@ -108,12 +112,11 @@ def search(
     )  # fmt: skip
 
 
-def _still_known(known: Result | None, start: Plan | None, criteria: tuple[Criterion, ...]) -> Result | None:
-    """Return an earlier result whose bound holds still: it was found with no fewer units of any criterion."""
-    if known is None or start is None:
-        return None
-    spent = {MOVES: known.moves, **known.costs}
-    return replace(known, plan=start) if all(spent[each.name] >= each.value for each in criteria) else None
+def _steps_of(steps: Steps | None, problem: Problem, goal: Objective, method: str = "auto") -> tuple[Step, ...]:
+    """Return the steps for an objective: those asked for, or those of the method."""
+    if steps is None:
+        return portfolio_of(problem, goal, method)
+    return steps(goal) if callable(steps) else steps
 
 
 def task_of(
@@ -150,7 +153,8 @@ def _by_units(problem: Problem, options: SolveOptions, start: Plan | None, known
     of_units = problem.units
     start = None if start is None else gathered(problem, start)
     plan = None if known is None else gathered(problem, known.plan)
-    known = None if known is None or plan is None else replace(known, plan=plan)
+    if known is not None:  # moves of partitions are not moves of units
+        known = None if plan is None else replace(known, plan=plan, moves_bound=0)
     result = search(of_units, options, start=start, known=known, **how)
     return replace(result, plan=problem.expand(result.plan))
 

@@ -56,6 +56,7 @@ class FirstBounds:
     """Bound the spread by the mean load and the biggest partition, whatever is moved."""
 
     name: str = "bounds"
+    handles: ClassVar[frozenset[str]] = EVERY_TERM  # as above
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
         """For every group."""

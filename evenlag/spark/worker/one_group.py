@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,17 +11,28 @@ from typing import Any
 import numpy as np
 
 from evenlag.compare.strategies import OPTIMAL, Audit, AuditRow, audit_with
+from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.balance import Balance
 from evenlag.model.names import Name
+from evenlag.model.objective import MOVES
 from evenlag.model.payoff import Rates
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result, Status
 from evenlag.search.cache import Caches, SolveCache
 from evenlag.search.leave import weighed
 from evenlag.search.options import AUTO, NET, SolveOptions
-from evenlag.search.portfolio import FIRST, LEAST, QUICK, WITHOUT_MOVES
-from evenlag.search.solver import search
+from evenlag.search.portfolio import (
+    FIRST,
+    FIRST_TERMS,
+    LEAST,
+    LEAST_TERMS,
+    QUICK,
+    QUICK_TERMS,
+    WITHOUT_MOVES,
+    Haste,
+)
+from evenlag.search.solver import Steps, search
 from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import AUDIT_FIELDS, with_doubles
 from evenlag.tables.past import Past
@@ -31,7 +43,7 @@ CLOCK = "the wall clock stopped the search before its work limit: another run ma
 MEANS = "spreads and makespans of the audit are means over what horizon auto expects"
 
 # By whether the owner changes, there was none, and there is none now.
-MOVES = np.array(["kept", "moved", "forced", "forced", *["unassigned"] * 4], dtype=object)
+MOVE_WORDS = np.array(["kept", "moved", "forced", "forced", *["unassigned"] * 4], dtype=object)
 
 COARSE = 0.01  # of the mean load: the gap at which a quick turn ends
 
@@ -51,6 +63,13 @@ class Effort(Name):
     FIRST = "first"  # and than a fresh one
     QUICK = "quick"  # a plan within `COARSE` of its bound, which need not be evened out by the tie rule
     FULL = "full"
+
+
+_HASTE = {
+    Effort.LEAST: Haste(LEAST, LEAST_TERMS),
+    Effort.FIRST: Haste(FIRST, FIRST_TERMS),
+    Effort.QUICK: Haste(QUICK, QUICK_TERMS),
+}
 
 
 @dataclass(frozen=True)
@@ -81,6 +100,8 @@ class GroupResult:
         The time of the whole call was up when its turn came.
     stuck : bool
         A later turn failed, and what there was before stands.
+    seeking : bool
+        No plan within the limits was found yet; more time may find one.
     result : Result or None
         What the plan is made of.
     audited : Audit or None
@@ -100,6 +121,7 @@ class GroupResult:
     seconds: float = 0.0
     late: bool = False
     stuck: bool = False
+    seeking: bool = False
     result: Result | None = None
     audited: Audit | None = None
     error: str | None = None
@@ -127,19 +149,35 @@ class GroupResult:
 
     @property
     def may_gain(self) -> bool:
-        """Whether another turn may make more of it: it was searched for, and nothing failed."""
+        """Whether another turn may make more of it: it was searched for, and nothing failed but for lack of time."""
+        if self.seeking:
+            return True
         searched = any(answer.status in (Status.OPTIMAL, Status.FEASIBLE) for answer in self.answers)
         return searched and self.error is None and not self.stuck
 
     def unproven(self, gap: float) -> float:
-        """Return what more time may save at most, in messages, of what is farther than `gap` from its bound."""
-        open_ = [answer for answer in self.answers if answer.status == Status.FEASIBLE and (answer.gap or 0.0) > gap]
-        return sum(float(answer.objective - answer.bound) for answer in open_)
+        """Return what more time may save at most, in messages, of what is farther than `gap` from its bound.
 
-    def failed(self, error: str) -> GroupResult:
+        A group without a plan comes first. A unit by which a criterion may be less counts as a message.
+        """
+        if self.seeking:
+            return math.inf
+        open_ = [answer for answer in self.answers if answer.status == Status.FEASIBLE and (answer.gap or 0.0) > gap]
+        return sum(float(answer.objective - answer.bound) for answer in open_) + self._open_units
+
+    @property
+    def _open_units(self) -> int:
+        """Units by which the criteria that come first may be less, as far as is proven."""
+        if self.result is None:
+            return 0
+        costs = {MOVES: self.result.moves, **self.result.costs}
+        return sum(max(costs[name] - bound, 0) for name, bound in self.result.cost_bounds.items())
+
+    def failed(self, failure: Exception | str) -> GroupResult:
         """Say what went wrong; where there is all that was wanted from an earlier turn, that stands."""
+        error = failure if isinstance(failure, str) else f"{type(failure).__name__}: {failure}"
         if not self.complete:
-            return replace(self, error=error)
+            return replace(self, error=error, seeking=isinstance(failure, NoPlanFoundError))
         return replace(
             self, stuck=True, notes=(*self.notes, f"a later turn failed, and an earlier plan stands: {error}")
         )
@@ -170,7 +208,7 @@ class GroupResult:
             names = np.array([*plan.problem.members, None], dtype=object)  # NOBODY, -1, is the last
             consumers = names[to].tolist()
             kind = np.where(to == owner, 0, 1) + 2 * (owner == NOBODY) + 4 * (to == NOBODY)
-            moves = MOVES[kind].tolist()
+            moves = MOVE_WORDS[kind].tolist()
         return PlanColumns(
             topic=np.array(rows.topics, dtype=object)[rows.topic_of].tolist(),
             partition=rows.partition_ids.tolist(),
@@ -234,7 +272,7 @@ def solve_group(
         Of the groups of a task.
     """
     started = time.monotonic()
-    done = earlier or GroupResult(rows, want, options.balance, late=late)
+    done = replace(earlier or GroupResult(rows, want, options.balance, late=late), error=None, seeking=False)
     part = time_limit / 2 if want == Want.BOTH else time_limit
     wall = NET * time_limit if options.deterministic else part
     try:
@@ -250,14 +288,19 @@ def solve_group(
             done = replace(done, notes=(*problem.warnings, *assumed), rates=rates, cache=cache)
         problem = cache.problem
         if want != Want.AUDIT:
-            done = replace(done, result=_plan(done, options.within(wall, part), effort))
+            try:
+                done = replace(done, result=_plan(done, options.within(wall, part), effort))
+            except InfeasibleError as failure:  # under another balance there may be one
+                done = done.failed(failure)
         if want != Want.PLAN:
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
             known = None if done.audited is None else done.audited.optima
             limited = _within_coarse(options.within(left, part), effort)
-            done = replace(done, audited=audit_with(problem, limited, known=known, cache=cache))
+            audited = audit_with(problem, limited, known=known, cache=cache)
+            error = done.error if want == Want.BOTH else audited.errors.get(done.balance)
+            done = replace(done, audited=audited, error=error)
     except Exception as failure:  # whatever one group does must not cost the others their plans
-        done = done.failed(f"{type(failure).__name__}: {failure}")
+        done = done.failed(failure)
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
     seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
     return replace(done, notes=(*done.notes, *([CLOCK] if cut else [])), seconds=seconds)
@@ -267,9 +310,9 @@ def _plan(done: GroupResult, options: SolveOptions, effort: Effort) -> Result:
     """Search for a plan, going on from what is there."""
     cache = done.cache
     assert cache is not None
-    steps = WITHOUT_MOVES if options.method in HEURISTICS else None  # its plan is what is wanted
+    steps: Steps | None = WITHOUT_MOVES if options.method in HEURISTICS else None  # its plan is what is wanted
     if options.method == AUTO and effort != Effort.FULL and not cache.problem.scenario_weights:
-        steps = {Effort.LEAST: LEAST, Effort.FIRST: FIRST}.get(effort, QUICK)
+        steps = _HASTE[effort]
     return search(
         cache.problem, _within_coarse(options, effort), known=done.result, cache=cache, steps=steps,
         tie_break=effort == Effort.FULL, explain=False,
@@ -288,4 +331,4 @@ def decided(done: GroupResult, options: SolveOptions) -> GroupResult:
     try:
         return replace(done, result=weighed(done.result, options, done.rates))
     except Exception as failure:  # as above
-        return done.failed(f"{type(failure).__name__}: {failure}")
+        return done.failed(failure)

@@ -171,7 +171,7 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
         effort = Effort.FIRST if end - time.time() > to_come else Effort.LEAST
         to_come -= seconds
         result = turn(group, budget.group_limit, effort, budget.over, None)
-        if result.may_gain and effort == Effort.FIRST:
+        if result.seeking or (result.may_gain and effort == Effort.FIRST):
             leave_open(number, result)
         else:  # where time is short there is no second look, and what is handed on now is written meanwhile
             yield result
