@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import highspy
 import pytest
 
 import evenlag
@@ -224,3 +225,74 @@ def test_pictures_of_frontiers_say_what_they_show(tmp_path: Path, monkeypatch: p
     frontier_picture.draw_frontier(evenlag.frontier(problem), tmp_path / "x.png", TrafficPrice.of("1/MB"))
     assert figures[1].axes[0].get_xlabel() == "budget of moves"
     assert not figures[1].axes[0].child_axes
+
+
+# ---- what if ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_is_compared_under_terms(tmp_path: Path) -> None:
+    path = tmp_path / "group.json"
+    problem = shop(2)
+    path.write_text(json.dumps(problem.to_dict()))
+    words = ("--change-members", "-1", "--rack-price", "9", "--traffic-price", "1/MB", "--deterministic")
+    document = json.loads(run("whatif", path, *words, "--json").stdout)
+    found = evenlag.whatif(problem, evenlag.Change(members=-1), rack_price=9, deterministic=True)
+    held = {"today": current_plan(problem).assignment}
+    for when, result in (("before", found.before), ("after", found.after)):
+        held[when] = result.assignment
+        assert document[when]["objective"] == result.objective
+        assert document[when]["costs"]["moved_size"] == moved_size(result.plan.problem, result.assignment)
+    crossed = {when: crossings(problem, assignment) for when, assignment in held.items()}
+    assert {when: document[when]["costs"]["crossings"] for when in crossed} == crossed
+    month = 730 * 3600 / 10**6
+    assert document["traffic_cost"] == {"price": "1/MB"} | {
+        f"{when}_month": pytest.approx(traffic * month) for when, traffic in crossed.items()
+    }
+    said = run("whatif", path, *words).stdout.splitlines()
+    (line,) = (line.split() for line in said if line.split()[:1] == ["crossings"])
+    assert line[1:] == [str(crossed[when]) for when in ("today", "before", "after")]
+    assert any(line.split()[:3] == ["traffic", "a", "month"] for line in said)
+
+
+# ---- export ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "terms"),
+    [
+        (("--rack-price", "9", "--stickiness", "1"), {"rack_price": 9, "stickiness": 1}),
+        (("--max-crossings", "12", "--max-moved", "90", "--stickiness", "0"),
+         {"max_crossings": 12, "max_moved": 90, "stickiness": 0}),
+        (("--max-load", "1900", "--price", "night=40", "--fetch-from", "leader"),
+         {"max_load": 1900, "prices": {"night": 40}, "fetch_from": "leader"}),
+        (("--together", "t,u", "--rack-price", "3"), {"rack_price": 3}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["lp", "mps"])
+def test_an_exported_model_has_all_terms(
+    tmp_path: Path, words: tuple[str, ...], terms: dict[str, Any], form: str
+) -> None:
+    problem = shop(2, costs={"night": {"c1": 3}})
+    if "--together" in words:
+        lags, members = {"t": [5, 9, 1, 0], "u": [7, 2, 2, 8]}, {"x": ["t", "u"], "y": ["t", "u"]}
+        racks = {topic: [["a"], ["b"], ["a"], ["a"]] for topic in lags}
+        problem = evenlag.Problem.from_lags(lags, members, racks={"x": "a", "y": "b"}, partition_racks=racks)
+    path, model = tmp_path / "group.json", tmp_path / f"model.{form}"
+    path.write_text(json.dumps(problem.to_dict()))
+    assert run("export", path, "--format", form, "--out", model, *words).returncode == 0
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(model))
+    solver.run()
+    together = {"together": [("t", "u")]} if "--together" in words else {}
+    expected = evenlag.solve(problem.with_pair_data(**together), **terms)
+    assert expected.status == "OPTIMAL"
+    assert solver.getInfo().objective_function_value == pytest.approx(float(expected.objective))
+
+
+def test_an_order_is_no_single_model(tmp_path: Path) -> None:
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps(shop().to_dict()))
+    done = run("export", path, "--format", "lp", "--first", "crossings,moves")
+    assert done.returncode == 2
+    assert "an order of criteria is one program for each of them" in done.stderr

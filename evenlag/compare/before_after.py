@@ -11,6 +11,7 @@ import numpy as np
 
 from evenlag.compare.change import Change, carried_out
 from evenlag.errors import EvenlagError, InvalidProblemError
+from evenlag.model.pair_costs import costs_of
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Result
@@ -48,12 +49,19 @@ class WhatIf:
         problem = self.before.plan.problem
         return current_plan(problem) if (problem.owner != NOBODY).any() else None
 
+    @property
+    def costs_today(self) -> dict[str, int]:
+        """What today's assignment comes to in each cost of pairs that is known; nothing where no owner is known."""
+        today = self.today
+        return {} if today is None else costs_of(today.problem, today.member_of, self.before.fetch_from)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the document that `evenlag whatif --json` prints (docs/formats.md)."""
         today = self.today
+        costs = {"costs": self.costs_today} if self.costs_today else {}
         return {
             "group": self.before.plan.problem.group,
-            "today": None if today is None else _figures(today),
+            "today": None if today is None else _figures(today) | costs,
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "notes": list(self.notes),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evenlag.compare.comparison_cards import frontier_card
 from evenlag.model.objective import MOVES
-from evenlag.model.pair_costs import known_costs, total
+from evenlag.model.pair_costs import costs_of
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import Problem
 
@@ -77,8 +77,7 @@ class Frontier:
 
     def costs(self, plan: Plan) -> dict[str, int]:
         """Return what a plan of the group comes to in each cost of pairs that is known."""
-        known = known_costs(self.problem, self.fetch_from)
-        return {name: total(costs, plan.member_of) for name, costs in known.items()}
+        return costs_of(plan.problem, plan.member_of, self.fetch_from)
 
 
 class Curve:

@@ -53,6 +53,7 @@ def result_card(result: Result) -> str:
         return card(plan.problem.group, below, line(f"{why}, so there is nothing to assign"), badge="EMPTY", good=False)
     shown = [*_measured(plan, result.kind), *_moves_made(plan), ("objective", number(result.objective))]
     shown += [("proven bound", number(result.bound)), ("gap", percent(result.gap))]
+    shown += [(name.replace("_", " "), f"{cost:,}") for name, cost in result.costs.items()]
     if result.pays is not None:
         shown.append(("pays", "yes" if result.pays else "no"))
     found = f"found by {result.method} in {result.seconds:.2f} s"

@@ -150,26 +150,27 @@ class Plan:
         """Assigned partitions that had no owner."""
         return int(((self.problem.owner == NOBODY) & (self.member_of != NOBODY)).sum())
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self, fetch_from: str = "followers") -> pd.DataFrame:
         """Return the plan as a pandas DataFrame with a row for each partition.
 
         Columns: topic, partition, lag (messages), previous_member, member, and move: kept, moved, forced (it had no
-        owner) or unassigned (nobody subscribes). Where there is no member, None.
+        owner) or unassigned (nobody subscribes). Where there is no member, None. Where racks of members are known also
+        member_rack, and crossing: whether the member reads across racks; None where a rack is not known.
 
         Raises
         ------
         ModuleNotFoundError
             pandas is not installed.
         """
-        return plan_table.to_pandas(self)
+        return plan_table.to_pandas(self, fetch_from)
 
-    def to_arrow(self) -> pa.Table:
+    def to_arrow(self, fetch_from: str = "followers") -> pa.Table:
         """Return the plan as a pyarrow Table; the columns are those of `to_pandas`."""
-        return plan_table.to_arrow(self)
+        return plan_table.to_arrow(self, fetch_from)
 
-    def to_polars(self) -> pl.DataFrame:
+    def to_polars(self, fetch_from: str = "followers") -> pl.DataFrame:
         """Return the plan as a Polars DataFrame; the columns are those of `to_pandas`."""
-        return plan_table.to_polars(self)
+        return plan_table.to_polars(self, fetch_from)
 
     @cached_property
     def unassigned(self) -> list[tuple[str, int]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenlag.model.arrays import NOBODY
+from evenlag.model.pair_costs.racks import crosses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,15 +27,17 @@ def moves_of(plan: Plan) -> list[str]:
     return moves
 
 
-def plan_columns(plan: Plan) -> dict[str, Any]:
+def plan_columns(plan: Plan, fetch_from: str = "followers") -> dict[str, Any]:
     """Return the columns by name, lists and arrays of shape (P,), in the order of the problem's partitions.
 
     topic, partition, lag (messages), previous_member (None: it had no owner), member (None: nobody subscribes), move.
+    Where racks of members are known also member_rack (None: not known) and crossing: whether the member reads across
+    racks (None: a rack is not known).
     """
     problem = plan.problem
     topics = np.array([*problem.topics, None], dtype=object)
     members = np.array([*problem.members, None], dtype=object)  # NOBODY, -1, is the last
-    return {
+    columns = {
         "topic": topics[problem.topic_of].tolist(),
         "partition": problem.partition_ids.astype(np.int32),
         "lag": problem.lags.astype(np.int64),  # each is at most 2**62; only sums may be more
@@ -42,30 +45,34 @@ def plan_columns(plan: Plan) -> dict[str, Any]:
         "member": members[plan.member_of].tolist(),
         "move": moves_of(plan),
     }
+    if problem.pairs.racks:
+        columns["member_rack"] = np.array([*problem.pairs.racks, None], dtype=object)[plan.member_of].tolist()
+        columns["crossing"] = crosses(problem, plan.member_of, fetch_from)
+    return columns
 
 
-def to_pandas(plan: Plan) -> pd.DataFrame:
+def to_pandas(plan: Plan, fetch_from: str) -> pd.DataFrame:
     """Return the table of a plan for pandas; None where there is no member."""
-    columns = plan_columns(plan)
+    columns = plan_columns(plan, fetch_from)
     pandas = _package("pandas", "to_pandas")
     frame = {name: value if isinstance(value, np.ndarray) else _objects(value) for name, value in columns.items()}
     made: pd.DataFrame = pandas.DataFrame(frame)
     return made
 
 
-def to_arrow(plan: Plan) -> pa.Table:
+def to_arrow(plan: Plan, fetch_from: str) -> pa.Table:
     """Return the table of a plan for Arrow; null where there is no member."""
     arrow = _package("pyarrow", "to_arrow")
-    columns = plan_columns(plan)
-    kinds = {"partition": arrow.int32(), "lag": arrow.int64()}
+    columns = plan_columns(plan, fetch_from)
+    kinds = {"partition": arrow.int32(), "lag": arrow.int64(), "crossing": arrow.bool_()}
     return arrow.table({name: arrow.array(value, kinds.get(name, arrow.string())) for name, value in columns.items()})
 
 
-def to_polars(plan: Plan) -> pl.DataFrame:
+def to_polars(plan: Plan, fetch_from: str) -> pl.DataFrame:
     """Return the table of a plan for Polars; null where there is no member."""
     polars = _package("polars", "to_polars")
-    kinds = {"partition": polars.Int32, "lag": polars.Int64}
-    columns = plan_columns(plan)
+    kinds = {"partition": polars.Int32, "lag": polars.Int64, "crossing": polars.Boolean}
+    columns = plan_columns(plan, fetch_from)
     made: pl.DataFrame = polars.DataFrame(columns, schema={name: kinds.get(name, polars.String) for name in columns})
     return made
 

@@ -238,22 +238,23 @@ class Result:
         """Return the plan as a pandas DataFrame with a row for each partition.
 
         Columns: topic, partition, lag (messages), previous_member, member, and move: kept, moved, forced (it had no
-        owner) or unassigned (nobody subscribes). Where there is no member, None.
+        owner) or unassigned (nobody subscribes). Where there is no member, None. Where racks of members are known also
+        member_rack, and crossing: whether the member reads across racks; None where a rack is not known.
 
         Raises
         ------
         ModuleNotFoundError
             pandas is not installed.
         """
-        return self.plan.to_pandas()
+        return self.plan.to_pandas(self.fetch_from)
 
     def to_arrow(self) -> pa.Table:
         """Return the plan as a pyarrow Table; the columns are those of `to_pandas`."""
-        return self.plan.to_arrow()
+        return self.plan.to_arrow(self.fetch_from)
 
     def to_polars(self) -> pl.DataFrame:
         """Return the plan as a Polars DataFrame; the columns are those of `to_pandas`."""
-        return self.plan.to_polars()
+        return self.plan.to_polars(self.fetch_from)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result-file document (docs/formats.md)."""

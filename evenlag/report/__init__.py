@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenlag.report.size_picture import draw_size
     from evenlag.report.size_text import answer_to, size_report, speeds_told
     from evenlag.report.text import audit_report, frontier_document, frontier_report, phases_report, plan_report
-    from evenlag.report.whatif_text import whatif_report
+    from evenlag.report.whatif_text import whatif_report, whatif_traffic
 
 __all__ = [
     "KINDS",
@@ -41,6 +41,7 @@ __all__ = [
     "traffic_document",
     "traffic_fields",
     "whatif_report",
+    "whatif_traffic",
 ]
 
 _HOMES = {
@@ -66,6 +67,7 @@ _HOMES = {
     "traffic_document": "evenlag.report.costs_text",
     "traffic_fields": "evenlag.report.costs_text",
     "whatif_report": "evenlag.report.whatif_text",
+    "whatif_traffic": "evenlag.report.whatif_text",
 }
 
 if not TYPE_CHECKING:  # to a type checker every name would be there

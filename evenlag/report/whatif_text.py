@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evenlag.compare.before_after import WhatIf
+from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent
-from evenlag.model.objective import Objective
+from evenlag.model.objective import CROSSINGS, Objective
 from evenlag.model.plan import Number, Plan
 from evenlag.model.result import Result
 from evenlag.report.sheet import Bar, Sheet
 from evenlag.report.text import MOST_ROWS
 
 
-def whatif_report(found: WhatIf) -> RenderableType:
-    """Return the figures of today, before and after side by side, the members likewise, and what was decided."""
+def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> RenderableType:
+    """Return the figures of today, before and after side by side, the members likewise, and what was decided.
+
+    At a price the figures have what traffic across racks costs a month.
+    """
     group = Text(found.before.plan.problem.group, style="bold")
     notes = [Text(f"note: {note}", style="yellow") for note in _notes(found)]
-    return Group(group, _figures(found), _members(found), *notes)
+    return Group(group, _figures(found, price), _members(found), *notes)
 
 
 def _notes(found: WhatIf) -> Iterable[str]:
@@ -33,7 +38,7 @@ def _notes(found: WhatIf) -> Iterable[str]:
             yield f"{when}: breaks {result.balance} balance: {result.violation}"
 
 
-def _figures(found: WhatIf) -> Sheet:
+def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
     today, before, after = found.today, found.before, found.after
     table = Sheet()
     table.columns("name", "")
@@ -60,6 +65,11 @@ def _figures(found: WhatIf) -> Sheet:
         figure(f"{goal.across} {goal.kind} of scenarios", goal.base)
     line("moves", lambda result: f"{result.moves:,}")
     line("newly assigned", lambda result: f"{result.forced_moves:,}")
+    for name in {**before.costs, **after.costs}:
+        _cost(line, found, name)
+    if price is not None:
+        now = _month(found.costs_today.get(CROSSINGS), price)
+        line("traffic a month", lambda result: _month(result.crossings, price), now)
     table.section()
     line("status", lambda result: str(result.status))
     line("objective", lambda result: number(result.objective))
@@ -67,6 +77,20 @@ def _figures(found: WhatIf) -> Sheet:
     line("gap", lambda result: percent(result.gap))
     line("limited by", lambda result: "\n".join(result.binding) or "–")
     return table
+
+
+def _cost(line: Callable[..., None], found: WhatIf, name: str) -> None:
+    """Add a line of one cost of pairs."""
+    now = found.costs_today.get(name)
+    line(
+        name.replace("_", " "),
+        lambda result: "–" if name not in result.costs else f"{result.costs[name]:,}",
+        "–" if now is None else f"{now:,}",
+    )
+
+
+def _month(traffic: int | None, price: TrafficPrice) -> str:
+    return number(None if traffic is None else price.month(traffic))
 
 
 def _members(found: WhatIf) -> Sheet:
@@ -112,3 +136,11 @@ def _difference(before: Number, after: Number) -> str:
     sign, by = ("+", after - before) if after > before else ("−", before - after)
     share = f" ({sign}{float(by) / float(before):.0%})".replace("%", " %") if before else ""
     return f"{sign}{number(by)}{share}"
+
+
+def whatif_traffic(found: WhatIf, price: TrafficPrice) -> dict[str, Any]:
+    """Return what traffic across racks costs a month, today, before and after, for JSON; null: not known."""
+    sides = {"today": found.costs_today, "before": found.before.costs, "after": found.after.costs}
+    months = {f"{when}_month": side.get(CROSSINGS) for when, side in sides.items()}
+    told = {name: None if traffic is None else float(price.month(traffic)) for name, traffic in months.items()}
+    return {"price": price.text} | told

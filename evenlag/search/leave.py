@@ -7,7 +7,7 @@ from dataclasses import replace
 from evenlag.model.balance import count_rule
 from evenlag.model.check import rule_violation
 from evenlag.model.objective import MOVED_SIZE, Across, Objective, ObjectiveKind, PairCost
-from evenlag.model.pair_costs import known_costs, total
+from evenlag.model.pair_costs import costs_of, known_costs
 from evenlag.model.payoff import Payoff, Rates, parse_pause, parse_share, payoff
 from evenlag.model.plan import current_plan
 from evenlag.model.problem import NOBODY
@@ -59,8 +59,7 @@ def _kept(result: Result, compared: Payoff, goal: Objective, options: SolveOptio
     current = current_plan(result.plan.problem)
     units = gathered(current.problem, current) or current  # units that are apart cannot stay, so they pay
     broken = rule_violation(units, count_rule(units.problem, options.balance, options.slack))
-    costs = known_costs(current.problem, options.fetch_from)
-    come_to = {name: total(costs[name], current.member_of) for name in costs}
+    come_to = costs_of(current.problem, current.member_of, options.fetch_from)
     least = all(come_to.get(name, 0) <= bound for name, bound in result.cost_bounds.items())
     proven = broken is None and least and result.bound == compared.today
     return replace(

@@ -16,7 +16,7 @@ from evenlag.model.backends import BACKENDS
 from evenlag.model.certificate import Proof
 from evenlag.model.check import plan_violation, rule_violation
 from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE, MOVES, Objective, ObjectiveKind, price_of_moves
-from evenlag.model.pair_costs import known_costs, total
+from evenlag.model.pair_costs import costs_of
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status, StoppedBy
@@ -208,7 +208,7 @@ def _result(
         violation=violation,
         warnings=(*rule.problem.warnings, *(note for each in criteria for note in each.notes), *best.notes),
         seconds=best.task.clock.spent,
-        costs={name: total(costs, plan.member_of) for name, costs in known_costs(rule.problem, fetch_from).items()},
+        costs=costs_of(rule.problem, plan.member_of, fetch_from),
         cost_bounds=bounds,
         first=tuple(criterion.name for criterion in criteria) or ((MOVES,) if goal.fewest else ()),
         max_load=goal.ceiling,

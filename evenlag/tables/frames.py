@@ -18,7 +18,8 @@ from evenlag.tables.formats import Reading
 from evenlag.tables.row_checks import some
 from evenlag.tables.values import plain_value
 
-NO_NEWS = ("previous_member", "move")  # of `Result.to_pandas`, which tells nothing by them that a problem needs
+NO_NEWS = ("previous_member", "move", "member_rack", "crossing")
+"""Columns of `Result.to_pandas` that tell nothing that a problem needs."""
 
 OTHER_NAMES: Mapping[TableKind, Mapping[str, str]] = {
     "offsets": {"member": "consumer_id", "owner": "consumer_id"},

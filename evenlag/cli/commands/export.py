@@ -4,35 +4,52 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from evenlag.cli import options
+import click
+
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import say, warn, working
 
+_SEVERAL = (
+    "an order of criteria is one program for each of them: find with evenlag plan --first how few there can be, and "
+    "export the last program with that as --budget (or --max-moves)"
+)
 
-@command("evenlag export group.json --format lp", "evenlag export group.json --format mps --out model.mps")
+
+@command("evenlag export group.json --format lp", "evenlag export group.json --format mps --out model.mps",
+         "evenlag export group.json --format lp --rack-price 2 --max-load 1000")  # fmt: skip
 @options.reading_as("--input-format")
 @options.modelling
 @options.across
+@terms.asked
 @options.form(("lp", "mps"), required=True)
 @options.out("File to write; default: standard output.")
-def export(
-    source: Source, form: str, out: Path | None, balance: str, slack: int, objective: str, stickiness: str | float,
-    max_moves: int | None, across: str,
-) -> None:  # fmt: skip
-    """Write the MIP of one group as LP or MPS, for any solver."""
+def export(source: Source, form: str, out: Path | None, **parameters: Any) -> None:
+    """Write the MIP of one group as LP or MPS, for any solver.
+
+    Topics that go together are one topic in it.
+    """
     # NumPy and PuLP take a fifth of a second to import, and help and completion do without.
     from evenlag.model.asked_terms import resolve_objective
     from evenlag.model.backends.pulp_models import write
     from evenlag.model.balance import count_rule
     from evenlag.model.files import written_aside
     from evenlag.model.formulation import formulate
+    from evenlag.search.options import SolveOptions
 
     source.keep(out)
     problem, notes = source.read()
-    rule = count_rule(problem, balance, slack)
-    mip = formulate(problem, rule, resolve_objective(rule, objective, stickiness, max_moves, across))
+    asked = SolveOptions(**parameters)
+    rule = count_rule(problem.units, asked.balance, asked.slack)
+    goal = resolve_objective(
+        rule, asked.objective, asked.stickiness, asked.max_moves, asked.across, asked.asked
+    )  # fmt: skip
+    if goal.first:
+        raise click.UsageError(_SEVERAL, click.get_current_context())
+    mip = formulate(problem.units, rule, goal)
     warn([*notes, *problem.warnings])
     if out is not None:
         with written_aside(out) as part:

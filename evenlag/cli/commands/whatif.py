@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 import evenlag
 from evenlag import model, report
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import Word, command
 from evenlag.cli.ending import end, notes_of
 from evenlag.cli.options import Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.model.interrupt import ending_searches
 from evenlag.model.literals import BalanceWord, NewPartitionsWord
+
+if TYPE_CHECKING:
+    from evenlag.compare.traffic_price import TrafficPrice
 
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
 _BALANCES = click.Choice(get_args(BalanceWord))
@@ -75,6 +78,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @command(
     "evenlag whatif offsets.csv --members members.csv --group billing --change-members +2",
     "evenlag whatif group.json --remove c1 --partitions orders=12 --json",
+    "evenlag whatif group.json --change-members +1 --rack-price 2 --traffic-price 0.01/GB",
 )
 @options.reading
 @click.option("--change-members", metavar="+N|-N", callback=_count,
@@ -95,6 +99,8 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
               help="Count balance before the change.")  # fmt: skip
 @options.pricing
 @options.across
+@terms.asked
+@terms.traffic_price
 @options.method
 @options.horizon_or_auto
 @options.limiting(10.0)
@@ -105,7 +111,7 @@ def whatif(
     source: Source, change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...],
     partitions: dict[str, int], new_partitions: NewPartitionsWord, weights: dict[str, float],
     balance: BalanceWord | None, balance_before: BalanceWord, horizon: str, save: Path | None, as_json: bool,
-    **parameters: Any,
+    traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare the best plans of one group before and after a change.
 
@@ -117,6 +123,8 @@ def whatif(
     )  # fmt: skip
     source.keep(save)
     problem, notes = source.read(horizon)
+    if traffic_price is not None:
+        traffic_price.check(problem)
     whatif = evenlag.whatif  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group} before and after"):
         found = whatif(problem, change, balance=balance_before, **parameters)
@@ -124,8 +132,11 @@ def whatif(
     if save is not None:
         model.files.write_json(save, found.after.plan.problem.to_dict())
     if as_json:
-        print_json(found.to_dict() | {"notes": [*notes, *found.notes]})
+        document = found.to_dict() | {"notes": [*notes, *found.notes]}
+        if traffic_price is not None:
+            document["traffic_cost"] = report.whatif_traffic(found, traffic_price)
+        print_json(document)
     else:
-        show(report.whatif_report(found))
+        show(report.whatif_report(found, traffic_price))
         show_notes(notes)
     end(watch)

@@ -21,7 +21,7 @@ PAIR_COSTS: dict[str, Callable[[Problem, str], Ints | None]] = {
 }
 """The function of each: of a problem and of where its members fetch from, shape (P, M); None without its data."""
 
-__all__ = ["PAIR_COSTS", "known_costs", "pair_costs", "total"]
+__all__ = ["PAIR_COSTS", "costs_of", "known_costs", "pair_costs", "total"]
 
 
 def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
@@ -51,3 +51,8 @@ def total(costs: Ints, member_of: Index) -> int:
     """Return what an assignment costs: the sum over the partitions that somebody holds; exact."""
     held = np.flatnonzero(member_of != NOBODY)
     return int(costs[held, member_of[held]].sum())
+
+
+def costs_of(problem: Problem, member_of: Index, fetch_from: str) -> dict[str, int]:
+    """Return what an assignment comes to in each pair cost that the problem has the data of."""
+    return {name: total(costs, member_of) for name, costs in known_costs(problem, fetch_from).items()}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenlag.model.arrays import Ints
+from evenlag.model.arrays import Index, Ints
+from evenlag.model.pair_data import Racks
 from evenlag.model.problem import Problem
 
 LEADER = "leader"
@@ -23,8 +24,24 @@ def crossings(problem: Problem, fetch_from: str) -> Ints | None:
     local = np.ones((len(problem.lags), len(number) + 1), dtype=bool)  # last: members whose rack is not known
     for p, racks in enumerate(pairs.partition_racks):
         if racks:
-            here = racks[:1] if fetch_from == LEADER else racks
             local[p, :-1] = False
-            local[p, [number[rack] for rack in here if rack in number]] = True
+            local[p, [number[rack] for rack in _readable(racks, fetch_from) if rack in number]] = True
     away = ~local[:, [len(number) if rack is None else number[rack] for rack in pairs.racks]]
     return away.astype(np.int64) if pairs.traffic is None else away * pairs.traffic[:, None]
+
+
+def crosses(problem: Problem, member_of: Index, fetch_from: str) -> list[bool | None]:
+    """Return of each partition whether its member reads it across racks; None where a rack or member is lacking."""
+    pairs = problem.pairs
+    racks = (*(pairs.racks or (None,) * len(problem.members)), None)  # NOBODY, -1, is the last
+    replicas = pairs.partition_racks or (None,) * len(member_of)
+    mine = [racks[m] for m in member_of.tolist()]
+    return [
+        None if rack is None or not held else rack not in _readable(held, fetch_from)
+        for rack, held in zip(mine, replicas, strict=True)
+    ]
+
+
+def _readable(racks: Racks, fetch_from: str) -> Racks:
+    """Return the racks that a partition can be read from."""
+    return racks[:1] if fetch_from == LEADER else racks
