@@ -90,7 +90,7 @@ def landau(_seed: int) -> Iterator[str]:
     yield (
         "Data and packers of landaudiogo/kafka-consumer-group-autoscaler; a consumer takes a write speed of "
         f"{CAPACITY}. Rscore: write speed of the partitions that change hands / {CAPACITY}, mean of all steps. "
-        "evenlag: at each step the fewest consumers (makespan), then the least Rscore (`max_load`, `move_sizes`, "
+        "evenlag: at each step the fewest consumers that keep to it, then the least Rscore (`max_load`, `move_sizes`, "
         f'`first=("moves",)`, balance `none`), up to {SECONDS:g} s a question. `proven`: steps at which no plan has '
         "fewer consumers, and none so few with a lower Rscore; `over bound`: mean Rscore less mean bound.\n"
     )

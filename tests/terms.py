@@ -23,8 +23,10 @@ RACKS = ("a", "b", "c")
 Tables = dict[str, list[list[int]]]  # of each cost: what each partition costs on each member
 
 
-def draw(rng: random.Random) -> Problem:
+def draw(rng: random.Random, lag: int = 1, size: int = 1) -> Problem:
     """A random group of up to eight partitions and four members, with whatever data costs come from.
+
+    Lags are in units of `lag` messages, sizes and traffic in units of `size`.
 
     Raises
     ------
@@ -38,7 +40,7 @@ def draw(rng: random.Random) -> Problem:
         topics["t1"] = topics["t0"]
         more["together"] = [("t1", "t0")]
     lags = {
-        topic: [rng.choice((0, rng.randint(0, 9), rng.randint(0, 1000))) for _ in range(n)]
+        topic: [lag * rng.choice((0, rng.randint(0, 9), rng.randint(0, 1000))) for _ in range(n)]
         for topic, n in topics.items()
     }
     names = [(topic, p) for topic, n in topics.items() for p in range(n)]
@@ -58,14 +60,14 @@ def draw(rng: random.Random) -> Problem:
             for topic, n in topics.items()
         }
         if rng.random() < 0.3:
-            more["traffic"] = {topic: [rng.randint(0, 50) for _ in range(n)] for topic, n in topics.items()}
+            more["traffic"] = {topic: [size * rng.randint(0, 50) for _ in range(n)] for topic, n in topics.items()}
     if rng.random() < 0.4:
-        more["move_sizes"] = {topic: [rng.randint(0, 20) for _ in range(n)] for topic, n in topics.items()}
+        more["move_sizes"] = {topic: [size * rng.randint(0, 20) for _ in range(n)] for topic, n in topics.items()}
     if rng.random() < 0.3:
         more["costs"] = {"night": {m: rng.randint(0, 9) for m in members}}
     if rng.random() < 0.3:
         more["scenarios"] = [
-            (rng.choice((1, 2)), {topic: [rng.randint(0, 99) for _ in range(n)] for topic, n in topics.items()})
+            (rng.choice((1, 2)), {topic: [lag * rng.randint(0, 99) for _ in range(n)] for topic, n in topics.items()})
             for _ in range(2)
         ]
     subscribed = {m: list(topics) if rng.random() < 0.8 else rng.sample(sorted(topics), 1) for m in members}
@@ -104,11 +106,12 @@ def draw_options(rng: random.Random, problem: Problem) -> dict[str, Any]:
     return options
 
 
-def drawn(seed: int) -> Question | None:
-    """A group and what is asked of it; None where its data contradict each other."""
+def drawn(seed: int, *, large: bool = False) -> Question | None:
+    """A group and what is asked of it, with large numbers or without; None where its data contradict each other."""
     rng = random.Random(seed)
+    units = (rng.choice((2**20, 2**44, 2**51 + 1)), rng.choice((1, 3, 2**20, 2**47 - 1))) if large else (1, 1)
     try:
-        problem = draw(rng)
+        problem = draw(rng, *units)
         _ = problem.units  # pins may part one
     except InvalidProblemError:
         return None
@@ -170,14 +173,30 @@ class Question:
         return max(loads.values(), default=Fraction(0))
 
     @cached_property
-    def best(self) -> Best | None:
-        """The best of all plans; None where none keeps the limits."""
+    def worths(self) -> list[Best]:
+        """What all plans come to that keep the limits."""
         try:
             plans = every_plan(self.by_hand, self.options["balance"], self.options.get("slack", 0))
         except Infeasible:
-            return None
+            return []
         worths = (self.worth({u: int(m) for u, m in enumerate(row) if m >= 0}) for row in plans)
-        return min((each for each in worths if each is not None), default=None)
+        return [each for each in worths if each is not None]
+
+    @cached_property
+    def best(self) -> Best | None:
+        """The best of all plans; None where none keeps the limits."""
+        return min(self.worths, default=None)
+
+    def least(self, found: Best) -> tuple[tuple[int, ...], Fraction]:
+        """The least of each criterion, and of the objective, of plans with no more in the criteria before than found.
+
+        Bounds of a search that has not proven a criterion are bounds given what was found.
+        """
+        left, criteria = self.worths, []
+        for n, most in enumerate(found.criteria):
+            criteria.append(min(each.criteria[n] for each in left))
+            left = [each for each in left if each.criteria[n] <= most]
+        return tuple(criteria), min(each.objective for each in left)
 
     def ask(self, **how: Any) -> Result | InfeasibleError:
         """Solve; the error where there is one."""
@@ -189,8 +208,8 @@ class Question:
     def check(self, result: Result | InfeasibleError) -> bool:
         """Return whether the search has proven all there is; AssertionError if anything it says is not true.
 
-        A plan keeps every limit and is no better than the best, bounds lie no higher, OPTIMAL is the best. An error is
-        right that no plan keeps the limits, or says that none was found in time.
+        A plan keeps every limit and is no better than the best, no plan lies below a bound, OPTIMAL is the best. An
+        error is right that no plan keeps the limits, or says that none was found in time.
         """
         best = self.best
         if isinstance(result, InfeasibleError):
@@ -211,8 +230,9 @@ class Question:
                 of_moves.get(name, 0))
             for name in self.first
         )  # fmt: skip
-        assert result.bound <= best.objective, f"bound {result.bound} of {result.bound_by}, but {best}"
-        assert all(bound <= least for bound, least in zip(bounds, best.criteria, strict=True)), f"{bounds}, but {best}"
+        criteria, objective = self.least(value)
+        assert result.bound <= objective, f"bound {result.bound} of {result.bound_by}, but {objective}"
+        assert all(bound <= least for bound, least in zip(bounds, criteria, strict=True)), f"{bounds}, but {criteria}"
         if result.status == "OPTIMAL":
             assert value == best
             assert (result.bound, bounds) == (result.objective, value.criteria)

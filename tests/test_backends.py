@@ -195,6 +195,8 @@ def test_figures_that_cbc_writes_with_a_negative_exponent_are_read(
     assert (outcome.stopped, outcome.bound) == ("proof", 0)
     assert mip.decode(outcome.values) is not None
     assert pulp_models._BOUND.findall("Continuous objective value is 5.68434e-14 - 0.00 seconds\n") == ["5.68434e-14"]
+    assert pulp_models._at_least("1.08943e+09") == 1_089_420_000  # of 1,089,425,223
+    assert pulp_models._at_least("1089425223.25") == 1_089_425_223.24
 
 
 def test_a_status_that_highs_should_not_end_with_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

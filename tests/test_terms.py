@@ -38,6 +38,21 @@ def test_bounds_hold_though_nothing_is_solved_to_the_end(seed: int) -> None:
         assert question is None or question.check(question.ask(time_limit=1)) in (False, True)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_wrong_is_said_of_large_numbers(seed: int) -> None:
+    question = drawn(seed, large=True)
+    with without("enumeration"):
+        assert question is None or question.check(question.ask(time_limit=30)) in (False, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", BACKENDS)
+@pytest.mark.parametrize("seed", range(100))
+def test_backends_say_nothing_wrong_of_large_numbers(seed: int, method: str) -> None:
+    question = drawn(seed, large=True)
+    assert question is None or question.check(question.ask(time_limit=30, method=method)) in (False, True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", BACKENDS)
 @pytest.mark.parametrize("seed", range(60))

@@ -136,15 +136,15 @@ def _per_member(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) 
         if rule.topic_bounds is not None:
             room = np.minimum(room, rule.topic_bounds.hi[t] + rule.topic_distance)
         largest += sums[np.minimum(room, rule.member_bounds.hi)]
-    factors, unit = problem.load_factors, problem.load_unit
+    factors, unit = problem.load_factors.astype(object), problem.load_unit  # products may pass 64 bits
     held = problem.pins != NOBODY
     if held.any():
         pinned = np.zeros(len(problem.members), dtype=problem.lags.dtype)
         np.add.at(pinned, problem.pins[held], problem.lags[held])
         most = int(active[(pinned * factors)[active].argmax()])
-        bounds.raise_max(int(pinned[most] * factors[most]) * unit, 1, "member", most)
+        bounds.raise_max(int(pinned[most]) * int(factors[most]) * unit, 1, "member", most)
     least = int(active[(largest * factors)[active].argmin()])
-    bounds.lower_min(int(largest[least] * factors[least]) * unit, 1, "member", least)
+    bounds.lower_min(int(largest[least]) * int(factors[least]) * unit, 1, "member", least)
 
 
 def _per_subscription(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:

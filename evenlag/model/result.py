@@ -73,7 +73,7 @@ class Result:
     fallback : bool
         The plan is a published heuristic's as it was.
     objective, bound : number
-        Messages; `bound` is proven.
+        Messages; `bound` is proven of all plans, with `first` of those that come to no more in these criteria.
     gap : float or None
         (objective − bound) / max(1, mean load); None where the plan breaks the balance asked for.
     bound_by : str or None

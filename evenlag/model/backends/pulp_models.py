@@ -6,6 +6,8 @@ import contextlib
 import re
 import tempfile
 import time
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,12 @@ from evenlag.model.backends.outcome import Limits, Outcome, Report, Stopped
 from evenlag.model.formulation import Mip
 
 NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
-LARGEST_COEFFICIENT = 1e9  # beyond it float solvers lose digits or refuse the model
+LARGEST_CBC = 1e9  # of a coefficient: beyond it float solvers lose digits or refuse the model
+LARGEST_HIGHS = 1e7  # HiGHS 1.13 calls wrong optima proven from some 1e8 on
 LARGEST_COST = 1e7  # the same of a pair cost as a whole
-TOLERANCE = 2e-8  # of the total lag: what the solvers' own tolerances may have added to a bound
+TOLERANCE = (
+    2e-8  # of the total lag and the highest cost of pairs: what the solvers' own tolerances may have added to a bound
+)
 _NUMBER = r":?\s+(-?[\d.]+(?:e[+-]?\d+)?)"
 _PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)
 _BOUND = re.compile(r"^(?:Lower bound|Continuous objective value is)" + _NUMBER, re.MULTILINE)
@@ -39,7 +44,7 @@ def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
     problem = pulp.LpProblem("evenlag", pulp.LpMinimize)
     unit, step = float(mip.unit) / messages, float(mip.step) / messages
     measured = dict.fromkeys(mip.levels, unit)  # sums, in units of their own
-    measured |= {i: min(LARGEST_COST / max(mip.upper[i], 1), 1.0) for i in mip.pairs}
+    measured |= {i: min(LARGEST_COST / largest, 1.0) for i, largest in _largest_costs(mip).items()}
     columns = []
     for i, (lower, upper, name) in enumerate(zip(mip.lower, mip.upper, mip.names, strict=True)):
         kind = pulp.LpContinuous if i in measured else pulp.LpInteger
@@ -63,13 +68,19 @@ def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
     return problem
 
 
+def _largest_costs(mip: Mip) -> dict[int, int]:
+    """Return the largest number in the row of each pair cost, its budget counted, by the cost's column."""
+    rows = {int(row[0][-1]): row[1] for row in mip.rows if len(row[0]) and int(row[0][-1]) in mip.pairs}
+    return {i: max(mip.upper[i], *(abs(int(cost)) for cost in rows[i])) for i in mip.pairs}
+
+
 def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) -> Outcome:
     """Solve the program by the CBC that comes with PuLP.
 
     Its bound, and the objective of what it proves, are read from its log: PuLP's solution file has 8 digits.
     """
     started = time.monotonic()
-    scale = _scale(mip)
+    scale = _scale(mip, LARGEST_CBC)
     problem = build(mip, scale)
     options = [f"maxNodes {int(limits.work * NODES_PER_WORK)}"] if limits.work is not None else []
     options.append(f"randomCbcSeed {limits.seed + 1}")
@@ -98,7 +109,7 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
             return Outcome(stopped="time", failure="CBC crashed when its time was up")
         text = log.read_text(errors="replace") if log.exists() else ""
     if problem.sol_status == pulp.LpSolutionInfeasible:
-        return Outcome(stopped="failed", failure="CBC finds the model infeasible", infeasible=True)
+        return Outcome(stopped="failed", failure="CBC finds the model infeasible", infeasible=_unscaled(mip, scale))
     if problem.status == pulp.LpStatusUndefined:
         return Outcome(stopped="failed", failure="CBC ended without a result")
     proven = problem.sol_status == pulp.LpSolutionOptimal
@@ -109,7 +120,7 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
         values = _whole([variables[name].value() if name in variables else 0 for name in mip.names[: mip.booleans]])
     # A stop that is not said to be the node limit's is never called work: in presolve the clock ends CBC unsaid.
     stopped: Stopped = "proof" if proven else "work" if _NODE_LIMIT.search(text) else "time"
-    return _outcome(mip, values, float(said[-1]) * scale if said else None, stopped)
+    return _outcome(mip, values, _at_least(said[-1]) * scale if said else None, stopped)
 
 
 def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
@@ -118,7 +129,7 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     Its tolerances stay as they are: with mip_feasibility_tolerance 1e-9 HiGHS 1.13 calls wrong optima proven.
     """
     started = time.monotonic()
-    scale = _scale(mip)
+    scale = _scale(mip, LARGEST_HIGHS)
     problem = build(mip, scale)
     # A caller that used HiGHS before the fork leaves a scheduler whose threads this process does not have.
     highspy.Highs.resetGlobalScheduler(False)
@@ -151,7 +162,7 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     highs = problem.solverModel
     info, status = highs.getInfo(), highs.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
-        return Outcome(stopped="failed", failure="HiGHS finds the model infeasible", infeasible=True)
+        return Outcome(stopped="failed", failure="HiGHS finds the model infeasible", infeasible=_unscaled(mip, scale))
     if status not in _HIGHS_STOPPED:
         return Outcome(stopped="failed", failure=f"HiGHS ended with status {highs.modelStatusToString(status)}")
     values = None
@@ -184,10 +195,27 @@ def _set_values(problem: pulp.LpProblem, mip: Mip, hint: NDArray[Any]) -> None:
             variables[name].setInitialValue(int(value))
 
 
-def _scale(mip: Mip) -> float:
-    """Return the unit, in messages, in which no lag is beyond `LARGEST_COEFFICIENT`."""
-    largest = max((int(mip.problem.lags.max()) * int(f) for f in mip.problem.load_factors), default=1)
-    return max(float(largest * mip.problem.load_unit) / LARGEST_COEFFICIENT, 1.0)
+def _scale(mip: Mip, most: float) -> float:
+    """Return the unit, in messages, in which no coefficient of a load is beyond `most`."""
+    largest = max(int(future.lags.max(initial=0)) for future in mip.problem.judged_by)
+    return max(float(largest * _heaviest(mip)) / most, 1.0)
+
+
+def _heaviest(mip: Mip) -> Fraction:
+    """Return the load per weight, in messages, that one message is on the member with the least weight."""
+    factor = max((int(f) for f in mip.problem.load_factors), default=1)
+    return factor * mip.problem.load_unit
+
+
+def _unscaled(mip: Mip, scale: float) -> bool:
+    """Return whether all numbers were small enough to be written as they are: only then is infeasibility believed."""
+    return scale == 1 and max(_largest_costs(mip).values(), default=0) <= LARGEST_COST
+
+
+def _at_least(printed: str) -> float:
+    """Return a number that is no higher than the one that was rounded to these digits; CBC prints six at times."""
+    digits = Decimal(printed)
+    return float(digits - Decimal((0, (1,), int(digits.as_tuple().exponent))))
 
 
 def _whole(values: list[float | None]) -> NDArray[np.int64]:
@@ -198,6 +226,7 @@ def _outcome(mip: Mip, values: NDArray[np.int64] | None, bound: float | None, st
     """Round the bound up to a multiple of the step, less what floating point may have added."""
     if bound is None:
         return Outcome(values, None, stopped)
-    total = float(mip.problem.total_lag) * max(1.0, float(mip.problem.load_unit))
+    total = float(max(future.total_lag for future in mip.problem.judged_by) * max(_heaviest(mip), Fraction(1)))
+    total += sum(float(mip.costs.get(i, 0) * mip.upper[i] * mip.step) for i in mip.pairs)
     margin = (1e-6 + TOLERANCE * total) / float(mip.step)
     return Outcome(values, round_up(bound / float(mip.step), margin), stopped)
