@@ -13,6 +13,7 @@ from benchmarks.ablation import ablation, ablation_few
 from benchmarks.anytime import anytime
 from benchmarks.assignors import assignors
 from benchmarks.balances import balances
+from benchmarks.certificates import certificates
 from benchmarks.draining import draining
 from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
@@ -251,6 +252,7 @@ TABLES = (
     weeks,
     balances,
     landau,
+    certificates,
     terms,
     startup,
 )

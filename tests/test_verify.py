@@ -16,8 +16,12 @@ from click.testing import CliRunner
 
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.verifier.all_plans import best_of_all
+from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import Network, counts_of, held_by
 from evenlag.verifier.group import read_group
+from evenlag.verifier.held_sets import Search
+from evenlag.verifier.load_arguments import Loads
 from evenlag.verifier.question import Question
 from tests.exact import Infeasible, every_plan
 from tests.problems import alike, random_owners, random_parameters, random_problem, seeds
@@ -65,6 +69,14 @@ def solution(author: str) -> Document:
     """The document of the result of one of `GROUPS`, not to be changed."""
     problem, parameters = GROUPS[author]
     return solved(problem, **parameters)
+
+
+def test_a_topic_that_only_some_members_of_several_weights_read_bounds_their_loads() -> None:
+    topics, members = {"a": [500, 400, 300], "b": PRIMES}, {"x": ["a", "b"], "y": ["b"], "z": ["b"]}
+    problem = evenlag.Problem.from_lags(topics, members, weights={"x": 2, "y": 1, "z": 1})
+    document = solved(problem, balance="none", objective="makespan")
+    assert document["certificate"]["proof"]["each"][0]["largest"][0] == "topic"
+    assert evenlag.verify(document, problem).outcome == "verified"
 
 
 @pytest.mark.parametrize("author", GROUPS)
@@ -288,6 +300,30 @@ def test_counts_are_best_where_no_cycle_improves_them(seed: int) -> None:
             holder = [None if m < 0 else int(m) for m in row]
             best = not Network(group, question).improvable(held_by(group, holder))
             assert best == (row.tobytes() in allowed)
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_the_search_ends_without_a_plan_only_where_there_is_none(seed: int) -> None:
+    random = Random(seed)
+    problem = random_problem(random, partitions=8, members=4, topics=2)
+    group = read_group(problem.to_dict())
+    kind, balance = random.choice(["spread", "makespan"]), random.choice(["both", "topic", "group", "none"])
+    budget = random.choice([None, None, random.randint(0, 5)])
+    question = Question(kind, balance, random.choice([0, 0, 1]), "mean", random.choice([0, 2, 50]), budget, False)
+    if not group.active or not counts_of(group, question).exact:
+        return
+    counts, terms = counts_of(group, question), Terms(group, {})
+    least = best_of_all(group, question, counts, terms, 10**8).value
+    loads = Loads(group, counts, group.lags)
+    pair = loads.rounded(loads.mean(0))
+    for more in (0, 1, 30):
+        bound = Fraction(least if least is not None else 100) + more
+        found = Search(group, question, counts, (Fraction(pair[0]), Fraction(pair[1])), bound, 10**8).found()
+        if least is None or not more:
+            assert found is None
+        else:
+            assert found is not None
+            assert least <= found < bound
 
 
 # ---- what it is given ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from evenlag.verifier.reduced_costs import Option, reduced
 AT_ONCE = 0.5  # of the effort, that joining all sets of members alike may take
 STEPS = 15  # that each joined set takes, as many as pairs that do not fit
 
-Label = tuple[int, int, int]  # lowest load, highest load, moves
+Label = tuple[int, int, int]  # lowest load, highest load (one less than what any plan has, at least), moves
 Subsets = dict[tuple[int, ...], tuple[list[int], list[int]]]  # by what is counted: loads, and sets
 States = dict[int, list[Label]]  # by what is held: bit i stands for partition i
 Lists = dict[int, list[Option]]  # of each member
@@ -116,8 +116,14 @@ class Search:
         while moves <= most and self.most - self.price * moves >= least:
             self.exactly = moves
             low, high = self.window(moves)
+            others, highest = self._beside(low)
             here = {
-                m: [each for each in options if low <= each.load <= high and each.takes + each.gives <= moves]
+                m: [
+                    each
+                    for each in options
+                    if (low <= each.load <= min(high, others) or self.high <= each.load <= min(high, highest))
+                    and each.takes + each.gives <= moves
+                ]
                 for m, options in lists.items()
             }
             few, prices = reduced(here, len(self.here), moves if matter else 0, prices, matter, self._spend)
@@ -127,12 +133,22 @@ class Search:
         self.exactly = None
         return None
 
+    def _beside(self, low: int) -> tuple[int, int]:
+        """Return the most load that the others leave a member, if all have the least or more, one of them the highest.
+
+        The first is for a member below the highest load, the second for one that may have it.
+        """
+        total, members = self._sum_of(self.all), len(self.group.active)
+        if len(set(self.factor.values())) > 1 or members < 2:
+            return self.most + self.low, self.most + self.low  # no less than any window's end
+        return total - self.high - (members - 2) * low, total - (members - 1) * low
+
     def _joined_all(self, lists: Lists) -> Fraction | None:
         """Return the least objective of all plans of these sets, if it is below the bound."""
         if not all(lists.values()):
             return None
         states = self._one_after_another(lists) if self._alike else self._in_halves(lists)
-        costs = [high - (low if self.spread else 0) + self.price * moves for low, high, moves in states]
+        costs = [max(high, self.high) - (low if self.spread else 0) + self.price * moves for low, high, moves in states]
         return Fraction(min(costs), self.scale) if costs and min(costs) <= self.most else None
 
     def _kind(self, m: int) -> object:
@@ -220,11 +236,14 @@ class Search:
     def _fits(self, label: Label, moves: int, left: int, members: int) -> bool:
         """Whether a partial plan may go on: `left` is the load of all other members together, of equal weights."""
         low, high, _ = label
-        width = self.width(moves)
+        width, lacking = self.width(moves), max(self.high - high, 0)  # some member has the highest load, or more
+        high += lacking
         if self.spread:
-            if max(high, self.high) - min(low, self.low) > width:
+            if high - low > width:
                 return False
-            return not members or not left or members * (high - width) <= left <= members * (low + width)
+            least = max(high - width, 0)
+            needed = members * least + (high - least if lacking else 0)
+            return not members or not left or needed <= left <= members * (low + width)
         return high <= width and (not members or left <= members * width)
 
     def _one_after_another(self, lists: Lists) -> list[Label]:
@@ -235,7 +254,7 @@ class Search:
         for option in options:
             by_first.setdefault(option.held & -option.held, []).append(option)
         sums = self._sum_of
-        states: States = {0: [(self.low, self.high, self.lost)]}
+        states: States = {0: [(self.low, self.high - 1, self.lost)]}
         for number in range(1, members + 1):
             after: dict[int, dict[Label, None]] = {}
             for held, labels in states.items():
@@ -280,7 +299,7 @@ class Search:
 
     def _joined(self, members: list[int], lists: Lists, others: int) -> States:
         """Return what these members may hold together."""
-        states: States = {0: [(self.low, self.high, 0)]}
+        states: States = {0: [(self.low, self.high - 1, 0)]}
         own = 0
         for number, m in enumerate(members, 1):
             own |= self.own[m]

@@ -50,7 +50,7 @@ class Loads:
         """
         if name not in ARGUMENTS:
             raise RefusedError(f"there is no argument {name!r} on loads")
-        needs_equal = name not in ("mean", "member", "subscriptions", "weights")
+        needs_equal = name not in ("mean", "member", "subscriptions", "topic", "weights")
         if needs_equal and not self.group.equal_weights:
             raise RefusedError(f"the argument {name!r} is for members of one weight")
         return ARGUMENTS[name](self, number)
