@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -175,3 +177,36 @@ def test_limits_that_no_plan_keeps_are_told_with_the_least_that_can_be_kept() ->
     with pytest.raises(InfeasibleError, match="the budget of crossings is 0, but both balance needs 1"):
         solve(problem, max_crossings=0)
     assert solve(problem, max_load=8).makespan == 8
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"max_load": float("inf")}, "max_load must be a number of messages >= 0, not inf"),
+        ({"first": None}, "first must be a list of criteria"),
+        ({"first": 5}, "first must be a list of criteria"),
+        ({"budgets": {"moves": 0}}, "the budget of moves is max_moves"),
+        ({"budgets": {"crossings": None}, "max_crossings": 0}, "the budget of crossings is max_crossings"),
+        ({"prices": {"moves": 5}}, "the price of moves is stickiness"),
+    ],
+)
+def test_no_limit_is_silently_left_out(keywords: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidProblemError, match=said):
+        solve(Problem.from_lags({"t": [3, 4]}, ["a", "b"]), **keywords)
+
+
+@pytest.mark.parametrize("left_out", [(), ("enumeration",)])
+def test_a_high_price_of_what_nothing_costs_is_none(left_out: tuple[str, ...]) -> None:
+    problem = Problem.from_lags({"t": [3, 4]}, ["a", "b"], costs={"free": {"a": 0}, "n": {"a": 1}})
+    with without(*left_out):
+        result = solve(problem, prices={"free": 1e12, "n": 1e-9})
+    assert (result.status, result.objective) == ("OPTIMAL", 1 + Fraction(1, 10**9))
+
+
+def test_the_least_ceiling_is_rounded_up() -> None:
+    problem = Problem.from_lags({"t": [3001, 3000]}, ["a", "b"], weights={"a": 0.37, "b": 1.913})
+    with pytest.raises(InfeasibleError, match=r"fullest member needs .*: [\d,.]+ can be kept") as error:
+        solve(problem, max_load=1e-9)
+    found = re.search(r"max_load is 1e-09.*: ([\d,.]+) can be kept", str(error.value))
+    assert found is not None
+    assert solve(problem, max_load=float(found[1].replace(",", ""))).status == "OPTIMAL"

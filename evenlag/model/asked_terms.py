@@ -162,7 +162,8 @@ class _Wishes:
             if costs is None:
                 one_of((*known, MOVES), name, "a cost of pairs")
                 continue
-            price = 0 if name in self.first else self.prices.get(name, 0)
+            free = name in self.first or not costs.any()  # its price may be beyond 64 bits
+            price = 0 if free else self.prices.get(name, 0)
             pair = PairCost(name, costs, price, self.budgets.get(name))
             if pair.matters or name in self.first:
                 pairs.append(pair)

@@ -119,7 +119,8 @@ class Objective:
 
     def of_partitions(self, keep: NDArray[np.bool_]) -> Objective:
         """Return the objective for a problem of these partitions alone."""
-        return replace(self, pairs=tuple(replace(pair, costs=pair.costs[keep]) for pair in self.pairs))
+        pairs = [replace(pair, costs=pair.costs[keep]) for pair in self.pairs]
+        return replace(self, pairs=tuple(pair if pair.costs.any() else replace(pair, price=0) for pair in pairs))
 
     def criterion(self, name: str) -> Objective:
         """Return the objective whose value is one criterion alone, within the same budgets and ceiling."""

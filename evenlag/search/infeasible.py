@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.figures import number
@@ -13,7 +15,7 @@ from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
 
-SHARE = 0.2  # of the time limit, to find the least ceiling
+SHARE = 0.2  # of the time left, to find the least ceiling
 
 
 def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
@@ -30,10 +32,10 @@ def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
     if goal.ceiling is not None:
         reached, bound = _least_ceiling(task, steps)
         if bound > goal.ceiling:
-            needed = f"{number(bound)} messages" if bound >= reached else f"at least {number(bound)} messages"
+            needed = f"{_no_less(bound)} messages" if bound >= reached else f"at least {number(bound)} messages"
             return InfeasibleError(
-                f"{place}: max_load is {number(goal.ceiling)}, but the fullest member needs {needed}: "
-                f"{number(reached)} can be kept; raise max_load to that, or add members"
+                f"{place}: max_load is {float(goal.ceiling):,.10g}, but the fullest member needs {needed}: "
+                f"{_no_less(reached)} can be kept; raise max_load to that, or add members"
             )
     limits = [f"{pair.name} {pair.budget:,}" for pair in goal.pairs if pair.budget is not None]
     limits += [f"{MOVES} {goal.max_moves}"] if goal.max_moves is not None else []
@@ -52,7 +54,11 @@ def _least_ceiling(task: Task, steps: tuple[Step, ...]) -> tuple[Number, Number]
         task.goal, kind=ObjectiveKind.MAKESPAN, stickiness=0, max_moves=None, fewest=False, pairs=(), ceiling=None,
         first=(),
     )  # fmt: skip
-    clock = replace(task.clock, limit=SHARE * task.clock.limit, budget=None)
-    side = replace(task, goal=goal, clock=clock, target=Target(), tie_break=False)
+    side = replace(task, goal=goal, clock=task.clock.afterwards(SHARE), target=Target(), tie_break=False)
     found = run_steps(side, Incumbent(side), steps)
-    return found.value, found.bound
+    return found.value, max(found.bound, side.least_base)
+
+
+def _no_less(load: Number) -> str:
+    """Return a load as people read it, rounded up: who asks for that much gets it."""
+    return number(Fraction(math.ceil(load * 100), 100) if load < 1000 else math.ceil(load))

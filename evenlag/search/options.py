@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -17,7 +18,15 @@ from evenlag.model.balance import Balance, check_slack
 from evenlag.model.defaults import MOST_SEED as MOST_SEED
 from evenlag.model.literals import AcrossWord, BalanceWord, FetchFromWord, MethodWord, ObjectiveWord, StickinessWord
 from evenlag.model.names import keywords_of, one_of, unknown_keyword
-from evenlag.model.objective import CROSSINGS, DEFAULT_STICKINESS, FEWEST_MOVES, MOVED_SIZE, Across, ObjectiveKind
+from evenlag.model.objective import (
+    CROSSINGS,
+    DEFAULT_STICKINESS,
+    FEWEST_MOVES,
+    MOVED_SIZE,
+    MOVES,
+    Across,
+    ObjectiveKind,
+)
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import is_number, is_whole, shown
 
@@ -119,10 +128,16 @@ class SolveOptions:
         FetchFrom.of(self.fetch_from, "fetch_from")
         check_budget("max_crossings", self.max_crossings)
         check_budget("max_moved", self.max_moved)
-        if isinstance(self.first, str) or not all(isinstance(name, str) for name in self.first):
+        many = isinstance(self.first, Sequence) and not isinstance(self.first, str)
+        if not (many and all(isinstance(name, str) for name in self.first)):
             raise InvalidProblemError(f"first must be a list of criteria such as ['moves'], not {self.first!r}")
-        if self.max_load is not None and not (is_number(self.max_load) and self.max_load >= 0):
+        if self.max_load is not None and not (is_number(self.max_load) and 0 <= self.max_load < math.inf):
             raise InvalidProblemError(f"max_load must be a number of messages >= 0, not {self.max_load!r}")
+        for limit, name in (("max_moves", MOVES), ("max_crossings", CROSSINGS)):
+            if name in (self.budgets or {}) and (name == MOVES or self.max_crossings is not None):
+                raise InvalidProblemError(f"the budget of {name} is {limit}; leave it out of budgets")
+        if MOVES in (self.prices or {}):
+            raise InvalidProblemError("the price of moves is stickiness; leave it out of prices")
         for name, price in self.asked.prices.items():
             move_price(price, Fraction(0), name)
         for name, most in (self.budgets or {}).items():
