@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
-from evenlag import Problem
+from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError
+from evenlag.model.balance import count_rule
 from evenlag.model.check import violation
+from evenlag.model.objective import Objective
+from evenlag.model.pair_costs import total
+from evenlag.model.plan import Plan
 from evenlag.search.exact.classes import Classes
+from evenlag.search.improve.cost_table import cost_table
+from evenlag.search.improve.equal_cost import equalize_at_cost
 from evenlag.search.incumbent import Bound, Candidate, Incumbent
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import START
 from evenlag.search.solver import task_of
 from evenlag.search.stage import run_steps
 from evenlag.search.task import Task
+from tests.portfolios import without
 from tests.terms import Question, drawn
 
 
@@ -87,3 +96,71 @@ def test_its_plans_keep_the_rules_and_come_near_what_is_proven(balance: str, wan
     assert kept
     least = min(task.goal.value(plan) for plan in kept)
     assert max(bounds) <= least <= max(bounds) + problem.mean_load / 100
+
+
+def racked(rng: random.Random, partitions: int, members: int, owned: bool) -> Problem:
+    """A random group in three racks; partitions have one replica each, and perhaps owners anywhere."""
+    racks, names = ("a", "b", "c"), [f"c{m}" for m in range(members)]
+    owners: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    for p in range(partitions):
+        owners[rng.choice(names)].append(("t", p))
+    return Problem.from_lags(
+        {"t": [int(rng.lognormvariate(7, 1)) for _ in range(partitions)]},
+        names,
+        racks={name: racks[m % 3] for m, name in enumerate(names)},
+        partition_racks={"t": [[rng.choice(racks)] for _ in range(partitions)]},
+        owned=owners if owned else None,
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_exchanges_cost_what_the_plans_after_them_say(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = racked(rng, 24, 5, owned=True)
+    task = task_of(problem, SolveOptions(stickiness=7, rack_price=30, max_crossings=rng.randint(0, 24)))
+    table = cost_table(problem, task.goal)
+    member_of = np.array([rng.randrange(5) for _ in range(24)], dtype=np.int32)
+    me = rng.randrange(5)
+    ours, theirs = np.append(np.flatnonzero(member_of == me), -1), np.append(np.flatnonzero(member_of != me), -1)
+    holder = np.append(member_of[theirs[:-1]], (me + 1) % 5)
+    change, fits = table.change(ours, theirs, me, holder), table.fits(member_of, ours, theirs, me, holder)
+    before = Plan(problem, member_of)
+    costs, budget = task.goal.pairs[0].costs, task.goal.pairs[0].budget
+    assert budget is not None
+    for (i, p), (j, q) in itertools.product(enumerate(ours.tolist()), enumerate(theirs.tolist())):
+        after = member_of.copy()
+        after[[p] if p >= 0 else []] = holder[j]
+        after[[q] if q >= 0 else []] = me
+        plan = Plan(problem, after)
+        moved = 7 * (plan.moves - before.moves)
+        assert change[i, j] == moved + 30 * (total(costs, after) - total(costs, member_of))
+        assert fits[i, j] == (total(costs, after) <= max(budget, total(costs, member_of)))
+
+
+@pytest.mark.parametrize("wanted", [{"rack_price": "1%"}, {"max_crossings": 12}, {"first": ("crossings",)}])
+def test_relocation_keeps_the_limits_and_betters_plans_where_moves_cost(wanted: dict[str, Any]) -> None:
+    problem = racked(random.Random(1), 80, 9, owned=True)
+    how: dict[str, Any] = {"stickiness": "1%", "time_limit": 60, "deterministic": True, "work": 1}
+    with without("relocation", "classes", "cp-sat"):
+        others = solve(problem, **how, **wanted)
+    with without("classes", "cp-sat"):
+        result = solve(problem, **how, **wanted)
+    assert violation(result.plan, count_rule(problem, "both"), Objective()) is None
+    assert result.crossings is not None
+    assert result.crossings <= wanted.get("max_crossings", 80)
+    assert result.crossings == others.crossings or "first" not in wanted
+    assert result.objective < others.objective
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_equalizing_at_equal_cost_keeps_costs_and_counts(seed: int) -> None:
+    rng = random.Random(seed)
+    problem = racked(rng, 60, 6, owned=False)
+    task = task_of(problem, SolveOptions(rack_price=5, balance="group"))
+    costs = task.goal.pairs[0].costs
+    start = Plan(problem, np.array(rng.sample([m for m in range(6) for _ in range(10)], 60), dtype=np.int32))
+    mean = int(problem.mean_load)
+    plan = equalize_at_cost(start, [costs], (mean, mean + 1), iter([False] * 200 + [True] * 10_000).__next__)
+    assert plan.counts.tolist() == start.counts.tolist()
+    assert total(costs, plan.member_of) == total(costs, start.member_of)
+    assert plan.spread < start.spread

@@ -16,6 +16,7 @@ from evenlag.search.construct.ceiling import Ceiling
 from evenlag.search.construct.start_plans import Baselines, Construct, Greedy
 from evenlag.search.exact import move_dp
 from evenlag.search.exact.cheapest_pairs import CheapestPairs
+from evenlag.search.exact.class_program import BY_OWNER
 from evenlag.search.exact.classes import Classes
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.each_scenario import EachScenario
@@ -131,6 +132,17 @@ def move_columns_share(task: Task, _best: Incumbent) -> float:
     return 0.85 if move_dp.loads_and_moves_alone(task.rule, task.goal) else 0.25
 
 
+def owners_cost(task: Task, _best: Incumbent) -> bool:
+    """Moves, or what they carry, have a price or a budget."""
+    sized = any(pair.name in BY_OWNER for pair in task.goal.pairs)
+    return task.has_owners and not task.problem.futures and (task.moves_matter or sized)
+
+
+def classes_share(task: Task, best: Incumbent) -> float:
+    """Most of the time where classes by themselves say what costs; less where each member has its own partitions."""
+    return 0.3 if owners_cost(task, best) else 0.7
+
+
 def equalize_share(task: Task, best: Incumbent) -> float:
     """Half where something else may settle the task."""
     others = task.has_owners or SetPartitioning().applies(task, best) or boolean_count(task.problem) <= SMALL_MIP
@@ -207,7 +219,8 @@ TERMS: tuple[Step, ...] = (
     *START,
     Step(Ceiling(lambda: AUTO), 0.3),
     Step(CheapestPairs(), 0.2),
-    Step(Classes(), 0.7),
+    Step(Classes(), classes_share),
+    Step(Relocation(), 0.6, when=owners_cost),
     Step(LocalSearch(), 0.3),
     Step(ColumnGeneration(), 0.1),
     Step(MipStage(AUTO_BACKEND, said=False), 0.85),

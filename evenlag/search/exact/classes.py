@@ -15,6 +15,8 @@ from evenlag.search.improve.by_class import ByClass
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
+WORTH = Fraction(1, 100_000)  # of the mean load: what a bound must rise by
+
 
 @dataclass(frozen=True)
 class Classes:
@@ -25,18 +27,23 @@ class Classes:
     most_columns : int
         Partitions times classes.
     most_branches : int
-        Of costs that come to fractions.
+        Parts that the program is split into, at most.
+    vain : int
+        Splits that may bring next to nothing before it is given up, and twice those that it took to get there.
     """
 
     most_columns: int = 20_000
-    most_branches: int = 100
+    most_branches: int = 200
+    vain: int = 16
     name: str = "classes"
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
-        """Where pairs have costs, without scenarios."""
-        goal, problem = task.goal, task.problem
-        return bool(goal.pairs) and not problem.futures and (goal.kind is not None or goal.ceiling is not None)
+        """Where loads and costs of pairs count, or loads have a ceiling, without scenarios."""
+        goal = task.goal
+        if task.problem.futures:
+            return False
+        return goal.ceiling is not None or (bool(goal.pairs) and goal.kind is not None)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Prove bounds, then offer plans."""
@@ -47,8 +54,13 @@ class Classes:
         rests_on = best.authors
         program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound)
         by_class, next_look, going_on = ByClass(task, classes.members), 0, None
+        highest, at = Fraction(-1), 0
         for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
             yield Bound(relaxed.bound, rests_on=rests_on)
+            if relaxed.bound - highest > WORTH * task.scale:
+                highest, at = Fraction(relaxed.bound), number
+            if number > 2 * at + self.vain:
+                break
             if number < next_look or task.goal.kind is None:
                 continue
             next_look = 2 * number + 1

@@ -26,6 +26,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Index
 from evenlag.search.clock import in_steps_of
+from evenlag.search.improve.cost_table import CostTable
 from evenlag.search.improve.state import Column, SearchState
 
 STEPS_OF_AN_EXCHANGE = 3  # what one exchange takes, in steps of pairs
@@ -69,11 +70,12 @@ def relocate(
     stop: Callable[[], bool],
     seed: int = 0,
     *,
-    most_moves: int | None = None,
+    most_moves: float | None = None,
     greed: float = 1.0,
     noise: float = 0.0,
     undone: float = 0.0,
     careful: bool = False,
+    costs: CostTable | None = None,
     spread: bool = True,
     settings: RelocationSettings | None = None,
 ) -> list[Plan]:
@@ -99,6 +101,8 @@ def relocate(
         First so large a share of the partitions that have moved, drawn at random, goes home.
     careful : bool
         Nobody else may get farther outside the window by an exchange of the worst member.
+    costs : CostTable, optional
+        What counts in place of the number of moves, in `most_moves` too.
     spread : bool
         Keep plans of falling spread; else of falling makespan.
     settings : RelocationSettings, optional
@@ -110,7 +114,7 @@ def relocate(
     """
     settings = settings or RelocationSettings()
     state = SearchState(plan, rule, window, seed)
-    search = _Relocation(state, plan.moves, greed, noise, settings, careful=careful)
+    search = _Relocation(state, plan.moves, greed, noise, settings, careful=careful, costs=costs)
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     if undone:
         search.undo(undone, stop)
@@ -149,10 +153,13 @@ class _Relocation:
         settings: RelocationSettings,
         *,
         careful: bool = False,
+        costs: CostTable | None = None,
     ) -> None:
-        self.state, self.problem, self.moves = state, state.problem, moves
+        self.state, self.problem = state, state.problem
         self.greed, self.noise, self.settings, self.careful = greed, noise, settings, careful
-        self.owner: Index = state.problem.owner
+        self.owner: Index = state.problem.owner if costs is None else costs.home
+        self.costs = costs
+        self.moves: float = moves if costs is None else costs.of(state.member_of)
         self.stuck = np.zeros(len(state.active), dtype=bool)
 
     def spread(self) -> Number:
@@ -176,7 +183,10 @@ class _Relocation:
     def _moved(self) -> Column:
         """Return the partitions that are not with their owner and could go home."""
         owner, state = self.owner, self.state
-        return np.flatnonzero(state.free & (owner != NOBODY) & (owner != state.member_of) & self.problem.active[owner])
+        away = (
+            (owner != NOBODY) & (owner != state.member_of) if self.costs is None else self.costs.away(state.member_of)
+        )
+        return np.flatnonzero(state.free & away & self.problem.active[owner])
 
     def _send_home(self, p: int) -> bool:
         """Let a partition go home, for nothing or for one that does not belong there; say whether the rule allowed it.
@@ -193,11 +203,11 @@ class _Relocation:
             return False
         best = state.rng.choice(np.flatnonzero(cost == cost.min()))
         take = theirs[best : best + 1]
-        self.moves += int(cost[best])
+        self.moves += cost[best].item()
         state.carry_out(me, home, ours, take[take != NOBODY])
         return True
 
-    def step(self, most_moves: int | None) -> bool:
+    def step(self, most_moves: float | None) -> bool:
         """Carry out the best exchange of the worst member, if it has one; say whether to go on."""
         state = self.state
         bad = np.where(self.stuck, 0, state.badness())
@@ -215,13 +225,13 @@ class _Relocation:
         self.stuck[:] = False
         return True
 
-    def _rotate(self, me: int, budget: int) -> bool:
+    def _rotate(self, me: int, budget: float) -> bool:
         """Let one partition go home and its holder take another, of a third member; say whether that helps `me`.
 
         Where counts leave nobody room, as for a member that has just joined, it takes three to send anything home.
         """
         state, owner = self.state, self.owner
-        if self.stuck.sum() >= self.settings.most_stuck:
+        if self.costs is not None or self.stuck.sum() >= self.settings.most_stuck:
             return False
         moved = self._moved()
         mine = (state.member_of[moved] == me) | (owner[moved] == me)
@@ -237,7 +247,7 @@ class _Relocation:
                 return True
         return False
 
-    def _best_rotation(self, me: int, back: Column, instead: Column, budget: int) -> tuple[int, int, int] | None:
+    def _best_rotation(self, me: int, back: Column, instead: Column, budget: float) -> tuple[int, int, int] | None:
         """Return which of these goes home, which of those its holder takes, and the moves that adds."""
         state, problem = self.state, self.problem
         most = max(self.settings.most_exchanges // len(back), 1)
@@ -271,7 +281,7 @@ class _Relocation:
         row, column = divmod(int(np.where(fits, gain, -1.0).argmax()), len(instead))
         return int(back[row]), int(instead[column]), int(cost[row, column])
 
-    def _best(self, a: int, budget: int | None) -> tuple[int, Column, Column, int] | None:
+    def _best(self, a: int, budget: float | None) -> tuple[int, Column, Column, float] | None:
         """The best exchange of the worst member: with whom, what it gives and takes, and the moves that it adds.
 
         Rows are what the member gives (last: nothing), columns what it takes of others (last of each: nothing).
@@ -299,7 +309,7 @@ class _Relocation:
         best = int(np.where(fits, worth, -1.0).argmax())
         row, column = divmod(best, len(theirs))
         give, take = ours[row : row + 1], theirs[column : column + 1]
-        return int(holder[column]), give[give != NOBODY], take[take != NOBODY], int(cost[row, column])
+        return int(holder[column]), give[give != NOBODY], take[take != NOBODY], cost[row, column].item()
 
     def _gains(self, me: int, ours: Column, theirs: Column, holder: Column) -> tuple[Column, Column]:
         """By how much each exchange lets the pair's squared distances to the window fall, and what they are."""
@@ -375,13 +385,17 @@ class _Relocation:
             same = np.equal.outer(topics, their_topics) & ~nothing[:, None] & ~none_of_theirs
             across = leave & enter & (state.rule.topic_distance == 0)
             fits &= same | across
+        if self.costs is not None:
+            fits &= self.costs.fits(state.member_of, ours, theirs, me, holder)
         return fits
 
     def _distance(self, scaled: Column) -> Column:
         return self.state.distance(scaled).astype(np.float64)
 
     def _costs(self, ours: Column, theirs: Column, me: int, holder: Column) -> Column:
-        """Moves that each exchange adds; a partition that goes home takes one away."""
+        """Moves that each exchange adds, or what it costs; a partition that goes home takes one away."""
+        if self.costs is not None:
+            return self.costs.change(ours, theirs, me, holder)
         owner = np.where(ours == NOBODY, NOBODY, self.owner[ours])
         give: Column = (owner == me).astype(np.int64)[:, None] - (owner[:, None] == holder[None, :])
         owner = np.where(theirs == NOBODY, NOBODY, self.owner[theirs])

@@ -8,17 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil, floor
 from random import Random
+from typing import ClassVar
 
+from evenlag.model.arrays import Ints
 from evenlag.model.backends import fits
+from evenlag.model.objective import CEILING, PAIRS
+from evenlag.model.pair_flow import cheapest_plan, combined
 from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.start_plans import Greedy
+from evenlag.search.improve.cost_table import cost_table, leaving
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.local_search import LocalSearch, local_search
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
+
+FACTORS = (0, Fraction(1, 100), 1, 100)  # prices of what has a budget, as shares of the mean load
 
 
 @dataclass(frozen=True)
@@ -76,28 +84,35 @@ class Relocation:
     polish_share: float = 0.02
     last_share: float = 0.1
     name: str = "relocation"
+    handles: ClassVar[frozenset[str]] = frozenset((PAIRS, CEILING))
 
-    def applies(self, task: Task, _best: Incumbent) -> bool:
-        """For groups with owners."""
-        return task.has_owners
+    def applies(self, task: Task, best: Incumbent) -> bool:
+        """For groups with owners; where pairs have costs or loads a ceiling, from a plan that keeps the limits."""
+        return task.has_owners and (not task.goal.terms or best.found)
 
     def _numbers(self, task: Task) -> range:
         if self.again:
             return range(self.most, 2 * self.most)
-        few = fits(task.problem) and not task.moves_matter
+        few = fits(task.problem) and not _costs_matter(task)
         return range(2 * len(self.greeds) if few else self.most)
 
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the best plan of each relocation, and what local search makes of it."""
-        start = task.fewest_moves_plan
-        yield Candidate(start, Greedy.name)
         stop, rng = task.clock.stop(share), Random(task.seed + self.again)
-        start = equalize(start, task.rule, best.wanted, task.clock.stop(self.start_share), task.seed, keep_home=True)
-        yield Candidate(start)
+        costs = cost_table(task.problem, task.goal) if task.goal.terms else None
+        if costs is None:
+            start = task.fewest_moves_plan
+            yield Candidate(start, Greedy.name)
+            stop_first = task.clock.stop(self.start_share)
+            start = equalize(start, task.rule, best.wanted, stop_first, task.seed, keep_home=True)
+            yield Candidate(start)
+        else:
+            start = _cheapest(task, best)
         vain = 0
         for number in self._numbers(task):
-            most = best.moves_worth
-            if stop() or best.settled or (most is not None and most < start.moves):
+            most = best.moves_worth if costs is None else _worth(task, best)
+            spent = start.moves if costs is None else costs.of(start.member_of)
+            if stop() or best.settled or (most is not None and most < spent):
                 break
             if vain == self.vain and not self.again and fits(task.problem):
                 break
@@ -105,7 +120,7 @@ class Relocation:
             points = relocate(
                 way.start, task.rule, way.window, stop, task.seed + number,
                 most_moves=most, greed=way.greed, noise=way.noise, undone=way.undone, careful=way.careful,
-                spread=task.spread_matters,
+                costs=costs,                 spread=task.spread_matters,
             )  # fmt: skip
             point = min(points, key=task.goal.value)
             vain += 1
@@ -123,7 +138,7 @@ class Relocation:
         greed = self.greeds[number % len(self.greeds)]
         if number < len(self.greeds):
             return _Way(start, best.wanted, greed)
-        if not task.moves_matter:
+        if not _costs_matter(task):
             return _Way(start, best.wanted, greed, self.noise[0])
         high, low = ceil(best.plan.makespan), floor(best.plan.makespan - best.plan.spread) if task.spread_matters else 0
         width = (high - low) * (1000 - rng.choice(self.narrower)) // 1000
@@ -138,3 +153,35 @@ class Relocation:
         start, undone = (best.plan, rng.choice(self.undone)) if from_best else (start, 0.0)
         greed, careful = rng.choice(self.greeds), rng.random() < self.careful
         return _Way(start, (at, at + width), greed, self.noise[1], undone, careful)
+
+
+def _costs_matter(task: Task) -> bool:
+    """Whether what equalizes costs something: moves, or pairs."""
+    return task.moves_matter or bool(task.goal.pairs)
+
+
+def _worth(task: Task, best: Incumbent) -> float | None:
+    """Return the messages that costs of pairs and moves may come to in a better plan; None where they have no price."""
+    goal = task.goal
+    priced = goal.stickiness or any(pair.price for pair in goal.pairs)
+    return float(best.value - best.base_bound) if priced else None
+
+
+def _cheapest(task: Task, best: Incumbent) -> Plan:
+    """Return a plan that costs little by prices and keeps the limits; the best plan where none is found.
+
+    What has a budget gets a price too, higher and higher.
+    """
+    goal, problem = task.goal, task.problem
+    leaves = leaving(problem)
+    parts: list[tuple[Number, Ints]] = [(pair.price, pair.costs) for pair in goal.pairs]
+    parts.append((goal.stickiness, leaves))
+    budgeted = [pair.costs for pair in goal.pairs if pair.budget is not None]
+    budgeted += [leaves] if goal.max_moves is not None else []
+    for share in FACTORS[: None if budgeted else 1]:
+        factor = share * max(ceil(task.scale), 1)
+        table = combined([*parts, *((factor, costs) for costs in budgeted)])
+        found = None if table is None else cheapest_plan(task.rule, table[0])
+        if found is not None and goal.broken(plan := Plan(problem, found.member_of)) is None:
+            return plan
+    return best.plan
