@@ -11,7 +11,7 @@ from tests.consoles import ROOT, consoles, printed, without_times
 
 README = (ROOT / "README.md").read_text()
 # Whole output, which must be what is printed.
-SHOWN = ("docs/tutorial.md", "docs/whatif.md", "docs/pays.md", "docs/size.md")
+SHOWN = ("docs/tutorial.md", "docs/whatif.md", "docs/pays.md", "docs/size.md", "docs/racks.md")
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]
 
 

@@ -83,6 +83,8 @@ def _with_budget(options: SolveOptions, against: str, budget: int) -> SolveOptio
 
 
 def _budgets(low: int, high: int) -> list[int]:
-    """Return every budget between two while they are few, else as many in even steps."""
-    count = min(high - low - 1, MOST_BUDGETS)
-    return [low + (high - low) * i // (count + 1) for i in range(1, count + 1)]
+    """Return every budget between two while they are few, else some, closer together where they are low."""
+    if high - low - 1 <= MOST_BUDGETS:
+        return list(range(low + 1, high))
+    steps = range(1, MOST_BUDGETS + 1)
+    return sorted({low + max((high - low) * i * i // (MOST_BUDGETS + 1) ** 2, 1) for i in steps})
