@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,24 @@ offsets.topic.replication.factor=1
 group.initial.rebalance.delay.ms=500
 group.consumer.heartbeat.interval.ms=500
 group.consumer.min.heartbeat.interval.ms=500
+"""
+
+CLUSTER_PROPERTIES = """\
+process.roles={roles}
+node.id={node}
+broker.rack={rack}
+controller.quorum.voters=1@127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listeners={listeners}
+advertised.listeners={advertised}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector
+log.dirs={data}
+auto.create.topics.enable=false
+log.cleaner.dedupe.buffer.size=2097152
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+group.initial.rebalance.delay.ms=500
 """
 
 
@@ -132,6 +150,45 @@ def running_broker() -> Iterator[Broker]:
             _stop(process)
 
 
+@contextlib.contextmanager
+def running_cluster(racks: Sequence[str]) -> Iterator[str]:
+    """Start a broker in each rack, the first of them the controller, and give their addresses; replicas may be read.
+
+    Brokers are numbered from 1 on. Anybody may do everything.
+    """
+    java = find_java()
+    jars = kafka_jars(java)
+    controller, *ports = free_ports(len(racks) + 1)
+    bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
+    command = [str(java), "-Xmx256m", *JAVA_OPTIONS[1:], "-cp", f"{jars}/*"]
+    with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name, contextlib.ExitStack() as running:
+        for node, (rack, port) in enumerate(zip(racks, ports, strict=True), 1):
+            folder = Path(name) / rack
+            folder.mkdir()
+            config, log = folder / "server.properties", folder / "broker.log"
+            plain = f"PLAINTEXT://127.0.0.1:{port}"
+            first = node == 1
+            config.write_text(
+                CLUSTER_PROPERTIES.format(
+                    node=node,
+                    rack=rack,
+                    controller=controller,
+                    roles="broker,controller" if first else "broker",
+                    listeners=f"{plain},CONTROLLER://127.0.0.1:{controller}" if first else plain,
+                    advertised=plain,
+                    data=folder / "data",
+                )
+            )
+            run([*command, "kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config", str(config)])
+            with log.open("ab") as output:
+                process = subprocess.Popen(
+                    [*command, "kafka.Kafka", str(config)], stdout=output, stderr=subprocess.STDOUT, cwd=folder
+                )
+            running.callback(_stop, process)
+            _wait_until_ready(process, f"127.0.0.1:{port}", log, brokers=node)
+        yield bootstrap
+
+
 def kafka_jars(java: Path) -> Path:
     """The folder of Kafka's jars, filled on first use."""
     return fetched(POM, CACHE.name, java)
@@ -146,12 +203,12 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _wait_until_ready(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:
+def _wait_until_ready(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path, brokers: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200})
     end = time.monotonic() + START_LIMIT
     while process.poll() is None and time.monotonic() < end:
         with contextlib.suppress(KafkaException):
-            if admin.list_topics(timeout=1.0).brokers:
+            if len(admin.list_topics(timeout=1.0).brokers) >= brokers:
                 return
     raise RuntimeError(f"Kafka {VERSION} did not start:\n{log.read_text()[-3000:]}")
 

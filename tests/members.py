@@ -227,7 +227,8 @@ def say(event: str, **more: Any) -> None:
 def run(config: dict[str, Any]) -> None:
     """Be a member until told to leave; on SIGUSR1 say what its threads are doing.
 
-    With `reads`, messages a second, it reads so many, says which, and commits.
+    With `reads`, messages a second, it reads so many, says which, and commits. With `rack` it says which
+    replicas, by partition, a leader has sent it to.
     """
     faulthandler.register(signal.SIGUSR1)
     from kafka import ConsumerRebalanceListener, KafkaConsumer
@@ -300,6 +301,7 @@ def run(config: dict[str, Any]) -> None:
         NOWHERE if config.get("without_lags") else config["bootstrap"],
         config["group"],
         weight=config.get("weight", 1),
+        rack=config.get("rack"),
         cooperative=config.get("cooperative", True),
         limit=config.get("limit", 5.0),
         auto_offset_reset="earliest",
@@ -310,13 +312,13 @@ def run(config: dict[str, Any]) -> None:
         bootstrap_servers=config["bootstrap"], group_id=config["group"], client_id=config["client_id"],
         session_timeout_ms=int(1000 * SESSION_TIMEOUT), heartbeat_interval_ms=300, metadata_max_age_ms=1000,
         enable_auto_commit=False, auto_offset_reset="earliest", max_poll_records=config.get("at_once", 1),
-        partition_assignment_strategy=[assignor],
+        partition_assignment_strategy=[assignor], client_rack=config.get("rack") or "",
     )  # fmt: skip
     say("ready")
     sys.stdin.readline()
     threading.Thread(target=lambda: words.extend(iter(sys.stdin.readline, "")), daemon=True).start()
     consumer.subscribe(config["topics"], listener=Listener())
-    due = 0.0
+    due, read_from = 0.0, dict[int, int]()
     while "leave\n" not in words:
         try:
             records = consumer.poll(timeout_ms=100)
@@ -324,6 +326,14 @@ def run(config: dict[str, Any]) -> None:
             say("log", level="WARNING", line=f"poll: {error}")
             time.sleep(0.1)
             continue
+        if config.get("rack"):
+            held = consumer._subscription.assignment.items()
+            told = {
+                each.partition: node for each, state in held if (node := state.preferred_read_replica()) is not None
+            }
+            if told.items() - read_from.items():
+                read_from |= told
+                say("replicas", of=read_from)
         if not config.get("reads"):
             for partition in records:  # what was read is not counted; what is backlog stays
                 consumer.seek(partition, records[partition][0].offset)

@@ -17,7 +17,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 import evenlag
 from evenlag.errors import InvalidProblemError, SourceError, UserDataError
 from evenlag.live import solver_process
-from evenlag.live.assignor import Decision, EvenlagAssignor, course, evenlag_assignor
+from evenlag.live.assignor import AioEvenlagAssignor, Decision, EvenlagAssignor, course, evenlag_assignor
 from evenlag.live.assignor.course import in_phases
 from evenlag.live.assignor.deciding import dealt
 from evenlag.live.cluster import group_offsets
@@ -83,6 +83,7 @@ def test_the_weight_is_read_back_and_every_changed_bit_is_found(weight: int) -> 
 WRONG: list[dict[str, Any]] = [
     {"weight": 0}, {"weight": 1.5}, {"limit": 0}, {"stickiness": -1}, {"balance": "x"}, {"horizon": "soon"},
     {"read_every": 0}, {"rejoin_if_better": "much"}, {"rejoin_interval": -1},
+    {"rack": ""}, {"rack": 3}, {"first": ["crosings"]}, {"budgets": {"nights": 3}}, {"max_load": -1},
 ]  # fmt: skip
 
 
@@ -272,11 +273,90 @@ class Told:
 
     def __init__(self, **ends: int) -> None:
         self.ends = ends
+        self.racks: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def read(self, _topics: object, _answer_by: float) -> Reading:
         if not self.ends:
             raise SourceError("nobody answers")
-        return Reading({("t", int(name[1:])): (0, end, 0) for name, end in self.ends.items()}, {})
+        return Reading({("t", int(name[1:])): (0, end, 0) for name, end in self.ends.items()}, {}, racks=self.racks)
+
+
+@pytest.mark.parametrize("kind", [EvenlagAssignor, AioEvenlagAssignor])
+@pytest.mark.parametrize("rack", [None, "zone-ä"])
+def test_a_member_tells_its_rack_to_whichever_leader(kind: type[EvenlagAssignor], rack: str | None) -> None:
+    assignor = kind("localhost:9", "g", rack=rack, limit=0.1, horizon=0)
+    reader = Told(p0=10, p1=10)
+    assignor._reader = cast("Any", reader)
+    try:
+        sent = ConsumerProtocolSubscription.decode(assignor.metadata({"t"}).encode())
+        if kind is AioEvenlagAssignor:
+            told = SimpleNamespace(subscription=["t"], user_data=sent.user_data)
+            assignor.assign(Topics(t=2), {"a": told})  # type: ignore[arg-type]
+        else:
+            assert decode_subscription(sent.encode(), OWN).rack == rack
+            assignor.assign(Topics(t=2), [Joined("a", sent)])
+        result = last(assignor).result
+        assert result is not None
+        assert result.plan.problem.pairs.racks == (() if rack is None else (rack,))
+    finally:
+        assignor.close()
+
+
+@contextmanager
+def in_racks(reader: Told, **options: Any) -> Iterator[Callable[[], Decision]]:
+    """The leader of two members in two racks; what it decides for four partitions."""
+    assignors = {
+        rack: EvenlagAssignor(
+            "localhost:9", "g", limit=60, horizon=0, auto_offset_reset="earliest", rack=rack, **options
+        )
+        for rack in ("x", "y")
+    }
+    leader = assignors["x"]
+    leader._reader = cast("Any", reader)
+    members = [Joined(f"in-{rack}", assignor.metadata({"t"})) for rack, assignor in assignors.items()]
+
+    def decided() -> Decision:
+        leader._heading = None
+        leader.assign(Topics(t=4), members)
+        return last(leader)
+
+    try:
+        yield decided
+    finally:
+        for assignor in assignors.values():
+            assignor.close()
+
+
+def test_partitions_go_where_their_replicas_are_as_far_as_that_is_asked_for() -> None:
+    reader = Told(p0=10, p1=10, p2=1, p3=1)
+    reader.racks = {("t", 0): ("x",), ("t", 1): ("x", "z"), ("t", 2): ("y",), ("t", 3): ("z", "y")}
+    with in_racks(reader, first=["crossings"]) as decided:
+        decision = decided()
+        assert decision.solved
+        assert decision.assignment == {"in-x": T[:2], "in-y": T[2:]}
+        assert "; 0 partitions read across racks" in str(decision)
+        reader.racks = {("t", p): ("elsewhere",) for p in range(4)}
+        assert "; 4 partitions read across racks" in str(decided())
+        reader.racks = {}
+        decision = decided()
+        assert decision.result is not None
+        assert decision.result.crossings is None
+        assert [note for note in decision.result.warnings if note.startswith("crossings are not counted")]
+    with in_racks(reader, stickiness=0) as decided:
+        reader.racks = {("t", 0): ("x",), ("t", 1): ("x",), ("t", 2): ("y",), ("t", 3): ("y",)}
+        decision = decided()
+        assert decision.result is not None
+        assert decision.result.spread == 0
+
+
+def test_a_limit_that_no_plan_keeps_is_told_and_the_group_reads_all_the_same() -> None:
+    reader = Told(p0=10, p1=10, p2=1, p3=1)
+    reader.racks = {("t", p): ("x",) for p in range(4)}
+    with in_racks(reader, max_crossings=1) as decided:
+        decision = decided()
+        assert not decision.solved
+        assert "the budget of crossings is 1, but both balance needs 2" in str(decision)
+        assert {name: len(mine) for name, mine in decision.assignment.items()} == {"in-x": 2, "in-y": 2}
 
 
 class Calling:

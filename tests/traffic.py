@@ -28,11 +28,16 @@ QUIET = {"log_level": 0}
 SETTLE_LIMIT = 60.0  # seconds
 
 
-def create_topics(bootstrap: str, partitions: Mapping[str, int]) -> None:
-    """Create topics with so many partitions each, and wait until all have a leader."""
+def create_topics(bootstrap: str, partitions: Mapping[str, int | list[list[int]]]) -> None:
+    """Create topics with so many partitions each, or with replicas on these brokers; wait until all have a leader."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    for future in admin.create_topics([NewTopic(topic, count, 1) for topic, count in partitions.items()]).values():
+    news = [
+        NewTopic(topic, each, 1) if isinstance(each, int) else NewTopic(topic, len(each), replica_assignment=each)
+        for topic, each in partitions.items()
+    ]
+    for future in admin.create_topics(news).values():
         future.result()
+    partitions = {topic: each if isinstance(each, int) else len(each) for topic, each in partitions.items()}
     _wait(lambda: all(_partitions(admin, topic) == count for topic, count in partitions.items()), "topics")
 
 

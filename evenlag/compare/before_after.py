@@ -99,7 +99,9 @@ def whatif(
     InfeasibleError, InvalidPlanError
         As `solve`; the message says whether it is so before or after the change.
     """
-    options = replace(solving_options("whatif", solving, whatif), time_limit=time_limit, threads=threads)
+    options = replace(
+        solving_options("whatif", solving, whatif, own_costs=True), time_limit=time_limit, threads=threads
+    )
     if options.only_if_better is not None:
         raise InvalidProblemError("only_if_better is for one plan, and whatif compares two: leave it out")
     clock = Clock(time_limit)

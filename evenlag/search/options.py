@@ -27,6 +27,7 @@ from evenlag.model.objective import (
     Across,
     ObjectiveKind,
 )
+from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
 from evenlag.model.values import is_number, is_whole, shown
 
@@ -168,8 +169,12 @@ class SolveOptions:
         return other
 
 
-def solving_options(call: str, keywords: SolveKeywords, function: Callable[..., Any]) -> SolveOptions:
+def solving_options(
+    call: str, keywords: SolveKeywords, function: Callable[..., Any], *, own_costs: bool = False
+) -> SolveOptions:
     """Return the options of a call that hands `SolveKeywords` on; `function` has keywords of its own.
+
+    Costs of the caller's own may be asked for with `own_costs`. Tables and running groups have none.
 
     Raises
     ------
@@ -181,7 +186,12 @@ def solving_options(call: str, keywords: SolveKeywords, function: Callable[..., 
     unknown = sorted(set(keywords) - set(SolveKeywords.__annotations__))
     if unknown:
         raise unknown_keyword(call, unknown[0], [*SolveKeywords.__annotations__, *keywords_of(function)])
-    return SolveOptions(**keywords)
+    options = SolveOptions(**keywords)
+    if not own_costs:
+        for parameter in ("first", "prices", "budgets"):
+            for name in getattr(options, parameter) or ():
+                one_of((*PAIR_COSTS, MOVES), name, parameter)
+    return options
 
 
 def check_seconds(name: str, seconds: Any, *, zero: bool = False) -> None:

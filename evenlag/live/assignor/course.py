@@ -39,7 +39,7 @@ class Heading:
 
 
 def _structure(partitions: Mapping[str, list[int]], told: Mapping[str, Subscription]) -> object:
-    return dict(partitions), {name: (each.topics, each.weight, each.trouble) for name, each in told.items()}
+    return dict(partitions), {name: (each.topics, each.weight, each.rack, each.trouble) for name, each in told.items()}
 
 
 def in_phases(

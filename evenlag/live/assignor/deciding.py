@@ -76,6 +76,8 @@ class Decision:
             words = [f"baseline {self.result.method}, spread {plain(self.result.spread):.10g}"]
         if self.result is not None:
             words.append(f"{self.result.moves} moves, {self.result.forced_moves} newly assigned")
+            if self.result.crossings is not None:
+                words.append(f"{self.result.crossings} partitions read across racks")
         if self.waiting:
             words.append(f"{len(self.waiting)} wait to be given up")
         if self.planned_for:
@@ -201,7 +203,12 @@ def problem_of(
     reading: Reading | None,
     auto_offset_reset: str,
 ) -> Problem:
-    """Put the group together; a lag that is not known is 0, a weight that is not known 1."""
+    """Put the group together; a lag that is not known is 0, a weight that is not known 1.
+
+    Racks of partitions are only looked at where a member has told its own.
+    """
+    racks = {name: told.rack for name, told in members.items() if told.rack is not None}
+    of_partitions = reading.racks if racks and reading is not None else {}
     lags = {} if reading is None else reading.lags(auto_offset_reset)
     return Problem.from_lags(
         {topic: {p: lags.get((topic, p), 0) for p in mine} for topic, mine in partitions.items()},
@@ -210,12 +217,23 @@ def problem_of(
         owned={name: told.owned for name, told in members.items()},
         weights={name: told.weight or 1 for name, told in members.items()},
         generations={name: told.generation for name, told in members.items()},
+        racks=racks,
+        partition_racks={
+            topic: {p: of_partitions[topic, p] for p in mine if (topic, p) in of_partitions}
+            for topic, mine in partitions.items()
+        },
     )
 
 
 def baseline(problem: Problem, options: SolveOptions) -> Result:
-    """The best published heuristic that keeps the balance, else a plan that does, worked out here and at once."""
-    quick = replace(options, method="auto", max_moves=None, only_if_better=None, time_limit=1.0, deterministic=False)
+    """The best published heuristic that keeps the balance, else a plan that does, worked out here and at once.
+
+    It has prices and the order of criteria, but no budgets and no ceiling: the group has to read something.
+    """
+    quick = replace(
+        options, method="auto", max_moves=None, max_crossings=None, max_moved=None, max_load=None, budgets=None,
+        only_if_better=None, time_limit=1.0, deterministic=False,
+    )  # fmt: skip
     return search(problem, quick, steps=BASELINES, explain=False, tie_break=False)
 
 

@@ -33,7 +33,7 @@ from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND
 from evenlag.search.options import SolveKeywords, SolveOptions, check_seconds, solving_options
 
-VERSION = 2  # of the consumer protocol: owned partitions (KIP-429) and their generation (KIP-792)
+VERSION, WITH_RACK = 2, 3  # of the consumer protocol: owned partitions, their generation (KIP-792); racks (KIP-881)
 LIMIT = 5.0  # seconds; brokers take no session time-out below 6 s unless they are told to
 AGAIN = "as planned before"
 READ_EVERY = 60.0  # seconds between two readings for the record
@@ -70,6 +70,8 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         The consumer's `group_id`.
     weight : int
         How much this member can take relative to the others; > 0.
+    rack : str, optional
+        The consumer's `client_rack`, which kafka-python does not tell its assignors: where this member runs.
     cooperative : bool
         Whether members keep what they have during a rebalance (KIP-429); else all is given up at its start.
     limit : float
@@ -92,7 +94,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     on_decision : callable, optional
         Called with each `Decision` of this member as the leader, in a thread of its own.
     **options
-        Of `evenlag.solve`: `balance`, `stickiness`, `max_moves`, `objective`, …
+        Of `evenlag.solve`: `balance`, `stickiness`, `max_moves`, `objective`, `rack_price`, `first`, `max_load`, …
 
     Raises
     ------
@@ -108,6 +110,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         group: str,
         *,
         weight: int = 1,
+        rack: str | None = None,
         cooperative: bool = True,
         limit: float = LIMIT,
         auto_offset_reset: str = "latest",
@@ -121,9 +124,12 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
     ) -> None:
         if not (isinstance(weight, int) and not isinstance(weight, bool) and 1 <= weight < 2**31):
             raise InvalidProblemError(f"weight must be a whole number from 1 to 2147483647, not {weight!r}")
+        if rack is not None and not (isinstance(rack, str) and 0 < len(rack.encode()) < 2**15):
+            raise InvalidProblemError(f"rack must be the name of a rack, such as the zone, not {rack!r}")
         for name, seconds in {"limit": limit, "read_every": read_every, "rejoin_interval": rejoin_interval}.items():
             check_seconds(name, seconds)
         self._group, self._weight, self._cooperative, self._limit = group, weight, cooperative, limit
+        self._rack = rack
         self._auto_offset_reset, self._on_decision = auto_offset_reset, on_decision
         self._read_every, self._rejoin_interval = read_every, rejoin_interval
         self._options = solving_options("EvenlagAssignor", options, EvenlagAssignor)
@@ -159,7 +165,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         return [RebalanceProtocol.COOPERATIVE if self._cooperative else RebalanceProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this member tells the leader: topics, weight, and what it holds since which generation."""
+        """What this member tells the leader: topics, weight, rack, and what it holds since which generation."""
         coordinator = calling_consumer()
         if coordinator is not None:
             # What was assigned is not always still held: not where the group has put this member out.
@@ -202,11 +208,12 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             )  # fmt: skip
         self._coordinator = coordinator
         return ConsumerProtocolSubscription(
-            version=VERSION,
+            version=VERSION if self._rack is None else WITH_RACK,
             topics=sorted(topics),
             user_data=encode_own(self._weight),
             owned_partitions=_by_topic(ConsumerProtocolSubscription.TopicPartition, self._held),
             generation_id=self._generation,
+            rack_id=self._rack,
         )
 
     # ---- as the leader -------------------------------------------------------------------------------------------

@@ -31,11 +31,14 @@ class Reading:
         Why the offsets of the others were not told.
     untold : mapping of topic to str
         Why nothing was told of a topic.
+    racks : mapping of (topic, partition) to racks
+        Those of its replicas, the preferred leader's first; of the partitions where one is known.
     """
 
     offsets: Mapping[TopicPartition, tuple[int, int, int | None]]
     unknown: Mapping[TopicPartition, str]
     untold: Mapping[str, str] = field(default_factory=dict)
+    racks: Mapping[TopicPartition, tuple[str, ...]] = field(default_factory=dict)
 
     def gaps(self, partitions: Iterable[TopicPartition]) -> str | None:
         """How many of some partitions have unknown lags, and why the first has; None where all are known."""
@@ -68,10 +71,11 @@ def read_offsets(
         if isinstance(commits, Failure):
             raise SourceError(f"the committed offsets of group '{group}' were not told: {explained(commits)}")
         layout = cluster.partitions(topics)
-        there = [(topic, p) for topic, mine in layout.items() if not isinstance(mine, Failure) for p in mine]
+        told = {topic: mine for topic, mine in layout.items() if not isinstance(mine, Failure)}
+        racks = {(topic, p): replicas for topic, mine in told.items() for p, replicas in mine.items()}
         offsets: dict[TopicPartition, tuple[int, int, int | None]] = {}
         unknown: dict[TopicPartition, str] = {}
-        for key, (start, end) in cluster.log_offsets(there).items():
+        for key, (start, end) in cluster.log_offsets(list(racks)).items():
             commit = commits.offsets.get(key)
             if isinstance(start, Failure) or isinstance(end, Failure) or isinstance(commit, Failure):
                 unknown[key] = next(explained(each) for each in (start, end, commit) if isinstance(each, Failure))
@@ -80,7 +84,7 @@ def read_offsets(
             else:
                 offsets[key] = start, end, commit
         untold = {topic: explained(mine) for topic, mine in layout.items() if isinstance(mine, Failure)}
-        return Reading(offsets, unknown, untold)
+        return Reading(offsets, unknown, untold, {key: replicas for key, replicas in racks.items() if replicas})
 
 
 class Reader:
