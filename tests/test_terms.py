@@ -8,11 +8,15 @@ import re
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evenlag import Problem, solve
 from evenlag.errors import InfeasibleError, InvalidProblemError
+from evenlag.model.arrays import Ints
 from evenlag.model.check import plan_violation
+from evenlag.model.pair_costs import PAIR_COSTS
+from evenlag.model.parse_pairs import COSTS_OF_OURS
 from evenlag.model.plan import Plan
 from tests.portfolios import without
 from tests.terms import drawn, pair_tables
@@ -210,3 +214,33 @@ def test_the_least_ceiling_is_rounded_up() -> None:
     found = re.search(r"max_load is 1e-09.*: ([\d,.]+) can be kept", str(error.value))
     assert found is not None
     assert solve(problem, max_load=float(found[1].replace(",", ""))).status == "OPTIMAL"
+
+
+# ---- a cost that follows from code ---------------------------------------------------------------------------------
+
+
+def test_names_of_costs_that_follow_from_code_are_not_free() -> None:
+    assert set(PAIR_COSTS) <= set(COSTS_OF_OURS)
+
+
+def test_a_cost_without_data_of_pairs_counts_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spot(problem: Problem, _fetch_from: str) -> Ints:
+        on_spot = [3 * name.endswith("-spot") for name in problem.members]
+        return np.tile(np.array(on_spot, dtype=np.int64), (len(problem.lags), 1))
+
+    monkeypatch.setitem(PAIR_COSTS, "night", spot)
+    monkeypatch.setattr("tests.verified.EFFORT", 0)  # no problem file says what it costs
+    problem = Problem.from_lags(
+        {"t": [10, 10, 20]}, ["a-spot", "b"], owned={"a-spot": [("t", 0), ("t", 1)], "b": [("t", 2)]}
+    )
+    as_data = Problem.from_lags(
+        {"t": [10, 10, 20]}, ["a-spot", "b"], owned={"a-spot": [("t", 0), ("t", 1)], "b": [("t", 2)]},
+        costs={"evening": {"a-spot": 3}},
+    )  # fmt: skip
+    found = solve(problem, prices={"night": 100}, only_if_better="1%")
+    same = solve(as_data, prices={"evening": 100}, only_if_better="1%")
+    assert found.costs == {"night": same.costs["evening"]}
+    assert (found.objective, found.pays) == (same.objective, same.pays)
+    assert found.payoff is not None
+    assert same.payoff is not None
+    assert found.payoff.today == same.payoff.today == 600

@@ -43,7 +43,7 @@ def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
 def known_costs(problem: Problem, fetch_from: str) -> dict[str, Ints]:
     """Return all pair costs that the problem has the data of, by name."""
     names = (*PAIR_COSTS, *problem.pairs.costs)
-    found = {name: pair_costs(problem, name, fetch_from) for name in names} if problem.pairs else {}
+    found = {name: pair_costs(problem, name, fetch_from) for name in names}
     return {name: costs for name, costs in found.items() if costs is not None}
 
 
