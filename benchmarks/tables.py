@@ -23,6 +23,7 @@ from benchmarks.models import MODELS
 from benchmarks.packing import packing
 from benchmarks.pauses import pauses
 from benchmarks.pcmax import frangioni, pcmax
+from benchmarks.racks import racks
 from benchmarks.scenarios import scenarios
 from benchmarks.short_of_time import short_of_time
 from benchmarks.small_groups import small_groups
@@ -237,6 +238,7 @@ TABLES = (
     pcmax,
     frangioni,
     scenarios,
+    racks,
     ablation,
     ablation_few,
     assignors,

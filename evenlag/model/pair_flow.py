@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from heapq import heapify, heappop, heapreplace
 from math import gcd, lcm
 from typing import Any
 
@@ -189,13 +190,19 @@ class _Network:
         for k, m, flow in zip(kind.tolist(), member.tolist(), flows.tolist(), strict=True):
             if flow:
                 room[k][m] = flow
+        queues = [[(loads[m] * factors[m], m) for m in takers] for takers in room]
+        for queue in queues:
+            heapify(queue)
         lags = problem.lags[self.free]
         for i in np.argsort(-lags.astype(np.float64), kind="stable").tolist():
-            takers = room[self.kind_of[i]]
-            m = min(takers, key=lambda m: (loads[m] * factors[m], m))
+            takers, queue = room[self.kind_of[i]], queues[self.kind_of[i]]
+            while queue[0][0] != (load := loads[m := queue[0][1]] * factors[m]):  # it has got others since
+                heapreplace(queue, (load, m))
             takers[m] -= 1
-            if not takers[m]:
-                del takers[m]
-            member_of[self.free[i]] = m
             loads[m] += int(lags[i])
+            if takers[m]:
+                heapreplace(queue, (loads[m] * factors[m], m))
+            else:
+                heappop(queue)
+            member_of[self.free[i]] = m
         return member_of

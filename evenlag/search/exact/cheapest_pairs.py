@@ -35,7 +35,7 @@ class CheapestPairs:
         Multipliers that are tried.
     """
 
-    most_pairs: int = 2_000_000
+    most_pairs: int = 5_000_000
     most_steps: int = 24
     name: str = "pair flow"
     handles: ClassVar[frozenset[str]] = EVERY_TERM

@@ -26,6 +26,8 @@ class Classes:
     ----------
     most_columns : int
         Partitions times classes.
+    seconds_each : float
+        With less time for each of these it does not run, since its first program takes that.
     most_branches : int
         Parts that the program is split into, at most.
     vain : int
@@ -33,6 +35,7 @@ class Classes:
     """
 
     most_columns: int = 20_000
+    seconds_each: float = 6e-5
     most_branches: int = 200
     vain: int = 16
     name: str = "classes"
@@ -48,7 +51,9 @@ class Classes:
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Prove bounds, then offer plans."""
         classes = member_classes(task)
-        if len(classes.members) * int(task.problem.assignable.sum()) > self.most_columns:
+        columns = len(classes.members) * int(task.problem.assignable.sum())
+        in_time = task.clock.deterministic or columns * self.seconds_each <= share * task.clock.left()
+        if columns > self.most_columns or not in_time:
             return
         stop = task.clock.stop(share)
         rests_on = best.authors
