@@ -17,8 +17,8 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
 
 
 @command(
-    "evenlag plan group.json --out plan.json && evenlag verify plan.json group.json",
-    "evenlag verify plan.json offsets.csv --members members.csv --group billing --json",
+    "evenlag verify plan.json group.json",
+    "evenlag verify plan.json group.json --json",
 )
 @click.argument("result", metavar="RESULT", type=options.INPUT)
 @options.reading
