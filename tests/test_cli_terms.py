@@ -79,6 +79,13 @@ def test_a_time_to_drain_in_is_a_ceiling(group: Path, capacity: float) -> None:
     assert document["costs"] == evenlag.solve(PROBLEM, max_load=900 * capacity, first=["moves"]).costs
 
 
+def test_a_member_of_weight_2_drains_twice_as_much(tmp_path: Path) -> None:
+    path = tmp_path / "heavy.json"
+    problem = evenlag.Problem.from_lags({"t": [60] * 4}, ["a", "b"], weights={"a": 2, "b": 2})
+    path.write_text(json.dumps(problem.to_dict()))
+    assert planned(path, "--drain", "1s", "--capacity", "60")["loads"] == {"a": 120, "b": 120}
+
+
 def test_a_drain_that_cannot_be_met_says_what_can(group: Path) -> None:
     done = run("plan", group, "--drain", "1m", "--capacity", "2")
     refused(done, "--drain 1m is a max_load of 120 messages")

@@ -24,6 +24,7 @@ from evenlag.model.interrupt import ending_searches
 if TYPE_CHECKING:
     from evenlag.compare.catch_up import Pace
     from evenlag.compare.traffic_price import TrafficPrice
+    from evenlag.model.problem import Problem
 
 LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
 
@@ -76,7 +77,7 @@ def plan(
     if traffic_price is not None:
         traffic_price.check(problem)
     pace = compare.catch_up.pace_of(record, capacity)
-    ceiling = max_load if drain is None else _read_within(options.deadline(drain), pace)
+    ceiling = max_load if drain is None else _read_within(problem, options.deadline(drain), pace)
     solve = evenlag.solve  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group}"), _told_of(drain, ceiling):
         result = solve(problem, rates=pace.rates, max_load=ceiling, **parameters)
@@ -114,8 +115,8 @@ def _told_of(drain: str | None, ceiling: float | Fraction | None) -> Iterator[No
         raise InfeasibleError(f"{error}; --drain {drain} is a max_load of {number(ceiling)} messages") from error
 
 
-def _read_within(deadline: Fraction, pace: Pace) -> Fraction:
-    """Return the messages that a member of weight 1 reads within a time.
+def _read_within(problem: Problem, deadline: Fraction, pace: Pace) -> Fraction:
+    """Return the most load per weight that is read within a time; weights count as having mean 1.
 
     Raises
     ------
@@ -127,4 +128,7 @@ def _read_within(deadline: Fraction, pace: Pace) -> Fraction:
             "--drain needs to know how fast members read: give --capacity, in messages a second, or an INPUT with "
             "several snapshots"
         )
-    return deadline * pace.capacity.rate
+    weights = [weight for weight, active in zip(problem.weights, problem.active, strict=True) if active] or [
+        Fraction(1)
+    ]
+    return deadline * pace.capacity.rate * sum(weights) / len(weights)
