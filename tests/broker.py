@@ -30,7 +30,18 @@ CLUSTER_ID = "evenlagTestsAndExample"  # 22 characters: a UUID in base64, which 
 START_LIMIT = 60.0  # seconds
 STOP_LIMIT = 20.0  # seconds
 
-# The interval of KIP-848 heartbeats may not be below its minimum (5 s by default), so both are lowered.
+# Of every broker: small, and quick to settle. The interval of KIP-848 heartbeats may not be below its minimum (5 s by
+# default), so both are lowered.
+COMMON = """\
+auto.create.topics.enable=false
+log.cleaner.dedupe.buffer.size=2097152
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+group.initial.rebalance.delay.ms=500
+group.consumer.heartbeat.interval.ms=500
+group.consumer.min.heartbeat.interval.ms=500
+"""
+
 PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -54,13 +65,6 @@ listener.name.tls.ssl.keystore.location={keystore}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS
 log.dirs={data}
-auto.create.topics.enable=false
-log.cleaner.dedupe.buffer.size=2097152
-offsets.topic.num.partitions=1
-offsets.topic.replication.factor=1
-group.initial.rebalance.delay.ms=500
-group.consumer.heartbeat.interval.ms=500
-group.consumer.min.heartbeat.interval.ms=500
 """
 
 CLUSTER_PROPERTIES = """\
@@ -74,11 +78,6 @@ advertised.listeners={advertised}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
 replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector
 log.dirs={data}
-auto.create.topics.enable=false
-log.cleaner.dedupe.buffer.size=2097152
-offsets.topic.num.partitions=1
-offsets.topic.replication.factor=1
-group.initial.rebalance.delay.ms=500
 """
 
 
@@ -128,7 +127,8 @@ def running_broker() -> Iterator[Broker]:
         keystore = folder / "keystore.pem"
         keystore.write_text((TESTS / "tls" / "key.pem").read_text() + CERTIFICATE.read_text())
         config.write_text(
-            PROPERTIES.format(
+            COMMON
+            + PROPERTIES.format(
                 plain=plain,
                 sasl=sasl,
                 tls=tls,
@@ -169,7 +169,8 @@ def running_cluster(racks: Sequence[str]) -> Iterator[str]:
             plain = f"PLAINTEXT://127.0.0.1:{port}"
             first = node == 1
             config.write_text(
-                CLUSTER_PROPERTIES.format(
+                COMMON
+                + CLUSTER_PROPERTIES.format(
                     node=node,
                     rack=rack,
                     controller=controller,

@@ -37,6 +37,12 @@ def held_loads(lags: Ints, member_of: Index, members: int) -> Ints:
     return loads
 
 
+def leaving(owner: Index, members: int) -> Whole:
+    """Return 1 for each pair of a partition and a member that is not its owner, if it has one; shape (P, M)."""
+    leaves: Whole = ((owner[:, None] != NOBODY) & (owner[:, None] != np.arange(members))).astype(np.int64)
+    return leaves
+
+
 def stable_order(keys: NDArray[Any]) -> Whole:
     """Return `argsort(keys, kind="stable")`; NumPy sorts whole numbers of 16 bits by radix, some ten times faster."""
     if len(keys) and keys.min() >= -(2**15) and keys.max() < 2**15:

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.figures import quantity
+from evenlag.model.arrays import leaving
 from evenlag.model.balance import CountRule
 from evenlag.model.defaults import DEFAULT_STICKINESS
 from evenlag.model.names import Name, one_of
@@ -184,8 +183,7 @@ def not_counted(problem: Problem, asked: AskedTerms) -> list[str]:
 
 def _count_moves(problem: Problem, sizes: Ints) -> bool:
     """Return whether moved sizes are numbers of moves: all that may move is of size 1."""
-    owner = problem.owner[:, None]
-    return bool((sizes == ((owner != NOBODY) & (owner != np.arange(len(problem.members))))).all())
+    return bool((sizes == leaving(problem.owner, len(problem.members))).all())
 
 
 def _per_unit(price: Number, sizes: Ints) -> Number:

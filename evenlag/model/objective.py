@@ -128,10 +128,14 @@ class Objective:
         return replace(
             self,
             kind=None,
-            stickiness=int(name == MOVES and name not in {pair.name for pair in pairs}),
+            stickiness=int(self._counts_plain(name)),
             pairs=tuple(pair for pair in pairs if pair.matters),
             first=(),
         )
+
+    def _counts_plain(self, name: str) -> bool:
+        """Return whether a criterion is the number of moves, and not a cost of pairs."""
+        return name == MOVES and all(pair.name != MOVES for pair in self.pairs)
 
     def budget(self, name: str) -> int | None:
         """Return the most units of a criterion that a plan may come to; None: any number."""
@@ -139,7 +143,7 @@ class Objective:
 
     def within(self, name: str, most: int) -> Objective:
         """Return the objective with no more than so many units of one criterion, and no price on it."""
-        if name == MOVES and name not in {pair.name for pair in self.pairs}:
+        if self._counts_plain(name):
             return replace(self, max_moves=most, stickiness=0)
         pairs = (replace(pair, price=0, budget=most) if pair.name == name else pair for pair in self.pairs)
         return replace(self, pairs=tuple(pairs))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
-from evenlag.model.arrays import NOBODY, Index, Ints, stacked, summable
+from evenlag.model.arrays import NOBODY, Index, Ints, leaving, stacked, summable
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.pair_data import PairData, Units, summable_costs
 
@@ -155,8 +155,8 @@ def _pins(problem: Problem, unit_of: Index, count: int, subscribed: NDArray[np.b
 
 def _pair_data(problem: Problem, units: Units) -> PairData:
     pairs = problem.pairs
-    leaves = (problem.owner[:, None] != NOBODY) & (problem.owner[:, None] != np.arange(len(problem.members)))
-    matrices = {"moves": units.summed(leaves.astype(np.int64))}
+    leaves = leaving(problem.owner, len(problem.members))
+    matrices = {"moves": units.summed(leaves)}
     if pairs.move_sizes is not None:
         matrices["moved_size"] = summable_costs(units.summed(leaves * pairs.move_sizes[:, None]))
     return PairData(

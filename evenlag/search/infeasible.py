@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.figures import number
-from evenlag.model.objective import MOVES, ObjectiveKind
+from evenlag.model.objective import MOVES, Objective, ObjectiveKind
 from evenlag.model.pair_flow import cheapest_plan
 from evenlag.model.plan import Number
 from evenlag.search.incumbent import Incumbent
@@ -50,10 +50,7 @@ def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
 
 def _least_ceiling(task: Task, steps: tuple[Step, ...]) -> tuple[Number, Number]:
     """Return the lowest largest load that was found, and a lower bound of any, whatever is moved or crossed."""
-    goal = replace(
-        task.goal, kind=ObjectiveKind.MAKESPAN, stickiness=0, max_moves=None, fewest=False, pairs=(), ceiling=None,
-        first=(),
-    )  # fmt: skip
+    goal = Objective(ObjectiveKind.MAKESPAN, across=task.goal.across)
     side = replace(task, goal=goal, clock=task.clock.afterwards(SHARE), target=Target(), tie_break=False)
     found = run_steps(side, Incumbent(side), steps)
     return found.value, max(found.bound, side.least_base)

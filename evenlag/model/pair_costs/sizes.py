@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from evenlag.model.arrays import NOBODY, Ints
+from evenlag.model.arrays import Ints, leaving
 from evenlag.model.problem import Problem
 
 
@@ -13,7 +11,5 @@ def moved_size(problem: Problem, _fetch_from: str) -> Ints | None:
     sizes = problem.pairs.move_sizes
     if sizes is None:
         return None
-    members = np.arange(len(problem.members))
-    leaves = (problem.owner[:, None] != NOBODY) & (problem.owner[:, None] != members)
-    costs: Ints = leaves * sizes[:, None]
+    costs: Ints = leaving(problem.owner, len(problem.members)) * sizes[:, None]
     return costs

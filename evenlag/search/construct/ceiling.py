@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from evenlag.model.objective import EVERY_TERM, ObjectiveKind
+from evenlag.model.objective import EVERY_TERM, Objective, ObjectiveKind
 from evenlag.search.incumbent import Candidate, Exhausted, Finding, Incumbent, begin
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Target, Task
@@ -34,9 +34,7 @@ class Ceiling:
         """Offer a plan that keeps the ceiling; where none can, all plans have been seen."""
         ceiling = task.goal.ceiling
         assert ceiling is not None
-        goal = replace(
-            task.goal, kind=ObjectiveKind.MAKESPAN, stickiness=0, fewest=False, pairs=(), ceiling=None, first=()
-        )
+        goal = Objective(ObjectiveKind.MAKESPAN, max_moves=task.goal.max_moves, across=task.goal.across)
         target = Target(cutoff=ceiling + task.problem.load_unit)
         side = replace(task, goal=goal, clock=task.clock.part(share), target=target, tie_break=False)
         found = run_steps(side, begin(Incumbent(side)), self.steps())

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from evenlag.model.arrays import NOBODY, Ints
+from evenlag.model.arrays import Ints, leaving
 from evenlag.model.objective import EVERY_TERM
 from evenlag.model.pair_costs import total
 from evenlag.model.pair_flow import cheapest_plan, combined
@@ -117,8 +117,7 @@ def _parts(task: Task) -> tuple[list[Part], list[Part], int]:
     budgeted: list[Part] = [(1, pair.costs) for pair in goal.pairs if pair.budget is not None]
     most = sum(pair.budget for pair in goal.pairs if pair.budget is not None)
     if task.moves_matter:
-        members = np.arange(len(problem.members))
-        leaves = ((problem.owner[:, None] != NOBODY) & (problem.owner[:, None] != members)).astype(np.int64)
+        leaves = leaving(problem.owner, len(problem.members))
         priced += [(goal.stickiness, leaves)] if goal.stickiness else []
         if goal.max_moves is not None:
             budgeted.append((1, leaves))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import NOBODY, Bools, Ints, Whole
+from evenlag.model.arrays import NOBODY, Bools, Ints, Whole, leaving
 from evenlag.model.objective import MOVED_SIZE, MOVES
 from evenlag.model.plan import Number, whole
 from evenlag.model.reduced_lags import reductions
@@ -158,8 +158,8 @@ class ClassProgram:
         stays = at[(owner != NOBODY) & may[at, owner]] if self._owners_cost else at[:0]
         elsewhere = may.copy()
         elsewhere[stays, owner[stays]] = False
-        leaves = (owner[:, None] != NOBODY) & (owner[:, None] != np.arange(len(problem.members)))
-        tables = [*(pair.costs[items] for pair in self._task.goal.pairs), leaves.astype(np.int64)]
+        leaves = leaving(owner, len(problem.members))
+        tables = [*(pair.costs[items] for pair in self._task.goal.pairs), leaves]
         parts = [
             (stays, self._classes.of[owner[stays]], owner[stays], [table[stays, owner[stays]] for table in tables])
         ]

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import NOBODY, Bools, Index, Ints, Whole
+from evenlag.model.arrays import NOBODY, Bools, Index, Ints, Whole, leaving
 from evenlag.model.objective import Objective
 from evenlag.model.pair_costs import total
 from evenlag.model.problem import Problem
@@ -77,7 +77,7 @@ def _change(table: Ints | Floats, ours: Whole, theirs: Whole, me: int, holder: W
 
 def cost_table(problem: Problem, goal: Objective) -> CostTable:
     """Return the costs of a goal, moves with the others."""
-    leaves = leaving(problem)
+    leaves = leaving(problem.owner, len(problem.members))
     price = float(goal.stickiness) * leaves.astype(np.float64)
     for pair in goal.pairs:
         price += float(Fraction(pair.price)) * pair.costs.astype(np.float64)
@@ -85,10 +85,3 @@ def cost_table(problem: Problem, goal: Objective) -> CostTable:
     if goal.max_moves is not None:
         limits.append((leaves, goal.max_moves))
     return CostTable(price, problem.owner, limits)
-
-
-def leaving(problem: Problem) -> Whole:
-    """Return 1 for each pair of a partition and a member that is not its owner, if it has one; shape (P, M)."""
-    owner = problem.owner[:, None]
-    leaves: Whole = ((owner != NOBODY) & (owner != np.arange(len(problem.members)))).astype(np.int64)
-    return leaves

@@ -13,13 +13,13 @@ from math import ceil, floor
 from random import Random
 from typing import ClassVar
 
-from evenlag.model.arrays import Ints
+from evenlag.model.arrays import Ints, leaving
 from evenlag.model.backends import fits
 from evenlag.model.objective import CEILING, PAIRS
 from evenlag.model.pair_flow import cheapest_plan, combined
 from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.start_plans import Greedy
-from evenlag.search.improve.cost_table import cost_table, leaving
+from evenlag.search.improve.cost_table import cost_table
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.local_search import LocalSearch, local_search
@@ -173,7 +173,7 @@ def _cheapest(task: Task, best: Incumbent) -> Plan:
     What has a budget gets a price too, higher and higher.
     """
     goal, problem = task.goal, task.problem
-    leaves = leaving(problem)
+    leaves = leaving(problem.owner, len(problem.members))
     parts: list[tuple[Number, Ints]] = [(pair.price, pair.costs) for pair in goal.pairs]
     parts.append((goal.stickiness, leaves))
     budgeted = [pair.costs for pair in goal.pairs if pair.budget is not None]
