@@ -60,7 +60,7 @@ json.dump({packer: list(figures(packer, asked["steps"])) for packer in asked["pa
 
 @dataclass(frozen=True)
 class Step:
-    """What a step comes to.
+    """Figures of a step.
 
     Attributes
     ----------

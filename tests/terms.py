@@ -147,7 +147,7 @@ class Question:
         }
 
     def worth(self, held: Mapping[int, int]) -> Best | None:
-        """What a plan of units comes to; None where it breaks a budget or the ceiling."""
+        """Figures of a plan of units; None where it breaks a budget or the ceiling."""
         group, across = self.group, self.options["across"]
         spent = {
             name: sum(table[p][m] for u, m in held.items() for p in self.units[u])
@@ -174,7 +174,7 @@ class Question:
 
     @cached_property
     def worths(self) -> list[Best]:
-        """What all plans come to that keep the limits."""
+        """Figures of all plans that keep the limits."""
         try:
             plans = every_plan(self.by_hand, self.options["balance"], self.options.get("slack", 0))
         except Infeasible:
@@ -285,7 +285,7 @@ def united(problem: Problem) -> tuple[list[list[int]], Problem]:
 
 
 def pair_tables(problem: Problem, fetch_from: str) -> Tables:
-    """What each pair costs, by name, from the data of the problem; moves too."""
+    """Costs of each pair by name, from the data of the problem; moves too."""
     pairs = problem.pairs
     partitions, members = range(len(problem.lags)), range(len(problem.members))
     owner = problem.owner.tolist()

@@ -32,7 +32,7 @@ from tests.terms import Question, drawn
 
 
 def alone(task: Task, *, started: bool) -> tuple[list[Fraction], list[Candidate]]:
-    """What the stage proves and offers, after published plans or with none."""
+    """Bounds and plans of the stage, after published plans or with none."""
     best = run_steps(task, Incumbent(task), START if started else ())
     stage, bounds, plans = Classes(), [Fraction(0)], []
     if stage.applies(task, best):

@@ -40,7 +40,7 @@ def group(lags: list[int], owners: list[str | None]) -> GroupRows:
 
 
 def turns_of(problem: Problem, options: SolveOptions, efforts: tuple[Effort, ...]) -> list[GroupResult]:
-    """What becomes of a group whose turns go on from one another."""
+    """Outcome of a group whose turns go on from one another."""
     rows = group([0], [None])  # not looked at: the problem is there
     done = GroupResult(rows, Want.PLAN, options.balance, cache=SolveCache(problem))
     several = []

@@ -31,7 +31,7 @@ Document = dict[str, Any]
 
 
 def written(result: evenlag.Result) -> Document:
-    """What a result file of it says."""
+    """Content of its result file."""
     document: Document = json.loads(json.dumps(result.to_dict()))
     return document
 

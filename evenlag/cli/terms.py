@@ -78,7 +78,7 @@ def _traffic_price(_: click.Context, __: click.Parameter, value: str | None) -> 
 
 @dataclass(frozen=True)
 class MoreData:
-    """What options say of a group's partitions beside its input."""
+    """Data of a group's partitions given by options."""
 
     move_sizes: Amounts | None
     traffic: Amounts | None

@@ -51,7 +51,7 @@ class WhatIf:
 
     @property
     def costs_today(self) -> dict[str, int]:
-        """What today's assignment comes to in each cost of pairs that is known; nothing where no owner is known."""
+        """Each known cost of today's assignment; empty where no owner is known."""
         today = self.today
         return {} if today is None else costs_of(today.problem, today.member_of, self.before.fetch_from)
 

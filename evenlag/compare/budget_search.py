@@ -19,7 +19,7 @@ ENOUGH_SECONDS = 1.0  # for a first try: with less there is hardly a bound
 
 @dataclass(frozen=True)
 class BudgetSearch:
-    """What is asked budget by budget.
+    """A search for the best plan of each budget.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class Frontier:
 
 
 class Curve:
-    """What is known so far: plans for one budget serve all larger ones, bounds all smaller ones.
+    """Plans and bounds known so far. A plan serves all larger budgets, a bound all smaller ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What plans of one group are compared by: the spread with the costs of pairs asked for, under any balance."""
+"""Compare plans of one group by spread and by the costs of pairs asked for, under any balance."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class TrafficPrice:
-    """What a byte costs that crosses racks, in whatever currency.
+    """Price of a byte that crosses racks, in any currency.
 
     Attributes
     ----------

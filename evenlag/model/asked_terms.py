@@ -39,7 +39,7 @@ class FetchFrom(Name):
 
 @dataclass(frozen=True)
 class AskedTerms:
-    """What is asked for beyond loads and the number of moves.
+    """Terms asked for beyond loads and the number of moves.
 
     Attributes
     ----------

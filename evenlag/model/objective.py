@@ -39,7 +39,7 @@ class Across(Name):
 
 @dataclass(frozen=True, eq=False)
 class PairCost:
-    """What it costs that members hold partitions, beside loads.
+    """A cost of giving partitions to members, apart from loads.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class PairCost:
 
     @property
     def matters(self) -> bool:
-        """Whether it has a price or a budget."""
+        """Return True if it has a price or a budget."""
         return bool(self.price) or self.budget is not None
 
 

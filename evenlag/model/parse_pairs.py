@@ -41,7 +41,7 @@ _COST_FIELDS = ("members", "pairs")
 
 
 class PairArguments(TypedDict, total=False):
-    """What `Problem.from_lags` takes of pair data, by the same names."""
+    """Pair data as `Problem.from_lags` takes them, by the same names."""
 
     racks: Mapping[str, str | None] | None
     partition_racks: PartitionRacks | None

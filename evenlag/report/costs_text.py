@@ -1,4 +1,4 @@
-"""What a plan comes to beside loads, in lines that a person likes to read: crossings, sizes, own costs, money."""
+"""A plan's costs apart from loads as lines of text: crossings, sizes, own costs, money."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Incumbent:
 
     @property
     def _figures(self) -> dict[str, Number]:
-        """What bounds are of: figures of the best plan."""
+        """Figures of the best plan that bounds are compared with."""
         return {"objective": self.value, "base": self.task.goal.base(self.plan), "moves": self.plan.moves}
 
     def _refute(self, author: str, figure: str, bound: Number) -> None:
@@ -185,7 +185,7 @@ class Incumbent:
 
     @property
     def bound(self) -> Number:
-        """What is proven of the objective of any plan, in messages."""
+        """Proven lower bound of the objective, in messages."""
         return self._claims.highest("objective")[0]
 
     @property
@@ -205,12 +205,12 @@ class Incumbent:
 
     @property
     def base_bound(self) -> Number:
-        """What is proven of the spread (makespan) of any plan, whatever it moves, in messages."""
+        """Proven lower bound of the spread (makespan) whatever is moved, in messages."""
         return self._claims.highest("base")[0]
 
     @property
     def moves_bound(self) -> int:
-        """What is proven of the moves of any plan."""
+        """Proven lower bound of the number of moves."""
         return int(self._claims.highest("moves")[0])
 
     @property

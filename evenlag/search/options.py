@@ -146,7 +146,7 @@ class SolveOptions:
 
     @property
     def asked(self) -> AskedTerms:
-        """What is asked for beyond loads and the number of moves."""
+        """Terms asked for beyond loads and the number of moves."""
         if not (self.rack_price or self.first or self.prices or self.budgets) and self._limits == (None,) * 3:
             return NO_TERMS
         prices = {**({CROSSINGS: self.rack_price} if self.rack_price else {}), **(self.prices or {})}

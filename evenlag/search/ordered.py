@@ -17,7 +17,7 @@ EACH = 0.65  # of the time left, for one criterion: loads come after them all
 
 @dataclass(frozen=True)
 class Criterion:
-    """What came of one criterion.
+    """Outcome of one criterion.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Criterion:
 
     @property
     def proven(self) -> bool:
-        """Whether no plan has less."""
+        """Return True if it is proven that no plan has less."""
         return self.bound >= self.value
 
 

@@ -107,7 +107,7 @@ class Task:
 
     @property
     def spread_alone(self) -> bool:
-        """Whether nothing but the spread counts: no moves, no costs of pairs, no ceiling."""
+        """Return True if only the spread counts: no moves, no costs of pairs, no ceiling."""
         return not self.moves_matter and self.spread_matters and not self.goal.terms
 
     @property

@@ -16,7 +16,7 @@ Costs = list[list[int]]  # of each partition at each member
 
 @dataclass(frozen=True)
 class PairCost:
-    """What it costs that members hold partitions: each unit has a price, and all together a budget."""
+    """A cost of giving partitions to members: a price for each unit, and a budget for all together."""
 
     name: str
     costs: Costs
@@ -132,7 +132,7 @@ def costs_of(group: Group, name: str, fetch_from: str) -> Costs:
 
 
 def _crosses(racks: list[str] | None, rack: str | None, fetch_from: str) -> bool:
-    """Whether a member reads a partition across racks: both are known, and its rack is none of the partition's."""
+    """Return True if a member reads across racks: both racks are known, and its own is none of the partition's."""
     if not racks or rack is None:
         return False
     return rack not in (racks[:1] if fetch_from == "leader" else racks)

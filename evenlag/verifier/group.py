@@ -92,17 +92,17 @@ class Group:
 
     @cached_property
     def sided(self) -> bool:
-        """Whether any member has a cap, or any partition a pin."""
+        """Return True if any member has a cap, or any partition a pin."""
         return any(cap is not None for cap in self.caps) or any(pin is not None for pin in self.pin)
 
     @cached_property
     def equal_subscriptions(self) -> bool:
-        """Whether all active members may take the same topics."""
+        """Return True if all active members may take the same topics."""
         return len({self.allowed(m) for m in self.active}) <= 1
 
     @cached_property
     def equal_weights(self) -> bool:
-        """Whether all active members have the same weight."""
+        """Return True if all active members have the same weight."""
         return len({self.weights[m] for m in self.active}) <= 1
 
     @cached_property

@@ -104,7 +104,7 @@ class Search:
 
     @property
     def _alike(self) -> bool:
-        """Whether all members may hold the same, at the same cost."""
+        """Return True if all members may hold the same, at the same cost."""
         return len({self._kind(m) for m in self.group.active}) == 1 and not any(self.own.values())
 
     def _by_moves(self, lists: Lists) -> Fraction | None:
@@ -220,7 +220,7 @@ class Search:
         }
 
     def _allowed(self, m: int, counts: tuple[int, ...], others: tuple[int, ...]) -> bool:
-        """Whether a member may hold so many of each topic."""
+        """Return True if a member may hold so many of each topic."""
         held = [a + b for a, b in zip(counts[2:], others[2:], strict=True)]
         lo, hi = self.counts.totals[m]
         if not lo <= sum(held) <= hi:
@@ -234,7 +234,7 @@ class Search:
     # ---- joining
 
     def _fits(self, label: Label, moves: int, left: int, members: int) -> bool:
-        """Whether a partial plan may go on: `left` is the load of all other members together, of equal weights."""
+        """Return True if a partial plan may go on; `left` is the load of all other members, of equal weights."""
         low, high, _ = label
         width, lacking = self.width(moves), max(self.high - high, 0)  # some member has the highest load, or more
         high += lacking

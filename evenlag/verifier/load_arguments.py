@@ -83,14 +83,14 @@ class Loads:
         return pins / self.group.share[m], taken / self.group.share[m]
 
     def subscriptions(self, m: int) -> Pair:
-        """What only those may take who take nothing else than one member must fit on them; likewise from below."""
+        """Topics that only members with no more subscriptions than one may take must fit on them; likewise mirrored."""
         group, mine = self.group, self.group.allowed(m)
         inside = [n for n in group.active if group.allowed(n) <= mine]
         lag = sum(self.lags[p] for p in group.here if group.partitions[p][0] in mine)
         return 0, lag / sum((group.share[n] for n in inside), Fraction(0))
 
     def topic(self, t: int) -> Pair:
-        """What only the subscribers of one topic may take must fit on them."""
+        """Topics open only to the subscribers of one topic must fit on them."""
         group = self.group
         takers = {m for m in group.active if group.topics[t] in group.allowed(m)}
         inside = {

@@ -24,7 +24,7 @@ class UncheckedError(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """What was asked of a group.
+    """The question that a result answers.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ FEW = 40  # sets of a member: then they may as well be joined
 
 @dataclass(frozen=True)
 class Option:
-    """What one member may hold: a set of partitions, its load, and what that takes from others and gives away."""
+    """A set of partitions that one member may hold, its load, and the moves it takes and gives."""
 
     held: int
     load: int

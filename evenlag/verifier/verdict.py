@@ -27,7 +27,7 @@ VERIFIED, PLAN_VERIFIED, REFUSED = "verified", "plan verified", "refused"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check says of a result.
+    """The outcome of a check.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class _Check:
 
     @property
     def _stays(self) -> bool:
-        """Whether the plan is today's assignment because another one does not pay."""
+        """Return True if the plan is today's assignment because another one does not pay."""
         return self.document.get("pays") is False and self.holder == [
             owner if p in set(self.group.here) else None for p, owner in enumerate(self.group.owner)
         ]

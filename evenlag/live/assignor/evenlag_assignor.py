@@ -165,7 +165,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         return [RebalanceProtocol.COOPERATIVE if self._cooperative else RebalanceProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this member tells the leader: topics, weight, rack, and what it holds since which generation."""
+        """Message of this member to the leader: topics, weight, rack, and partitions held with their generation."""
         coordinator = calling_consumer()
         if coordinator is not None:
             # What was assigned is not always still held: not where the group has put this member out.

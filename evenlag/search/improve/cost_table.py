@@ -1,4 +1,4 @@
-"""What exchanges of partitions cost where pairs of a partition and a member have costs: moves among others."""
+"""Costs of exchanging partitions where pairs of a partition and a member have costs, such as moves."""
 
 from __future__ import annotations
 

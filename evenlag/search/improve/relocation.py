@@ -156,7 +156,7 @@ class Relocation:
 
 
 def _costs_matter(task: Task) -> bool:
-    """Whether what equalizes costs something: moves, or pairs."""
+    """Return True if exchanges cost something: moves, or pairs."""
     return task.moves_matter or bool(task.goal.pairs)
 
 

@@ -223,7 +223,7 @@ def _members(columns: dict[str, Any], group_of: Ints, rows: Ints) -> dict[int, t
 
 
 def _silent(column: Any) -> bool:
-    """Whether a column is not there, or says nothing."""
+    """Return True if a column is missing or has no values."""
     return column is None or column.null_count == len(column)
 
 

@@ -149,7 +149,7 @@ class GroupResult:
 
     @property
     def may_gain(self) -> bool:
-        """Whether another turn may make more of it: it was searched for, and nothing failed but for lack of time."""
+        """Return True if another turn may improve it: it was searched for, and only time was lacking."""
         if self.seeking:
             return True
         searched = any(answer.status in (Status.OPTIMAL, Status.FEASIBLE) for answer in self.answers)
