@@ -270,6 +270,19 @@ def test_other_arguments_prices_and_numbers_are_refused() -> None:
         assert evenlag.verify(document, problem).outcome == "refused"
 
 
+def test_the_fewest_moves_are_shown_without_the_plan_that_breaks_the_balance() -> None:
+    problem = alike({"s": [9], "t": [5], "u": [4, 1]}, "ab", owned={"b": [("s", 0), ("t", 0), ("u", 1)]})
+    document = solved(problem, method="range", balance="group", stickiness="fewest-moves")
+    assert document["violation"] is not None
+    assert evenlag.verify(document, problem).outcome == "verified"
+    named = {member: names for member, names in document["assignment"].items() if names}
+    assert named  # its own counts are no proof
+    document["certificate"]["counts"] = [[t, m, 1] for m, names in named.items() for t, _ in names]
+    assert "counts of the fewest moves" in evenlag.verify(document, problem).reason
+    del document["certificate"]["counts"]
+    assert "cannot be read" in evenlag.verify(document, problem).reason
+
+
 def test_prices_that_prove_less_leave_windows_open() -> None:
     problem, document = GROUPS["column generation"][0], deepcopy(solution("column generation"))
     proof = document["certificate"]["proof"]

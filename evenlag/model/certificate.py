@@ -151,6 +151,8 @@ class Proof:
         objective has what they came to as budgets.
     fetch_from : str
         Which replicas members read.
+    counts : array of shape (T, M), or None
+        Counts that reach the fewest moves, where only plans with these are asked for.
     """
 
     problem: Problem
@@ -161,6 +163,7 @@ class Proof:
     certificate: Certificate | None
     first: tuple[tuple[str, int | None], ...]
     fetch_from: str
+    counts: NDArray[np.int64] | None = None
 
     def to_dict(self) -> Document:
         """Return `Result.certificate`."""
@@ -182,6 +185,7 @@ class Proof:
             },
             "bound": exact(self.bound),
             "proof": proof,
+            **({} if self.counts is None else {"counts": _cells(self.problem, self.counts)}),
         }
 
     def _terms(self) -> Document:

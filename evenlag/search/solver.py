@@ -223,5 +223,6 @@ def _result(
             best.certificate,
             tuple((criterion.name, criterion.limit) for criterion in criteria),
             fetch_from,
+            rule.fewest_moves()[1] if goal.fewest else None,
         ),
     )

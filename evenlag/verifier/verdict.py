@@ -277,10 +277,10 @@ class _Check:
             raise RefusedError("the certificate has no proof")
         if self._unchecked is not None:
             raise UncheckedError(self._unchecked)
+        if self.question.fewest:
+            self._fewest()
         if self.terms.any:
             return self._with_terms(proof)
-        if self.question.fewest:
-            self._fewest(proof)
         if self.bound <= 0:
             return "no objective is below 0"
         ways: dict[Any, Callable[[Mapping[str, Any]], str]] = {
@@ -305,7 +305,7 @@ class _Check:
         except UncheckedError as error:
             if self.terms.first:
                 raise UncheckedError(f"criteria come before its objective, and {error}") from error
-        relaxed = self._about(self.question, self.bound)
+        relaxed = self._about(replace(self.question, fewest=False), self.bound)
         relaxed.terms = Terms(self.group, {})
         try:
             return relaxed._proven(proof) + ", whatever pairs cost"
@@ -314,27 +314,26 @@ class _Check:
                 "costs of pairs, or a ceiling, are in its proof, and the plans are too many"
             ) from error
 
-    def _fewest(self, proof: Mapping[str, Any]) -> None:
+    def _fewest(self) -> None:
         """Check that no plan moves fewer partitions than the budget."""
         try:
-            fewest = self._moves(proof)
+            fewest = self._moves(self.certificate)
         except UncheckedError:
             plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question), self.effort)
             fewest = min(moves_of(self.group, holder) for holder in plans)
-        if fewest != self.question.max_moves and self.question.max_moves is not None:
-            raise RefusedError(f"the fewest moves are {fewest}, not {self.question.max_moves}")
+        budget = self.question.max_moves  # None: it binds no plan
+        if budget is None and self.document.get("status") == "OPTIMAL":
+            budget = moves_of(self.group, self.holder)
+        if budget not in (None, fewest):
+            raise RefusedError(f"the fewest moves are {fewest}, not {budget}")
 
-    def _moves(self, proof: Mapping[str, Any]) -> int:
-        """Return the fewest moves that the balance allows, by the counts of a proof or by those of the plan."""
-        cells = proof.get("counts")
-        if cells is None:
-            held = Counter((self.group.partitions[p][0], m) for p, m in enumerate(self.holder) if m is not None)
-        else:
-            try:
-                held = Counter({(topic, self.group.members.index(member)): int(n) for topic, member, n in cells})
-            except (TypeError, ValueError) as error:
-                raise RefusedError(f"the counts of the certificate cannot be read ({error!r})") from error
-        return fewest_moves(self.group, self.question, held)
+    def _moves(self, document: Mapping[str, Any]) -> int:
+        """Return the fewest moves that the balance allows, by counts that reach them."""
+        try:
+            counts = Counter({(t, self.group.members.index(member)): int(n) for t, member, n in document["counts"]})
+        except (KeyError, TypeError, ValueError) as error:
+            raise RefusedError(f"the counts of the certificate cannot be read ({error!r})") from error
+        return fewest_moves(self.group, self.question, counts)
 
     def _pair(self, proof: Mapping[str, Any], lags: list[int]) -> tuple[Fraction, Fraction]:
         """Return what the two arguments of a proof say of the largest and the smallest load."""
