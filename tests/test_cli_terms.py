@@ -79,11 +79,14 @@ def test_a_time_to_drain_in_is_a_ceiling(group: Path, capacity: float) -> None:
     assert document["costs"] == evenlag.solve(PROBLEM, max_load=900 * capacity, first=["moves"]).costs
 
 
-def test_a_member_of_weight_2_drains_twice_as_much(tmp_path: Path) -> None:
-    path = tmp_path / "heavy.json"
-    problem = evenlag.Problem.from_lags({"t": [60] * 4}, ["a", "b"], weights={"a": 2, "b": 2})
+def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
+    """A member of weight 3 reads 30 messages a second: 300 in ten seconds."""
+    path = tmp_path / "weights.json"
+    problem = evenlag.Problem.from_lags({"t": [100] * 5}, {"a": ["t"], "b": ["t"]}, weights={"a": 3, "b": 2})
     path.write_text(json.dumps(problem.to_dict()))
-    assert planned(path, "--drain", "1s", "--capacity", "60")["loads"] == {"a": 120, "b": 120}
+    words = ("--capacity", "10", "--balance", "none")
+    assert planned(path, "--drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
+    refused(run("plan", path, "--drain", "9s", *words), "--drain 9s is a max_load of 225 messages")
 
 
 def test_a_drain_that_cannot_be_met_says_what_can(group: Path) -> None:

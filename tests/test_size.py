@@ -27,7 +27,7 @@ from evenlag.report.picture import blank_figure, head, save
 from tests.broker import Broker
 from tests.command import evenlag as run
 from tests.command import refused
-from tests.exact import Group
+from tests.exact import Group, every_plan
 from tests.fleet import fleet, write_tables
 from tests.problems import CASES, alike, seeds
 from tests.traffic import commit, create_topics, produce
@@ -636,3 +636,66 @@ def test_on_a_real_broker_the_fewest_members_make_it_and_one_fewer_do_not(broker
     assert fewer is not None
     assert read_for(broker, "sized-enough", enough, capacity, deadline) == 0
     assert read_for(broker, "sized-fewer", fewer, capacity, deadline) >= sum(lags) - 3 * deadline * capacity
+
+
+# ---- the least that must move ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(25))
+@pytest.mark.parametrize("sized", [True, False])
+def test_the_least_that_must_move_is_that_of_all_plans(seed: int, sized: bool) -> None:
+    random = Random(1_000 + seed)
+    problem, rates, capacity, balance = random_case(seed)
+    names = problem.partitions
+    holder = {name: random.choice([*problem.members, None]) for name in names}
+    document = problem.to_dict()
+    for member in problem.members:
+        document["members"][member]["owned"] = [list(name) for name in names if holder[name] == member]
+    problem = evenlag.Problem.from_dict(document)
+    sizes = {topic: [random.randint(0, 9) for t, _ in names if t == topic] for topic in problem.topics}
+    if sized:
+        problem = problem.with_pair_data(move_sizes=sizes)
+    times = [least_time(resized(problem, n), rates, capacity, balance) for n in (2, 3)]
+    times = [Fraction(each) * random.choice([1, Fraction(5, 4)]) for each in times if each not in (0, NEVER)]
+    found = size(problem, random.choice(times or [Fraction(10)]), capacity, rates=rates, balance=balance, most=4,
+                 time_limit=60)  # fmt: skip
+    if found.fewest is None or set(holder.values()) == {None}:
+        assert found.handover is None
+        return
+    changed = resized(problem, found.fewest)
+    cost = {name: sizes[name[0]][name[1]] if sized else 1 for name in names if holder[name] is not None}
+    plans = [row.tolist() for row in every_plan(changed, balance)
+             if _through(changed, row, rates, capacity) <= found.deadline]  # fmt: skip
+    least = min(
+        sum(cost.get(name, 0) for name, m in zip(names, plan, strict=True) if changed.members[m] != holder[name])
+        for plan in plans
+    )
+    assert found.handover is not None
+    assert found.handover.units >= least >= found.handover.bound
+    if not any(rates):  # else the search rounds lags
+        assert (found.handover.units, found.handover.bound) == (least, least)
+    assert found.handover.sized == sized
+
+
+def _through(problem: evenlag.Problem, row: Any, rates: list[Fraction], capacity: Fraction) -> Time:
+    """Return when the last member of a plan has read everything."""
+    held = [[p for p, m in enumerate(row.tolist()) if m == member] for member in range(len(problem.members))]
+    return max(
+        drained(sum(int(problem.lags[p]) for p in mine), sum((rates[p] for p in mine), Fraction(0)), capacity * weight)
+        for mine, weight in zip(held, problem.weights, strict=True)
+    )
+
+
+def test_the_report_says_the_least_that_must_move(tmp_path: Path) -> None:
+    path = tmp_path / "group.json"
+    problem = alike([60, 60, 60, 60], "ab", owned={"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]})
+    path.write_text(json.dumps(problem.to_dict()))
+    words = ("--drain", "6s", "--capacity", 10)
+    assert json.loads(run("size", path, *words, "--json").stdout)["handover"] == {
+        "moves": 2, "units": 2, "bound": 2, "sized": False
+    }  # fmt: skip
+    said = " ".join(run("size", path, *words).stdout.split())
+    assert "Getting there from today's assignment moves 2 partitions, the least possible." in said
+    sized = " ".join(run("size", path, *words, "--move-sizes", "t=7").stdout.split())
+    assert "moves 2 partitions of size 14 in total, the least possible." in sized
+    assert "Today's assignment needs no move for that." in run("size", path, "--drain", "12s", "--capacity", 10).stdout

@@ -161,8 +161,9 @@ def _first_of(which: str) -> Command:
 
 
 max_load = click.option(
-    "--max-load", type=click.FloatRange(0), metavar="MESSAGES", help="Give no member more lag than this, by weight."
-)
+    "--max-load", type=click.FloatRange(0), metavar="MESSAGES",
+    help="Give no member more lag than this; where weights differ, no member of mean weight.",
+)  # fmt: skip
 rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of("crossings"))
 asked = together(
     _rack_price, _max_crossings, fetch_from, _max_moved, _own,

@@ -11,7 +11,7 @@ from evenlag.compare.history import Capacity, Interval, Snapshot, estimate_capac
 from evenlag.errors import InvalidProblemError
 from evenlag.model.payoff import Rates
 from evenlag.model.plan import Plan
-from evenlag.model.problem import NOBODY
+from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.rates import SECOND
 
 
@@ -29,6 +29,13 @@ class Pace:
 
     rates: Rates | None
     capacity: Capacity | None
+
+    def ceiling(self, problem: Problem, seconds: Fraction) -> Fraction | None:
+        """Return the most load per weight, as in `max_load`, that members read within a time.
+
+        Messages that come in meanwhile are not counted. None where the capacity is not known.
+        """
+        return None if self.capacity is None else seconds * self.capacity.rate * problem.mean_weight
 
     def seconds(self, plan: Plan) -> Fraction | None:
         """Return the seconds until the last member of a plan has caught up, while messages keep coming in.

@@ -147,8 +147,11 @@ class Course:
 
     def time_of_load(self, problem: Problem, load: Number, parts: int) -> Fraction:
         """Return the time for a load per weight, the mean of weights being 1 as in a plan's makespan."""
-        weights = [weight for weight, on in zip(problem.weights, problem.active, strict=True) if on]
-        return Fraction(load) * len(weights) / (parts * self.capacity * sum(weights))
+        return Fraction(load) / (parts * self.capacity * problem.mean_weight)
+
+    def load_within(self, problem: Problem, seconds: Fraction, parts: int) -> Fraction:
+        """Return the most load per weight that is read within a time; see `time_of_load`."""
+        return seconds * parts * self.capacity * problem.mean_weight
 
 
 def without_owners(problem: Problem) -> Problem:

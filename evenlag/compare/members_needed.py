@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ from evenlag.compare.change import MOST_MEMBERS
 from evenlag.compare.counted import PUBLISHED, Counted
 from evenlag.compare.drain import NEVER, Course, Time
 from evenlag.compare.resized import Staff
+from evenlag.compare.size_moves import Handover, least_handover
 from evenlag.errors import InvalidProblemError
 from evenlag.model.balance import Balance
 from evenlag.model.literals import BalanceWord
@@ -116,6 +117,9 @@ class Size:
     not_reached : list of int
         Counts that there was no time for.
     notes : tuple of str
+    handover : Handover or None
+        The least that must move from today's assignment to `fewest` members that meet the deadline. None where nobody
+        owns anything today, there is no such plan, or no time was left.
     """
 
     problem: Problem
@@ -133,6 +137,7 @@ class Size:
     sizes: list[SizeRow]
     not_reached: list[int]
     notes: tuple[str, ...]
+    handover: Handover | None = None
 
     def __repr__(self) -> str:
         fewest = f"fewest={self.fewest}, proven={self.proven}, binding_from={self.binding_from}"
@@ -162,6 +167,7 @@ class Size:
             "hottest_seconds": _seconds(self.floor),
             "sizes": [row.to_dict() for row in self.sizes],
             "not_reached": self.not_reached,
+            "handover": None if self.handover is None else asdict(self.handover),
         }
 
     @property
@@ -276,7 +282,21 @@ def size(
             threads=threads,
         ),
     )  # fmt: skip
-    return run(problem, options, options.reads(capacity), rates, progress)
+    clock = Clock(time_limit)
+    found = run(problem, options, options.reads(capacity), rates, progress)
+    return _with_handover(found, options.solving, rates, clock)
+
+
+def _with_handover(found: Size, solving: SolveOptions, rates: Sequence[float | Fraction] | None, clock: Clock) -> Size:
+    """Return the answer with the least that must move, where time is left."""
+    row = None if found.fewest is None else found.row(found.fewest)
+    left = solving.time_limit if solving.deterministic else clock.left()
+    if row is None or row.plan is None or left < LEAST_SECONDS:
+        return found
+    limited = solving.within(left, solving.time_limit / COUNTS if solving.deterministic else None)
+    incoming = _rates(found.problem, rates)
+    handover = least_handover(found.problem, row.plan, found.deadline, found.capacity, incoming, limited)
+    return replace(found, handover=handover)
 
 
 def run(

@@ -39,7 +39,7 @@ __all__ = ["NOBODY", "NO_CAP", "Bools", "Index", "Ints", "Problem", "check_probl
 
 _OF_STRUCTURE = (
     "partitions", "topic_starts", "topic_sizes", "assignable", "allowed", "active", "equal_subscriptions",
-    "equal_weights", "relative_weights", "load_unit", "capped_or_pinned",
+    "equal_weights", "mean_weight", "relative_weights", "load_unit", "capped_or_pinned",
 )  # fmt: skip
 
 
@@ -399,6 +399,12 @@ class Problem:
     def equal_weights(self) -> bool:
         """Whether all active members have the same weight: then every figure is a whole number of messages."""
         return len({self.weights[m] for m in np.flatnonzero(self.active)}) <= 1
+
+    @cached_property
+    def mean_weight(self) -> Fraction:
+        """Mean weight of the active members; 1 where nobody is active."""
+        active = [weight for weight, on in zip(self.weights, self.active, strict=True) if on]
+        return Fraction(sum(active), len(active)) if active else Fraction(1)
 
     @cached_property
     def relative_weights(self) -> NDArray[Any]:

@@ -13,6 +13,7 @@ from rich.text import Text
 from evenlag.compare.counted import PUBLISHED
 from evenlag.compare.drain import NEVER, Time
 from evenlag.compare.members_needed import Size, SizeRow
+from evenlag.compare.size_moves import Handover
 from evenlag.compare.speeds import Speeds
 from evenlag.figures import number, quantity
 from evenlag.model.problem import Problem
@@ -176,12 +177,26 @@ def _sentences(found: Size) -> list[str]:
         )
     if found.fewest is not None:
         said.append(_of_published(found))
+    if found.handover is not None:
+        said.append(_way_there(found.handover))
     if any(_beats(row) for row in found.sizes):
         said.append(
             f"Where a published strategy is faster than the best plan, it does not keep the counts asked for "
             f"(--balance {found.balance})."
         )
     return said
+
+
+def _way_there(least: Handover) -> str:
+    """Say what the way there from today's assignment takes."""
+    if not least.moves:
+        return "Today's assignment needs no move for that."
+    moves = f"Getting there from today's assignment moves {quantity(least.moves, 'partition')}"
+    if least.sized:
+        moves += f" of size {least.units:,} in total"
+    if least.bound >= least.units:
+        return f"{moves}, the least possible."
+    return f"{moves}; the least possible is between {least.bound:,} and {least.units:,}."
 
 
 def _divides(found: Size) -> str:

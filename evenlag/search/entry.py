@@ -79,7 +79,7 @@ def solve(
     max_moved : int, optional
         The most state that may move: the sizes of the partitions that leave their owner.
     max_load : number, optional
-        No member gets more messages than this, by weight: a hard rule.
+        No member gets more messages than this, a hard rule; where weights differ, no member of mean weight.
     first : sequence of str
         Criteria to make least, in this order, before the spread: "moves" (by size where partitions have sizes),
         "crossings", or costs of the caller's own.

@@ -78,6 +78,8 @@ def plan(
         traffic_price.check(problem)
     pace = compare.catch_up.pace_of(record, capacity)
     ceiling = max_load if drain is None else _read_within(problem, options.deadline(drain), pace)
+    if drain is not None and pace.rates is not None:
+        notes.append(f"--drain {drain} counts today's lag, not messages that come in meanwhile")
     solve = evenlag.solve  # imported before the clock runs
     with ending_searches() as watch, working(f"solving {problem.group}"), _told_of(drain, ceiling):
         result = solve(problem, rates=pace.rates, max_load=ceiling, **parameters)
@@ -116,19 +118,17 @@ def _told_of(drain: str | None, ceiling: float | Fraction | None) -> Iterator[No
 
 
 def _read_within(problem: Problem, deadline: Fraction, pace: Pace) -> Fraction:
-    """Return the most load per weight that is read within a time; weights count as having mean 1.
+    """Return the most load per weight that is read within a time.
 
     Raises
     ------
     InvalidProblemError
         It is not known how fast members read.
     """
-    if pace.capacity is None:
+    ceiling = pace.ceiling(problem, deadline)
+    if ceiling is None:
         raise InvalidProblemError(
             "--drain needs to know how fast members read: give --capacity, in messages a second, or an INPUT with "
             "several snapshots"
         )
-    weights = [weight for weight, active in zip(problem.weights, problem.active, strict=True) if active] or [
-        Fraction(1)
-    ]
-    return deadline * pace.capacity.rate * sum(weights) / len(weights)
+    return ceiling
