@@ -128,6 +128,17 @@ def test_a_solver_that_explodes_is_a_row(monkeypatch: pytest.MonkeyPatch, want: 
     assert [row["error"] for row in result.audit] == ([] if want == "plan" else ["MemoryError: no room"])
 
 
+@pytest.mark.parametrize("want", ["plan", "both", "audit"])
+def test_a_group_without_room_names_the_error_wherever_it_stands(want: Any) -> None:
+    rows = rows_of(PARTITIONS, (Member("a", max_partitions=1), Member("b", max_partitions=1)))
+    result = solve_group(rows, SolveOptions(), want, time_limit=2.0)
+    assert (result.status, result.may_gain) == ("ERROR", False)
+    optima = {row["balance"]: row for row in result.audit if row["strategy"] == "optimal"}
+    assert set(optima) == (set() if want == "plan" else set(Balance))
+    for error in (result.error, *(row["error"] for row in optima.values())):
+        assert str(error).startswith("InfeasibleError: group 'g': ")
+
+
 def test_what_is_wanted_has_a_name() -> None:
     offsets: Any = None  # names are looked at before any table
     with pytest.raises(InvalidProblemError, match="want must be one of plan, audit, both, not 'plans'"):

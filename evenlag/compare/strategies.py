@@ -135,16 +135,14 @@ class Audit:
     problem : Problem
     rows : list of AuditRow
     optima : dict of balance to Result
+    errors : dict of balance to EvenlagError
+        Why there is no optimum under a balance.
     """
 
     problem: Problem
     rows: list[AuditRow]
     optima: dict[str, Result]
-
-    @property
-    def errors(self) -> dict[str, str]:
-        """Why there is no optimum under a balance, by balance."""
-        return {row.balance: row.error for row in self.rows if row.strategy == OPTIMAL and row.error is not None}
+    errors: dict[str, EvenlagError] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         spreads = ", ".join(f"{balance}={result.spread}" for balance, result in self.optima.items())
@@ -224,7 +222,7 @@ def audit_with(
     judge = Judge(cache, options)
     work = (options.time_limit if options.work is None else options.work) / len(Balance)
     optima: dict[str, Result] = {}
-    errors: dict[str, str] = {}
+    errors: dict[str, EvenlagError] = {}
     asked: dict[str, SolveOptions] = {}
     for number, balance in enumerate(Balance):
         if (twin := _same_rule(problem, balance, optima)) is not None:
@@ -242,7 +240,7 @@ def audit_with(
             found = search(problem, asked[balance], start=start, known=before, cache=cache, tie_break=False)
             optima[balance] = _no_worse(found, _published(cache), judge, cache, asked[balance])
         except EvenlagError as error:
-            errors[balance] = str(error)
+            errors[balance] = error
     for balance in filter(optima.__contains__, Balance):  # what a later one led to may keep this one too
         twin = _same_rule(problem, balance, optima)
         optima[balance] = twin or _no_worse(optima[balance], _plans_of(optima), judge, cache, asked[balance])
@@ -252,8 +250,8 @@ def audit_with(
         if balance in optima:
             rows.append(_optimum_row(judge, balance, optima[balance]))
         else:
-            rows.append(AuditRow(OPTIMAL, balance, Status.ERROR, error=errors[balance]))
-    return Audit(problem, rows, optima)
+            rows.append(AuditRow(OPTIMAL, balance, Status.ERROR, error=str(errors[balance])))
+    return Audit(problem, rows, optima, errors)
 
 
 def _today(judge: Judge, cache: SolveCache, optima: dict[str, Result]) -> list[AuditRow]:

@@ -175,7 +175,7 @@ class GroupResult:
 
     def failed(self, failure: Exception | str) -> GroupResult:
         """Say what went wrong; where there is all that was wanted from an earlier turn, that stands."""
-        error = failure if isinstance(failure, str) else f"{type(failure).__name__}: {failure}"
+        error = failure if isinstance(failure, str) else _named(failure)
         if not self.complete:
             return replace(self, error=error, seeking=isinstance(failure, NoPlanFoundError))
         return replace(
@@ -224,7 +224,12 @@ class GroupResult:
         if self.want == Want.PLAN:
             return []
         rows = [AuditRow(OPTIMAL, Balance(self.balance), Status.ERROR, error=self.error, seconds=self.seconds)]
-        rows = rows if self.audited is None else self.audited.rows
+        if self.audited is not None:
+            errors = self.audited.errors
+            rows = [
+                replace(row, error=_named(errors[row.balance])) if row.strategy == OPTIMAL and row.error else row
+                for row in self.audited.rows
+            ]
         return [
             {
                 **with_doubles(vars(row), AUDIT_FIELDS),
@@ -233,6 +238,11 @@ class GroupResult:
             }
             for row in rows
         ]
+
+
+def _named(failure: Exception) -> str:
+    """Return an error as tables of a fleet have it: its class and its message."""
+    return f"{type(failure).__name__}: {failure}"
 
 
 def solve_group(
@@ -297,8 +307,9 @@ def solve_group(
             known = None if done.audited is None else done.audited.optima
             limited = _within_coarse(options.within(left, part), effort)
             audited = audit_with(problem, limited, known=known, cache=cache)
-            error = done.error if want == Want.BOTH else audited.errors.get(done.balance)
-            done = replace(done, audited=audited, error=error)
+            done = replace(done, audited=audited)
+            if want == Want.AUDIT and done.balance in audited.errors:
+                done = replace(done, error=_named(audited.errors[done.balance]))
     except Exception as failure:  # whatever one group does must not cost the others their plans
         done = done.failed(failure)
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
