@@ -190,13 +190,44 @@ def test_limits_that_no_plan_keeps_are_told_with_the_least_that_can_be_kept() ->
         ({"first": None}, "first must be a list of criteria"),
         ({"first": 5}, "first must be a list of criteria"),
         ({"budgets": {"moves": 0}}, "the budget of moves is max_moves"),
-        ({"budgets": {"crossings": None}, "max_crossings": 0}, "the budget of crossings is max_crossings"),
+        ({"budgets": {"crossings": None}, "max_crossings": 0}, "max_crossings is 0, but budgets has crossings: None"),
+        ({"budgets": {"moved_size": 3}, "max_moved": 4}, "max_moved is 4, but budgets has moved_size: 3"),
+        ({"prices": {"crossings": 0}, "rack_price": 5}, "rack_price is 5, but prices has crossings: 0"),
+        ({"prices": {"crossings": "2%"}, "rack_price": 2}, "rack_price is 2, but prices has crossings: '2%'"),
+        ({"prices": {"crossings": 2}, "rack_price": "much"}, "the price of crossings must be messages"),
+        ({"prices": {"moved_size": 5}, "stickiness": 2}, "stickiness is 2, but prices has moved_size: 5"),
+        ({"prices": {"moved_size": "1%"}, "stickiness": "1%"}, "stickiness is '1%', but prices has moved_size: '1%'"),
+        ({"prices": {"moved_size": 5}, "stickiness": "fewest-moves"}, "stickiness is 'fewest-moves', but prices has"),
         ({"prices": {"moves": 5}}, "the price of moves is stickiness"),
     ],
 )
 def test_no_limit_is_silently_left_out(keywords: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidProblemError, match=said):
         solve(Problem.from_lags({"t": [3, 4]}, ["a", "b"]), **keywords)
+
+
+@pytest.mark.parametrize("sizes", [None, {"t": [1, 1, 1, 1]}, {"t": [1, 2, 1, 3]}])
+@pytest.mark.parametrize("price", [0, 2, 30])
+def test_a_price_of_moved_size_is_stickiness_by_another_name(sizes: dict[str, list[int]] | None, price: int) -> None:
+    owned = {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}
+    problem = Problem.from_lags({"t": [9, 8, 2, 1]}, ["a", "b"], owned=owned, move_sizes=sizes)
+    plain = solve(problem, stickiness=price)
+    for keywords in ({}, {"stickiness": price}):
+        named = solve(problem, prices={"moved_size": price}, **keywords)
+        assert (named.objective, named.bound, named.stickiness) == (plain.objective, plain.bound, price)
+        assert (named.moves > 0) == (price < 5)
+
+
+def test_a_term_said_twice_with_one_value_counts_once() -> None:
+    racks: dict[str, Any] = {"racks": {"a": "x", "b": "y"}, "partition_racks": {"t": [["x"], ["x"], ["y"]]}}
+    problem = Problem.from_lags({"t": [8, 4, 3]}, ["a", "b"], **racks)
+    once = solve(problem, rack_price="10%", max_crossings=1, max_moved=2)
+    twice = solve(
+        problem, rack_price="10.0%", max_crossings=1, max_moved=2, prices={"crossings": "10%"},
+        budgets={"crossings": 1, "moved_size": 2},
+    )  # fmt: skip
+    assert (twice.objective, twice.bound, twice.prices) == (once.objective, once.bound, once.prices)
+    assert once.prices == {"crossings": 1}
 
 
 @pytest.mark.parametrize("left_out", [(), ("enumeration",)])

@@ -119,7 +119,13 @@ class _Wishes:
         self.budgets = {name: most for name, most in self.asked.budgets.items() if most is not None}
 
     def measure_moves(self, share: bool) -> None:
-        """Turn to what moves are measured in; with `share` the price is of a move of the mean size."""
+        """Turn to what moves are measured in; with `share` the price is of a move of the mean size.
+
+        A price of moved sizes takes the place of `stickiness`: they are one term.
+        """
+        of_a_unit = self.prices.pop(MOVED_SIZE, None)
+        if of_a_unit is not None:
+            self.price, share = of_a_unit, False
         sizes = pair_costs(self.problem, MOVED_SIZE, self.asked.fetch_from)
         if sizes is not None and _count_moves(self.problem, sizes):
             sizes = None

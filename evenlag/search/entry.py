@@ -84,7 +84,8 @@ def solve(
         Criteria to make least, in this order, before the spread: "moves" (by size where partitions have sizes),
         "crossings", or costs of the caller's own.
     prices, budgets : mapping of cost to number, optional
-        The price of a unit, as `rack_price`, and the most units of any cost of pairs by its name.
+        The price of a unit, as `rack_price`, and the most units of any cost of pairs by its name. Where a parameter
+        gives the same term another value, that is an error.
     method : str
         "auto", a backend ("cp-sat", "cbc", "highs": baselines, then its MIP alone), or a published heuristic.
     time_limit : float

@@ -29,7 +29,7 @@ from evenlag.model.objective import (
 )
 from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.payoff import PAUSE, parse_pause, parse_share
-from evenlag.model.values import is_number, is_whole, shown
+from evenlag.model.values import amount, is_number, is_whole, shown
 
 AUTO = "auto"
 METHODS = (AUTO, *BACKENDS, *HEURISTICS)
@@ -134,15 +134,36 @@ class SolveOptions:
             raise InvalidProblemError(f"first must be a list of criteria such as ['moves'], not {self.first!r}")
         if self.max_load is not None and not (is_number(self.max_load) and 0 <= self.max_load < math.inf):
             raise InvalidProblemError(f"max_load must be a number of messages >= 0, not {self.max_load!r}")
-        for limit, name in (("max_moves", MOVES), ("max_crossings", CROSSINGS)):
-            if name in (self.budgets or {}) and (name == MOVES or self.max_crossings is not None):
-                raise InvalidProblemError(f"the budget of {name} is {limit}; leave it out of budgets")
+        if MOVES in (self.budgets or {}):
+            raise InvalidProblemError("the budget of moves is max_moves; leave it out of budgets")
         if MOVES in (self.prices or {}):
             raise InvalidProblemError("the price of moves is stickiness; leave it out of prices")
-        for name, price in self.asked.prices.items():
+        for name, price in ((CROSSINGS, self.rack_price), *(self.prices or {}).items()):
             move_price(price, Fraction(0), name)
         for name, most in (self.budgets or {}).items():
             check_budget(f"the budget of {name}", most)
+        self._check_said_once()
+
+    def _check_said_once(self) -> None:
+        """Raise InvalidProblemError where a parameter and `prices` or `budgets` give one term different values."""
+        stickiness = None if self.stickiness == DEFAULT_STICKINESS else self.stickiness
+        for parameter, value, mapping, name in (
+            ("rack_price", self.rack_price or None, "prices", CROSSINGS),
+            ("stickiness", stickiness, "prices", MOVED_SIZE),
+            ("max_crossings", self.max_crossings, "budgets", CROSSINGS),
+            ("max_moved", self.max_moved, "budgets", MOVED_SIZE),
+        ):
+            given = getattr(self, mapping) or {}
+            if value is None or name not in given:
+                continue
+            other = given[name]
+            # A share as stickiness is of a move, and as a price of moved_size it is of a unit.
+            alike = amount(value) == amount(other) and not (parameter == "stickiness" and amount(value)[1])
+            if value == FEWEST_MOVES or not alike:
+                raise InvalidProblemError(
+                    f"{parameter} is {value!r}, but {mapping} has {name}: {other!r}; they are the same term, so leave "
+                    "one of them out"
+                )
 
     @property
     def asked(self) -> AskedTerms:

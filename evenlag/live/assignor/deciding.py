@@ -12,7 +12,7 @@ from evenlag.live.assignor.lag_record import NOW, LagRecord
 from evenlag.live.cluster.group_offsets import Reader, Reading
 from evenlag.live.group_state import Subscription, TopicPartition
 from evenlag.live.solver_process import SolverError, SolverProcess
-from evenlag.model.objective import FEWEST_MOVES
+from evenlag.model.objective import FEWEST_MOVES, MOVED_SIZE
 from evenlag.model.plan import Plan, plain
 from evenlag.model.problem import Problem
 from evenlag.model.result import Result
@@ -143,7 +143,7 @@ def decide(
     solved = result is not None
     if result is None:
         planned_for = planned_for if aim is problem else NOW
-        result = baseline(problem, options if reading is not None else replace(options, stickiness=FEWEST_MOVES))
+        result = baseline(problem, options if reading is not None else _with_fewest_moves(options))
     seconds = time.monotonic() - started
     return Decision(group, result.assignment, result, solved, {}, tuple(why), seconds, planned_for)
 
@@ -235,6 +235,12 @@ def baseline(problem: Problem, options: SolveOptions) -> Result:
         only_if_better=None, time_limit=1.0, deterministic=False,
     )  # fmt: skip
     return search(problem, quick, steps=BASELINES, explain=False, tie_break=False)
+
+
+def _with_fewest_moves(options: SolveOptions) -> SolveOptions:
+    """Return options in which moves come first, so that they need no price."""
+    prices = {name: price for name, price in (options.prices or {}).items() if name != MOVED_SIZE}
+    return replace(options, stickiness=FEWEST_MOVES, prices=prices)
 
 
 def dealt(partitions: Mapping[str, Iterable[int]], members: Mapping[str, Subscription]) -> Assignment:
