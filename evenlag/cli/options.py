@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
@@ -214,6 +214,21 @@ method = click.option(
     "--method", type=Word(METHODS), default=METHODS[0], show_default=True, metavar="METHOD",
     help=f"One of {', '.join(METHODS)}.",
 )  # fmt: skip
+
+
+def check_solving(parameters: Mapping[str, Any]) -> None:
+    """Refuse values that no search takes, before Spark takes its seconds to start.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message names the parameter and its value.
+    """
+    from evenlag.search.options import SolveKeywords, solving_options  # they take NumPy, which help does without
+
+    given: Any = {name: value for name, value in parameters.items() if name in SolveKeywords.__annotations__}
+    solving_options("solve", given, check_solving)
+
 
 only_if_better = click.option(
     "--only-if-better", metavar="SHARE",

@@ -153,10 +153,14 @@ _own = together(
 )  # fmt: skip
 
 
+_moves_or_crossings = "moves (by size, where sizes are known), crossings"
+_or_own = ", or costs in the problem file"
+
+
 def _first_of(which: str) -> Command:
     return click.option(
         "--first", metavar="NAME,…", callback=_first,
-        help=f"Make these least, in this order, before the spread: {which}, or costs in the problem file.",
+        help=f"Make these least, in this order, before the spread: {which}.",
     )  # fmt: skip
 
 
@@ -164,8 +168,10 @@ max_load = click.option(
     "--max-load", type=click.FloatRange(0), metavar="MESSAGES",
     help="Give no member more lag than this; where weights differ, no member of mean weight.",
 )  # fmt: skip
-rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of("crossings"))
+rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of(f"crossings{_or_own}"))
 asked = together(
-    _rack_price, _max_crossings, fetch_from, _max_moved, _own,
-    _first_of("moves (by size, where sizes are known), crossings"), max_load,
-)  # fmt: skip
+    _rack_price, _max_crossings, fetch_from, _max_moved, _own, _first_of(f"{_moves_or_crossings}{_or_own}"), max_load
+)
+asked_of_tables = together(
+    _rack_price, _max_crossings, fetch_from, _max_moved, _first_of(_moves_or_crossings), max_load
+)

@@ -39,7 +39,19 @@ MOST_THREADS = 8  # of the MIP, where nothing is said
 THREADS_LIMIT = 1024  # of the MIP, where somebody says; no backend gains by more
 
 
-class SolveKeywords(TypedDict, total=False):
+class TermKeywords(TypedDict, total=False):
+    """The terms of the objective that audits take too: those that are not of moves."""
+
+    rack_price: float | str
+    max_crossings: int | None
+    fetch_from: FetchFrom | FetchFromWord
+    max_load: float | Fraction | None
+    first: Sequence[str]
+    prices: Mapping[str, float | str] | None
+    budgets: Mapping[str, int | None] | None
+
+
+class SolveKeywords(TermKeywords, total=False):
     """The parameters that every call which solves groups hands on; `SolveOptions` has their defaults."""
 
     balance: Balance | BalanceWord
@@ -48,14 +60,7 @@ class SolveKeywords(TypedDict, total=False):
     slack: int
     objective: ObjectiveKind | ObjectiveWord
     across: Across | AcrossWord
-    rack_price: float | str
-    max_crossings: int | None
-    fetch_from: FetchFrom | FetchFromWord
     max_moved: int | None
-    max_load: float | Fraction | None
-    first: Sequence[str]
-    prices: Mapping[str, float | str] | None
-    budgets: Mapping[str, int | None] | None
     method: MethodWord
     gap: float
     seed: int
@@ -191,9 +196,10 @@ class SolveOptions:
 
 
 def solving_options(
-    call: str, keywords: SolveKeywords, function: Callable[..., Any], *, own_costs: bool = False
-) -> SolveOptions:
-    """Return the options of a call that hands `SolveKeywords` on; `function` has keywords of its own.
+    call: str, keywords: TermKeywords, function: Callable[..., Any], *, own_costs: bool = False,
+    known: type = SolveKeywords,
+) -> SolveOptions:  # fmt: skip
+    """Return the options of a call that hands keywords on, those of `known`; `function` has keywords of its own.
 
     Costs of the caller's own may be asked for with `own_costs`. Tables and running groups have none.
 
@@ -204,9 +210,9 @@ def solving_options(
     InvalidProblemError
         A parameter has a value that it cannot have.
     """
-    unknown = sorted(set(keywords) - set(SolveKeywords.__annotations__))
+    unknown = sorted(set(keywords) - set(known.__annotations__))
     if unknown:
-        raise unknown_keyword(call, unknown[0], [*SolveKeywords.__annotations__, *keywords_of(function)])
+        raise unknown_keyword(call, unknown[0], [*known.__annotations__, *keywords_of(function)])
     options = SolveOptions(**keywords)
     if not own_costs:
         for parameter in ("first", "prices", "budgets"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.terminal import print_json, progress, show
 from evenlag.model.defaults import FLEET_GAP
@@ -13,6 +13,7 @@ from evenlag.model.defaults import FLEET_GAP
 
 @command(
     "evenlag fleet audit offsets.csv --members members.csv --out out",
+    "evenlag fleet audit offsets.csv --members members.csv --out out --first crossings,moves",
     "evenlag fleet audit record/offsets --members record/members --out out --group-time-limit 1 --json",
 )
 @options.fleet
@@ -21,6 +22,7 @@ from evenlag.model.defaults import FLEET_GAP
 )
 @options.overwrite
 @options.modelling
+@terms.asked_of_tables
 @options.method
 @options.horizon_or_auto
 @options.only_if_better
@@ -40,6 +42,7 @@ def fleet_audit(
 
     OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or table:CATALOG.NAMESPACE.NAME.
     """
+    options.check_solving(parameters)
     # PySpark takes a second to import, and help does without.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evenlag import report
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.terminal import print_json, say
 from evenlag.model.defaults import FLEET_GAP
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
               help="Seconds without new rows after which a snapshot counts as complete.")  # fmt: skip
 @options.kafka
 @options.modelling
+@terms.asked_of_tables
 @options.method
 @options.only_if_better
 @options.auto_offset_reset
@@ -48,6 +49,7 @@ def stream(
 
     It runs on Spark, takes each snapshot once, and resumes where it stopped.
     """
+    options.check_solving(parameters)
     # PySpark takes a second to import, and help does without.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs import micro_batches

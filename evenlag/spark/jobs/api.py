@@ -9,7 +9,7 @@ from typing import Unpack
 from pyspark.sql import DataFrame
 
 from evenlag.compare.foresight import AUTO
-from evenlag.search.options import SolveKeywords, solving_options
+from evenlag.search.options import SolveKeywords, TermKeywords, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Progress
 from evenlag.spark.jobs.fleet import Fleet
@@ -106,9 +106,10 @@ def solve(
         Called from a thread of the driver with the groups done, their total and how many failed; `progress_bar`
         gives one.
     **solving
-        balance, stickiness, max_moves, slack, objective, across, method, gap, seed, deterministic, only_if_better,
-        pause: as in `evenlag.solve`, for every group. Rates, by which a pause costs, are those between a snapshot and
-        the one before; in a group's first snapshot it costs nothing.
+        balance, stickiness, max_moves, slack, objective, across, rack_price, max_crossings, fetch_from, max_moved,
+        max_load, first, prices, budgets, method, gap, seed, deterministic, only_if_better, pause: as in
+        `evenlag.solve`, for every group. Tables have no costs of the caller's own. Rates, by which a pause costs, are
+        those between a snapshot and the one before; in a group's first snapshot it costs nothing.
 
     Returns
     -------
@@ -171,8 +172,18 @@ def audit(
     horizon: float | str = AUTO,
     tasks: int | None = None,
     progress: Progress | None = None,
+    **terms: Unpack[TermKeywords],
 ) -> DataFrame:
     """Hold every strategy to the optimum, for every group of a fleet: the `audit` of `solve`, with its parameters.
+
+    Parameters
+    ----------
+    offsets_df, members_df, time_limit, group_time_limit, gap, seed, deterministic, auto_offset_reset, horizon, tasks
+        As in `solve`.
+    progress
+        As in `solve`.
+    **terms
+        rack_price, max_crossings, fetch_from, max_load, first, prices, budgets: as in `evenlag.audit`, for every group.
 
     Returns
     -------
@@ -184,10 +195,11 @@ def audit(
     InvalidProblemError, SourceError
         As `solve`.
     """
+    solving_options("audit", terms, audit, known=TermKeywords)
     return solve(
         offsets_df, members_df, want=Want.AUDIT, time_limit=time_limit, group_time_limit=group_time_limit,
         auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress,
-        gap=gap, seed=seed, deterministic=deterministic,
+        gap=gap, seed=seed, deterministic=deterministic, **terms,
     ).audit  # fmt: skip
 
 

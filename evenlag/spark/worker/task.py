@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from evenlag.errors import EvenlagError
 from evenlag.model.backends import PACKAGES_OF
+from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_groups import group_rows
@@ -29,6 +30,7 @@ UNREACHED = "the time limit of the whole call was reached before its turn: give 
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
 NO_PLAN = PlanColumns((), (), (), (), (), ())
 NO_PASTS: Mapping[str, Past] = {}
+_OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns that are attributes of a result
 ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
 
 
@@ -135,7 +137,11 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
         "snapshot_ts": [result.rows.snapshot_ts for result in results],
         "group": [result.rows.group for result in results],
         "status": [result.status for result in results],
-        **{name: [getattr(result.main, name, None) for result in results] for name in ("method", "gap", "pays")},
+        **{name: [getattr(result.main, name, None) for result in results] for name in _OF_RESULT},
+        **{
+            name: [None if result.main is None else result.main.costs.get(name) for result in results]
+            for name in PAIR_COSTS
+        },
         **{
             name: [None if result.main is None else float(getattr(result.main, name)) for result in results]
             for name in ("objective", "bound")
