@@ -14,7 +14,7 @@ from unittest.mock import patch
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from evenlag import Problem
 from evenlag.errors import InfeasibleError
-from evenlag.search.exact.loads_alone import LoadsAlone
+from evenlag.search.exact.relaxations import LoadsAlone
 from evenlag.search.improve import best_pair, equalize, three_way
 from evenlag.search.improve.equalize import Equalize
 from evenlag.search.incumbent import Incumbent, begin

@@ -10,7 +10,7 @@ from evenlag.model.balance import count_rule
 from evenlag.search.exact.bits import bits_of, unpacked
 from evenlag.search.exact.exchanges import CalledFor, Exchanges, affordable
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError
 from tests.problems import alike, random_owners, seeds
 
 COUNT, MEMBERS, MOST = 6, 3, 8  # partitions, members, exchanges of each
@@ -130,5 +130,5 @@ def test_who_gives_and_who_takes_lose_both() -> None:
 def test_it_ends_when_the_time_is_up() -> None:
     random = Random(0)
     members = options(random)
-    with pytest.raises(TooManyError):
+    with pytest.raises(EnumerationLimitError):
         affordable(members, random_lists(random, members, unlisted=False), 5, lambda: True)

@@ -25,10 +25,10 @@ from evenlag.search.exact.own_patterns import own_table, tables_of
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
+from evenlag.search.patterns import EnumerationLimitError
 from evenlag.search.portfolio import START
 from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
-from evenlag.search.too_many import TooManyError
 from tests.exact import Goal, exhaustive
 from tests.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of
 from tests.problems import alike, seeds
@@ -158,7 +158,7 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
             assert sorted(found) == sorted(worth), (seed, m)
             listed += len(worth)
             if len(worth) > 1:
-                with pytest.raises(TooManyError):
+                with pytest.raises(EnumerationLimitError):
                     table.listed(least, window, Listing(numbers, any_may, 0))
     assert listed > 100
     assert table.best.min() >= IMPOSSIBLE - 1000

@@ -24,7 +24,7 @@ from evenlag.model.plan import Plan, current_plan
 from evenlag.model.result import Binding, Status, StoppedBy
 from evenlag.search.binding import find_binding
 from evenlag.search.exact import mip
-from evenlag.search.exact.loads_alone import LoadsAlone
+from evenlag.search.exact.relaxations import LoadsAlone
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.options import METHODS, SolveKeywords, SolveOptions, solving_options
 from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS, TERMS

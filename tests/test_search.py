@@ -26,7 +26,7 @@ from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.construct import differencing
 from evenlag.search.construct.greedy import fewest_moves_plan, greedy
 from evenlag.search.exact import set_partitioning
-from evenlag.search.exact.proof import Proof
+from evenlag.search.exact.deepening import Proof
 from evenlag.search.exact.set_partitioning import best_partitioning
 from evenlag.search.improve import three_way
 from evenlag.search.improve.equalize import equalize
@@ -34,8 +34,7 @@ from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
-from evenlag.search.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError, exact_cover, exact_cover_is_a_plan, patterns_within
 from tests.exact import Goal, Group, by_cp_sat, by_moves, every_plan, exhaustive, grouped, within
 from tests.problems import CASES, HUGE, PROVOKING_LAGS, alike, provoking_lags, random_owners, random_problem, seeds
 
@@ -227,12 +226,12 @@ def test_patterns_beyond_the_most_are_refused(seed: int, size: int) -> None:
     low = sum(sorted(lags.tolist())[-size:]) * 2 // 3
     expected = sum(lags[list(chosen)].sum() >= low for chosen in combinations(range(9), size))
     assert len(patterns_within(lags, size, low, HUGE, 1_000)) == expected
-    with pytest.raises(TooManyError):
+    with pytest.raises(EnumerationLimitError):
         patterns_within(lags, size, low, HUGE, expected - 1)
 
 
 def test_patterns_of_too_many_halves_are_refused() -> None:
-    with pytest.raises(TooManyError):
+    with pytest.raises(EnumerationLimitError):
         patterns_within(np.arange(400), 6, 0, 10**6, 10**9)
 
 

@@ -11,8 +11,8 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_bounds
 from evenlag.model.check import violation
 from evenlag.model.objective import Objective
+from evenlag.search.exact.deepening import Proof
 from evenlag.search.exact.move_dp import MovePlans, applies, best_plan_with_moves
-from evenlag.search.exact.proof import Proof
 from tests.exact import Goal, Infeasible, by_cp_sat, exhaustive
 from tests.owned import SIZES, case, meant, mostly_owned
 from tests.problems import alike, seeds

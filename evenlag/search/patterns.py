@@ -20,11 +20,14 @@ from evenlag.model.arrays import Whole
 from evenlag.model.backends.integer_program import IntegerProgram
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.too_many import TooManyError
 
 Column = NDArray[Any]
 
 MOST_HALVES = 400_000  # subsets of one half that are listed: some tens of MB, some hundredths of a second
+
+
+class EnumerationLimitError(Exception):
+    """There is more to list than asked for."""
 
 
 def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> Whole:
@@ -32,7 +35,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
 
     Raises
     ------
-    TooManyError
+    EnumerationLimitError
         There are more than `most`, or too many halves of them.
     """
     count = len(lags)
@@ -40,7 +43,7 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
         return np.zeros((int(size == 0 and low <= 0 <= high), size), dtype=np.int64)
     front = size // 2
     if comb(count, size - front) > MOST_HALVES:
-        raise TooManyError
+        raise EnumerationLimitError
     first, second = subsets(count, front), subsets(count, size - front)
     sums = lags[second].sum(axis=1)
     order = np.argsort(sums, kind="stable")
@@ -50,14 +53,14 @@ def patterns_within(lags: Column, size: int, low: Any, high: Any, most: int) -> 
     stop = np.searchsorted(ascending, high - base, side="right")
     hits = np.maximum(stop - start, 0)
     if hits.sum() > most * 4 * comb(size, front):
-        raise TooManyError
+        raise EnumerationLimitError
     left, at = runs(hits, start)
     right = order[at]
     if front:  # every subset once: its first half before its second
         once = first[left, -1] < second[right, 0]
         left, right = left[once], right[once]
     if len(left) > most:
-        raise TooManyError
+        raise EnumerationLimitError
     return np.concatenate([first[left], second[right]], axis=1)
 
 

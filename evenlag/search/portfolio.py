@@ -19,12 +19,11 @@ from evenlag.search.exact.cheapest_pairs import CheapestPairs
 from evenlag.search.exact.class_program import BY_OWNER
 from evenlag.search.exact.classes import Classes
 from evenlag.search.exact.column_generation import ColumnGeneration
-from evenlag.search.exact.each_scenario import EachScenario
 from evenlag.search.exact.enumeration import Enumeration
-from evenlag.search.exact.loads_alone import LoadsAlone
 from evenlag.search.exact.mip import MipStage
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_dp import MoveDP
+from evenlag.search.exact.relaxations import EachScenario, LoadsAlone
 from evenlag.search.exact.set_partitioning import SetPartitioning
 from evenlag.search.exact.window_bounds import MOVES_SHARE, Bounds, FirstBounds
 from evenlag.search.improve import lns

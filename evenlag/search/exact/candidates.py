@@ -84,7 +84,7 @@ class Candidates:
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There are more than `most` of one number.
         """
         least, greatest = self.loads_within(spread)

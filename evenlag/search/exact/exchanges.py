@@ -16,7 +16,7 @@ from evenlag.model.arrays import Bools, Whole
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.bits import WORD, Bits, holds, packed
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError
 
 WORTHWHILE = 0.05  # of all exchanges: where fewer go at once, no more are looked for
 
@@ -136,7 +136,7 @@ def affordable(
 
     Raises
     ------
-    TooManyError
+    EnumerationLimitError
         `stop`, asked before each list, ended it.
     """
     left, called_for = list(lists), CalledFor(members, lists, slack)
@@ -146,7 +146,7 @@ def affordable(
             if listed is None:
                 continue
             if stop():
-                raise TooManyError
+                raise EnumerationLimitError
             others = [k for k in range(len(left)) if k != i]
             kept = listed.lost <= slack - called_for.lost_by(others, listed.bits)
             before, after = before + len(kept), after + int(kept.sum())

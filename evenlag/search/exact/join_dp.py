@@ -14,16 +14,16 @@ from itertools import combinations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
+from evenlag.model.plan import Plan
 from evenlag.search.exact.bits import Bits, sizes_of, unpacked
 from evenlag.search.exact.dominance import undominated
 from evenlag.search.exact.exchanges import Exchanges, affordable
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError
 
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
 NOTHING: Whole = np.zeros(0, dtype=np.int64)
@@ -31,7 +31,7 @@ AT_ONCE = 1 << 18  # pairs compared in one step of the clock
 FEW_PAIRS = 1_000_000  # are joined without asking whether others leave fewer
 SAMPLE = 400  # partial plans of each of two sets, by which it is estimated how many they make together
 
-Found = tuple[int, NDArray[np.int32]]  # an objective, and the member of every partition that can be assigned
+Found = tuple[int, Plan]  # with its objective
 
 
 class Options(Protocol):
@@ -84,11 +84,11 @@ class JoinDP:
         self._estimates: dict[frozenset[int], float] = {}  # by the members of both sets
 
     def best(self) -> Found | None:
-        """Return objective and members of the best plan asked for, or None if there is none.
+        """Return the best plan asked for, its objective first, or None if there is none.
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There is too much to list, or `stop` ended it.
         """
         if not self.options.narrow():
@@ -201,7 +201,7 @@ class JoinDP:
         """Yield the pairs that may go together, some at once."""
         for mine, bits, theirs, moves in self._batches(one, two):
             if self.stop():
-                raise TooManyError
+                raise EnumerationLimitError
             i, j = compatible(bits, one.inside, two.open[:, theirs], two.inside)
             yield self._within(one, mine[i], two, theirs[j], moves)
 
@@ -219,7 +219,7 @@ class JoinDP:
                 assert origin is not None
                 found, states = [(origin.i, origin.j)], len(origin.i)
                 if states > most / 2:
-                    raise TooManyError
+                    raise EnumerationLimitError
         return self._together(one, two, found)
 
     def _batches(self, one: PartialPlans, two: PartialPlans) -> Iterator[tuple[Whole, Bits, Whole, int]]:
@@ -302,7 +302,7 @@ class JoinDP:
                 chosen[unpacked(held, len(chosen))] = self.members[i].member
                 more[self.members[i].member] = idle
         more.setdefault(rest, self.idle.more - sum(more.values()))
-        return int(cost[best]), self.members[0].with_idle(chosen, more)
+        return int(cost[best]), self.members[0].plan(chosen, more)
 
 
 def _by_loss(plans: PartialPlans, rows: Whole) -> Whole:

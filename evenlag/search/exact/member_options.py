@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
+from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, packed, unpacked, weighed
 from evenlag.search.exact.idle import idle_of
-from evenlag.search.patterns import runs, subsets
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError, runs, subsets
 
 # How many own partitions to give, of nobody's to take, of others' to take, and how many more idle ones to hold.
 Shape = tuple[int, int, int, int]
@@ -92,7 +92,7 @@ class MemberOptions:
         self.own_idle = self.idle.owned(member)
         self.count = int((owner == member).sum())
         self._idle_lag = int(reduced[idle].max(initial=0))  # they all have the same
-        self.member, self.size = member, size
+        self.member, self.size, self._problem = member, size, problem
         self.lags, self.beyond = reduced, lags - reduced
         different, numbers = np.unique(lags, return_inverse=True)
         self.twins = len(different) < len(items)
@@ -135,10 +135,12 @@ class MemberOptions:
         """Return the reduced lags of its idle partitions, if it holds so many more than today."""
         return (self.own_idle + more) * self._idle_lag
 
-    def with_idle(self, chosen: NDArray[np.int32], more: dict[int, int]) -> NDArray[np.int32]:
-        """Return the member of every partition that can be assigned, given how many more idle ones members hold."""
+    def plan(self, chosen: NDArray[np.int32], more: dict[int, int]) -> Plan:
+        """Return a plan by the member of each assignable partition; idle ones by how many more each member holds."""
         chosen[unpacked(self.idle_bits, len(chosen))] = self.idle.holders(more)
-        return chosen
+        member_of = np.full(len(self._problem.lags), NOBODY, dtype=np.int32)
+        member_of[self._problem.assignable] = chosen
+        return Plan(self._problem, member_of)
 
     def loads_of(self, held: Bits, more: Whole | int, reduced: Whole) -> Whole:
         """Return the loads of sets of partitions and so many more idle ones than today, given their reduced lags."""
@@ -179,13 +181,13 @@ class MemberOptions:
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There is too much to list, or `stop` ended it.
         """
         *sizes, more = shape
         given, found, taken = (self._subsets(kind, size, stop) for kind, size in enumerate(sizes))
         if len(given.sums) * len(found.sums) > self.size * MOST_LOOKED_UP:
-            raise TooManyError
+            raise EnumerationLimitError
         base = (self.load + self.reduced_idle(more) - given.sums[:, None] + found.sums[None, :]).ravel()
         left, right = self._looked_up(base, taken.sums, low, high, stop)
         give, unowned = np.divmod(left, len(found.sums))
@@ -202,12 +204,12 @@ class MemberOptions:
         begin, hits = np.empty((2, len(base)), dtype=np.int64)
         for a in range(0, len(base), AT_ONCE):
             if stop():
-                raise TooManyError
+                raise EnumerationLimitError
             here = slice(a, a + AT_ONCE)
             begin[here] = np.searchsorted(ascending, low - base[here], side="left")
             hits[here] = np.searchsorted(ascending, high - base[here], side="right") - begin[here]
         if hits.sum() > self.size * MOST_HITS:
-            raise TooManyError
+            raise EnumerationLimitError
         return runs(hits, begin)
 
     def _subsets(self, kind: int, size: int, stop: Callable[[], bool]) -> Subsets:
@@ -219,7 +221,7 @@ class MemberOptions:
         if (kind, size) not in self._known:
             of = (self.held, self.unowned, self.foreign)[kind]
             if comb(len(of), size) > self.size * MOST_SUBSETS or stop():
-                raise TooManyError
+                raise EnumerationLimitError
             chosen = subsets(len(of), size)
             if self.twins:
                 of = of[np.argsort(self.kinds[of], kind="stable")]

@@ -23,19 +23,18 @@ from evenlag.model.certificate import searched
 from evenlag.model.objective import Objective
 from evenlag.search.exact import move_dp, move_patterns, move_windows
 from evenlag.search.exact.cheapest_window import cheapest_window
-from evenlag.search.exact.deepening import deepened, plan_of
+from evenlag.search.exact.deepening import deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_grids import MoveGrids
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.priced_options import PricedOptions
-from evenlag.search.exact.proof import findings
 from evenlag.search.exact.rounded_plans import rounded_plans
 from evenlag.search.exact.windows import Answer, Window
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
+from evenlag.search.patterns import EnumerationLimitError
 from evenlag.search.task import Task
-from evenlag.search.too_many import TooManyError
 
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
 LEAST_SECONDS = 0.5  # with less there is no bound at the end, unless something is known from before
@@ -79,11 +78,9 @@ class MoveColumns:
             return
         size = min(seconds / FULL_SECONDS, 1.0)
         search, rests_on = _Search(task, patterns, ceil(best.base_bound), stop, size), best.authors
-        proof = deepened(
-            task.problem, ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST
-        )
+        proof = deepened(ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST)
         if proof.plan is None and search.found is not None:
-            yield Candidate(plan_of(task.problem, search.found))
+            yield Candidate(search.found[1])
         yield from findings(proof, task.clock, task.bounds, rests_on)
         yield from rounded_plans(task, best, patterns, price, stop, rng)
 
@@ -110,7 +107,7 @@ class _Search:
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There is too much to list, or `stop` ended it.
         """
         target, numbers = self._target(asked)
@@ -139,7 +136,7 @@ class _Search:
     def _within(self, lows: Whole, width: int, target: PlanTarget) -> Found | None:
         """Return the best plan with its loads in one of the windows that begin at these low ends."""
         if self._patterns.solve(_around(lows, width), target.all_moves, fully=True) is Answer.STOPPED:
-            raise TooManyError
+            raise EnumerationLimitError
         lows = lows[np.isin(lows, self._patterns.windows.open_lows(width, target.all_moves))]
         if not len(lows):
             return None
@@ -150,7 +147,7 @@ class _Search:
                 self._members, self._patterns, target, _around(lows, width), self._stop, size, alike=self._alike
             )
             found = JoinDP(options, self._stop, size).best()
-        except TooManyError:
+        except EnumerationLimitError:
             if not apart or self._stop():
                 raise
         else:

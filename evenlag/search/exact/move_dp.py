@@ -27,11 +27,10 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.reduced_lags import reduced_lags
-from evenlag.search.exact.deepening import deepened
+from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.plan_target import plan_target
-from evenlag.search.exact.proof import Proof, findings
 from evenlag.search.exact.target_options import TargetOptions
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.task import Task
@@ -98,7 +97,7 @@ class MovePlans:
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There is too much to list, or `stop` ended it.
         """
         target = plan_target(self.rule, self.goal, self.loads, asked, self.least, self.reduced)
@@ -126,7 +125,7 @@ def best_plan_with_moves(plans: MovePlans, bound: int, value: int) -> Proof:
     problem = plans.rule.problem
     if not sums_fit(problem, value):
         return Proof(None, bound, "work")
-    return deepened(problem, bound, value, plans.best_within, plans.stop)
+    return deepened(bound, value, plans.best_within, plans.stop)
 
 
 @dataclass(frozen=True)

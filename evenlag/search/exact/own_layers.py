@@ -19,7 +19,7 @@ from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import WORD, Bits
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.windows import Window
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError
 
 SMALL = 2**29  # what values of patterns are below where 32 bits do
 IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): knapsack.IMPOSSIBLE}
@@ -39,7 +39,7 @@ class Listing:
     may_hold : callable
         Given a bit and what patterns hold of the places after it, says which of them may hold it too.
     most : int
-        Patterns: with more it is `TooManyError`.
+        Patterns: with more it is `EnumerationLimitError`.
     """
 
     numbers: Whole
@@ -59,9 +59,9 @@ class Listing:
         return held
 
     def check(self, found: int) -> None:
-        """Raise `TooManyError` where there are too many."""
+        """Raise `EnumerationLimitError` where there are too many."""
         if found > self.most:
-            raise TooManyError
+            raise EnumerationLimitError
 
 
 class Added(NamedTuple):

@@ -44,7 +44,7 @@ class OwnTable(Protocol):
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             More are found on the way than the listing allows.
         """
 

@@ -9,9 +9,8 @@ from evenlag.model.backends.cp_sat import round_up, solved_within, stopped_by
 from evenlag.model.backends.integer_program import IntegerProgram
 from evenlag.model.backends.outcome import Limits
 from evenlag.search.exact.candidates import Candidates
-from evenlag.search.exact.proof import Proof
-from evenlag.search.patterns import with_holders
-from evenlag.search.too_many import TooManyError
+from evenlag.search.exact.deepening import Proof
+from evenlag.search.patterns import EnumerationLimitError, with_holders
 
 
 def choose_patterns(
@@ -32,7 +31,7 @@ def choose_patterns(
     """
     try:
         rows, held_by = with_holders(len(candidates.lags), candidates.rows(spread - 1, most))
-    except TooManyError:
+    except EnumerationLimitError:
         return Proof(None, bound, "work")
     if len(rows) > most:
         return Proof(None, bound, "work")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.candidates import ONE, Candidates, Patterns, Words
 from evenlag.search.exact.dominance import undominated
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError
 
 AT_ONCE = 1 << 19  # pairs of label and pattern compared in one step of the clock: about 2 ms
 
@@ -97,7 +97,7 @@ class PartitionDP:
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There were more labels than `most`, or `stop` ended it.
         """
         labels, layers = self._empty(), []
@@ -120,7 +120,7 @@ class PartitionDP:
         found, size = [labels.take(np.zeros(0, dtype=np.int64))], 0
         for some, begin, end in self._batches(labels):
             if self.stop():
-                raise TooManyError
+                raise EnumerationLimitError
             i, j = np.nonzero((labels.bits[some][:, None] & self.patterns.bits[None, begin:end]) == 0)
             found.append(self._added(labels, some[i], j + begin, rest))
             size += len(found[-1])
@@ -128,7 +128,7 @@ class PartitionDP:
                 found = [Labels.together(found).undominated()]
                 size = len(found[0])
                 if size > self.most:
-                    raise TooManyError
+                    raise EnumerationLimitError
         return Labels.together(found).undominated()
 
     def _batches(self, labels: Labels) -> Iterator[tuple[Whole, int, int]]:

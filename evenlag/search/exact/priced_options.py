@@ -20,7 +20,7 @@ from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.windows import Window
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError
 
 MOST_LISTED = 300_000  # patterns of one member at size 1
 MOST_PRICES = 6  # sets of them that a list is held against
@@ -77,7 +77,7 @@ class PricedOptions:
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There is too much to list for more than one member, or `stop` ended it.
         """
         if self.slack < 0:
@@ -86,7 +86,7 @@ class PricedOptions:
         worth = [pricing.worth(prices.values, i) for i in range(len(self.members))]
         for i, table in tables_of(pricing.roundings, worth, self._window.high, whole=True):
             if self._stop():
-                raise TooManyError
+                raise EnumerationLimitError
             listed = self._listed[i] = self._list(i, table)
             if listed is not None and not len(listed):
                 return False
@@ -105,7 +105,7 @@ class PricedOptions:
         most = _most(prices, i, window)
         try:
             held = table.listed(most - slack, window, Listing(numbers, me.may_hold, int(self._size * MOST_LISTED)))
-        except TooManyError:
+        except EnumerationLimitError:
             if self.unlisted is not None or not self._all_alike:
                 raise
             self.unlisted = i

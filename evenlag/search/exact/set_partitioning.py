@@ -20,15 +20,15 @@ import numpy as np
 from evenlag.model.backends.outcome import Limits
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
+from evenlag.model.plan import Plan
 from evenlag.search.exact.bits import WORD, unpacked
 from evenlag.search.exact.candidates import Candidates
+from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.exact.partition_cp_sat import choose_patterns
 from evenlag.search.exact.partition_dp import PartitionDP
-from evenlag.search.exact.proof import Proof, findings
 from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.patterns import exact_cover_is_a_plan
 from evenlag.search.task import Task
-from evenlag.search.too_many import TooManyError
 
 # What may be listed at size 1, so that it ends within about a second and 200 MB.
 MOST_PARTITIONS = WORD  # with lag; those of a label are one word
@@ -37,9 +37,7 @@ MOST_LISTED = 60_000  # patterns of one number of partitions
 MOST_TO_CHOOSE_FROM = 6_000  # patterns for CP-SAT; with more it proves nothing in the time there is
 MOST_LABELS = 400_000  # labels of one number of members
 
-# The spread asked for: where it begins, as a share of the way from the bound to the best spread known, and its growth.
-FIRST = 1 / 64
-GROWTH = 4
+FIRST = 1 / 64  # where the spread asked for begins, as a share of the way from the bound to the best one known
 
 
 def applies(rule: CountRule) -> bool:
@@ -85,23 +83,19 @@ def best_partitioning(
     """
     started = time.monotonic()
     candidates = Candidates(rule, bounds)
-    bound = max(candidates.max_load_lb - candidates.min_load_ub, 0)
-    excess = (spread - 1 - bound) * FIRST
-    try:
-        while bound < spread:
-            target = min(bound + int(excess), spread - 1)
-            patterns = candidates.patterns(target, int(size * MOST_LISTED))
-            found = PartitionDP(candidates, patterns, target, int(size * MOST_LABELS), stop).best()
-            if found is not None:
-                best, chosen = found
-                rows = [np.flatnonzero(unpacked(patterns.bits[i : i + 1], WORD)) for i in chosen]
-                return Proof(candidates.plan(rows), best, "proof")
-            bound, excess = target + 1, excess * GROWTH
-        return Proof(None, spread, "proof")
-    except TooManyError:
-        if limits is None:
-            return Proof(None, bound, "work")
-        return choose_patterns(candidates, bound, spread, int(size * MOST_TO_CHOOSE_FROM), limits, started)
+
+    def look(target: int) -> tuple[int, Plan] | None:
+        patterns = candidates.patterns(target, int(size * MOST_LISTED))
+        found = PartitionDP(candidates, patterns, target, int(size * MOST_LABELS), stop).best()
+        if found is None:
+            return None
+        best, chosen = found
+        return best, candidates.plan([np.flatnonzero(unpacked(patterns.bits[i : i + 1], WORD)) for i in chosen])
+
+    proof = deepened(max(candidates.max_load_lb - candidates.min_load_ub, 0), spread, look, stop, FIRST)
+    if proof.stopped == "proof" or limits is None:
+        return proof
+    return choose_patterns(candidates, proof.bound, spread, int(size * MOST_TO_CHOOSE_FROM), limits, started)
 
 
 @dataclass(frozen=True)

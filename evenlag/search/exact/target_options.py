@@ -12,7 +12,7 @@ from evenlag.search.exact.exchanges import Exchanges
 from evenlag.search.exact.join_dp import NOTHING
 from evenlag.search.exact.member_options import MemberOptions, Shape
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError
 
 MOST_LISTED = 500_000  # exchanges of one member at size 1: as many as joining can take in
 
@@ -59,7 +59,7 @@ class TargetOptions:
 
         Raises
         ------
-        TooManyError
+        EnumerationLimitError
             There is too much to list for more than one member, or `stop` ended it.
         """
         changed = True
@@ -75,7 +75,7 @@ class TargetOptions:
                             return False
                         changed |= need > least[i]
                         least[i] = need
-                except TooManyError:
+                except EnumerationLimitError:
                     self._leave_out(i)
         return True
 
@@ -86,8 +86,8 @@ class TargetOptions:
         try:
             found = [(shape, *self._block(i, shape)) for shape in self._shapes(i)]
             if sum(len(loads) for _, _, loads in found) > self.size * MOST_LISTED:
-                raise TooManyError
-        except TooManyError:
+                raise EnumerationLimitError
+        except EnumerationLimitError:
             self._leave_out(i)
             return None
         bits = np.concatenate([self.members[i].none, *(bits for _, bits, _ in found)], axis=1)
@@ -129,7 +129,7 @@ class TargetOptions:
 
     def _leave_out(self, i: int) -> None:
         if self.unlisted is not None or self.stop():
-            raise TooManyError
+            raise EnumerationLimitError
         self.unlisted = i
 
 

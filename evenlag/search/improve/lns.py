@@ -25,8 +25,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import subset_of_size
-from evenlag.search.patterns import exact_cover, exact_cover_is_a_plan, patterns_within
-from evenlag.search.too_many import TooManyError
+from evenlag.search.patterns import EnumerationLimitError, exact_cover, exact_cover_is_a_plan, patterns_within
 
 MOST_HELD = 40  # partitions that a member may hold
 
@@ -191,7 +190,7 @@ class NeighbourhoodSearch:
         sizes, repeats = np.unique(counts, return_counts=True)
         try:
             patterns = [patterns_within(lags, int(size), low, high, most) for size in sizes]
-        except TooManyError:
+        except EnumerationLimitError:
             return _Repair.TOO_LARGE
         if sum(map(len, patterns)) > most:
             return _Repair.TOO_LARGE
