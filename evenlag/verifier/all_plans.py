@@ -6,40 +6,30 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-from math import lcm, prod
+from math import lcm
 
 from evenlag.verifier.costs_of_pairs import Terms
-from evenlag.verifier.count_limits import Counts, shares_of
+from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError, moves_of
 
+MOST_PARTITIONS = 400  # that are handed out one within another
 STEPS_A_WAY = 100  # of an effort, that it takes to look at a way to hand the partitions out
 
 Holder = list[int | None]
-Counted = tuple[tuple[int, ...], Counter[tuple[str, int]]]  # holders, and how many of each topic they have
 
 
-def allowed_plans(group: Group, question: Question, counts: Counts, effort: int) -> Iterator[Holder]:
-    """Yield every plan that the balance allows, whatever it moves.
+def allowed_plans(group: Group, counts: Counts, effort: int) -> Iterator[Holder]:
+    """Yield every plan that the balance allows, whatever it moves: depth first, one partition after another.
 
     Raises
     ------
     UncheckedError
         There are too many ways to hand the partitions out.
     """
-    ways = prod(len(group.takers[p]) for p in group.here)
-    if counts.exact:
-        yield from _within(group, counts, effort // STEPS_A_WAY)
-        return
-    if ways > effort // STEPS_A_WAY:
-        raise UncheckedError(f"there are {ways:,} ways to hand the partitions out")
-    yield from _best_counts(group, question, counts)
-
-
-def _within(group: Group, counts: Counts, most: int) -> Iterator[Holder]:
-    """Yield the plans whose counts lie in their limits: depth first, one partition after another."""
-    here = group.here
+    here, most = group.here, effort // STEPS_A_WAY
+    if len(here) > MOST_PARTITIONS:
+        raise UncheckedError("there are too many plans to look at one by one")
     holder: Holder = [None] * len(group.partitions)
     total, cell = dict.fromkeys(group.active, 0), dict.fromkeys(counts.cells, 0)
     topic = [name for name, _ in group.partitions]
@@ -80,55 +70,6 @@ def _within(group: Group, counts: Counts, most: int) -> Iterator[Holder]:
     yield from fill(0, lacking)
 
 
-def _best_counts(group: Group, question: Question, counts: Counts) -> Iterator[Holder]:
-    """Yield the plans whose counts are best: nearest to the shares of topics, then most even; with slack near those."""
-    sizes = Counter(group.partitions[p][0] for p in group.here)
-    shares = shares_of(group, sizes) if question.balance in ("both", "topic") else {}
-    best: tuple[Fraction, Fraction] | None = None
-    found: list[Counted] = []
-    ranked: dict[frozenset[tuple[tuple[str, int], int]], tuple[Fraction, Fraction]] = {}
-    everything: list[Counted] = []
-    for held in product(*(group.takers[p] for p in group.here)):
-        totals = Counter(held)
-        if any(totals[m] > hi or totals[m] < lo for m, (lo, hi) in counts.totals.items()):
-            continue
-        cells = Counter((group.partitions[p][0], m) for p, m in zip(group.here, held, strict=True))
-        key = frozenset(cells.items())
-        if key not in ranked:
-            far = sum(max(lo - cells[c], 0) + max(cells[c] - hi, 0) for c, (lo, hi) in shares.items())
-            uneven = sum((n * n / group.weights[m] for m, n in totals.items()), Fraction(0))
-            ranked[key] = (Fraction(far), uneven if question.balance != "topic" else Fraction(0))
-        if best is None or ranked[key] < best:
-            best, found = ranked[key], []
-        if ranked[key] == best:
-            found.append((held, cells))
-        if question.slack:
-            everything.append((held, cells))
-    if question.slack and found:
-        found = _near(group, question, found, everything)
-    for held, _ in found:
-        holder: Holder = [None] * len(group.partitions)
-        for p, m in zip(group.here, held, strict=True):
-            holder[p] = m
-        yield holder
-
-
-def _near(group: Group, question: Question, best: list[Counted], everything: list[Counted]) -> list[Counted]:
-    """Return the plans whose counts all lie within the slack of the extremes of the best ones."""
-    slack, kept = question.slack, everything
-    if question.balance != "topic":
-        for m in group.active:
-            numbers = [held.count(m) for held, _ in best]
-            lo, hi = min(numbers) - slack, max(numbers) + slack
-            kept = [each for each in kept if lo <= each[0].count(m) <= hi]
-    if question.balance != "group":
-        for cell in {cell for _, cells in everything for cell in cells}:
-            numbers = [cells[cell] for _, cells in best]
-            lo, hi = min(numbers) - slack, max(numbers) + slack
-            kept = [each for each in kept if lo <= each[1][cell] <= hi]
-    return kept
-
-
 @dataclass(frozen=True)
 class Best:
     """The best of all plans.
@@ -158,7 +99,7 @@ def best_of_all(group: Group, question: Question, counts: Counts, terms: Terms, 
     """
     value, number = _Valued(group, question), 0
     values, criteria = list[Fraction](), list[tuple[int, ...]]()
-    for holder in allowed_plans(group, question, counts, effort):
+    for holder in allowed_plans(group, counts, effort):
         number += 1
         if terms.first and terms.broken(question, holder, asked=True) is None:
             criteria.append(terms.criteria(holder))

@@ -1,28 +1,29 @@
-"""The count balance: intervals where it is given by intervals, and else a test that no counts are better.
+"""The count balance as limits of counts: by its formula where members are alike, and else by the best flow.
 
-Counts n[t, m] are flows from topics over members to a sink. Where costs are convex, a flow is best if and only if no
-cycle of changes by one lowers its cost. So one list of counts is tested without looking for others.
+Counts n[t, m] are flows from topics over members to a sink, and each partition more costs no less than the one before.
+Such a flow is best if and only if no cycle of changes by one lowers its cost; then nodes have potentials, and a flow is
+one of the best if and only if each count lies where its next change costs no less than the potentials differ.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from functools import partial
 from math import lcm
 
+from evenlag.verifier.flow import Arc, Flow, Range
 from evenlag.verifier.group import Group
-from evenlag.verifier.question import Question, RefusedError, UncheckedError
+from evenlag.verifier.question import Question, RefusedError
 
 Cell = tuple[str, int]  # topic and member
-Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Which counts a plan may have.
+    """The counts that a plan may have: all that lie within these limits.
 
     Attributes
     ----------
@@ -30,37 +31,66 @@ class Counts:
         Each active member holds so many partitions.
     cells : dict of (topic, member) to (int, int)
         And so many of a topic; what is not in it has no limits of its own.
-    exact : bool
-        Whether all counts within these limits are allowed; else the balance asks for more.
     """
 
     totals: dict[int, Range]
     cells: dict[Cell, Range]
-    exact: bool
 
 
-def counts_of(group: Group, question: Question) -> Counts:
-    """Return the limits that the balance sets, as far as they are intervals."""
-    sizes = Counter(group.partitions[p][0] for p in group.here)
-    pinned = Counter(pin for pin in group.pin if pin is not None)
-    number, members, slack = len(group.here), len(group.active), question.slack
-    most = {m: number if (cap := group.caps[m]) is None else cap for m in group.active}
-    even = group.equal_subscriptions and group.equal_weights and not group.sided
+def counts_of(group: Group, question: Question, holder: Sequence[int | None]) -> Counts:
+    """Return the limits that the balance sets.
+
+    Parameters
+    ----------
+    group : Group
+    question : Question
+    holder : list of int or None (P,)
+        A plan to begin with that keeps pins, caps and subscriptions.
+
+    Raises
+    ------
+    UncheckedError
+        The best counts are too far from those of the plan.
+    """
+    sizes, slack = Counter(group.partitions[p][0] for p in group.here), question.slack
     by_group, by_topic = question.balance in ("both", "group"), question.balance in ("both", "topic")
-    exact = even or question.balance == "none" or (question.balance == "topic" and not group.sided)
+    even = group.equal_subscriptions and group.equal_weights and not group.sided
+    hard = _hard(group, sizes)
+    if not (even or question.balance == "none" or (question.balance == "topic" and not group.sided)):
+        shares = shares_of(group, sizes) if by_topic else {}
+        best = _best(group, hard, shares, even=by_group, held=held_by(group, holder), extreme=bool(slack))
+        if not slack:
+            return best
+        totals = {m: _wider(best.totals[m], slack, hard.totals[m]) if by_group else hard.totals[m] for m in best.totals}
+        cells = {c: _wider(best.cells[c], slack, hard.cells[c]) if by_topic else hard.cells[c] for c in best.cells}
+        return Counts(totals, cells)
+    totals, cells = hard.totals, dict[Cell, Range]()
     if by_group and even:
-        q, rest = divmod(number, members)
+        q, rest = divmod(len(group.here), len(group.active))
         totals = {m: (max(q - slack, 0), q + (rest > 0) + slack) for m in group.active}
-    else:
-        totals = {m: (pinned[m], most[m]) for m in group.active}
-    cells = {}
-    if by_topic and exact:
-        shares = shares_of(group, sizes)
-        cells = {cell: (max(lo - slack, 0), min(hi + slack, sizes[cell[0]])) for cell, (lo, hi) in shares.items()}
+    if by_topic:
+        cells = {cell: _wider(share, slack, (0, sizes[cell[0]])) for cell, share in shares_of(group, sizes).items()}
         for m in group.active if len(sizes) == 1 else ():
             lo, hi = cells[next(iter(sizes)), m]
             totals[m] = max(totals[m][0], lo), min(totals[m][1], hi)
-    return Counts(totals, cells, exact)
+    return Counts(totals, cells)
+
+
+def _hard(group: Group, sizes: Counter[str]) -> Counts:
+    """Return the limits that pins, caps and subscriptions set."""
+    pinned, of_topic = Counter[int](), Counter[Cell]()
+    for p, pin in enumerate(group.pin):
+        if pin is not None:
+            pinned[pin] += 1
+            of_topic[group.partitions[p][0], pin] += 1
+    number = len(group.here)
+    totals = {m: (pinned[m], number if (cap := group.caps[m]) is None else cap) for m in group.active}
+    allowed = [(topic, m) for topic in sizes for m in group.active if topic in group.allowed(m)]
+    return Counts(totals, {cell: (of_topic[cell], sizes[cell[0]]) for cell in allowed})
+
+
+def _wider(limits: Range, slack: int, within: Range) -> Range:
+    return max(limits[0] - slack, within[0]), min(limits[1] + slack, within[1])
 
 
 def shares_of(group: Group, sizes: Counter[str]) -> dict[Cell, Range]:
@@ -75,23 +105,59 @@ def shares_of(group: Group, sizes: Counter[str]) -> dict[Cell, Range]:
     return shares
 
 
-def check_counts(group: Group, question: Question, holder: Sequence[int | None]) -> None:
-    """Raise RefusedError where a plan does not keep the balance, UncheckedError where that cannot be told."""
-    rule, held = counts_of(group, question), held_by(group, holder)
+def _best(
+    group: Group, hard: Counts, shares: dict[Cell, Range], *, even: bool, held: Counter[Cell], extreme: bool
+) -> Counts:
+    """Return the limits of the best counts: nearest to the shares, then, if `even`, of the least sum of n² / weight.
+
+    The limits are those that the potentials set, or, if `extreme`, the least and the greatest of any best counts.
+    """
+    number = len(group.here)
+    common = lcm(*((1 / group.weights[m]).denominator for m in group.active))
+    steps = {m: int(common / group.weights[m]) * even for m in group.active}
+    near = number * number * max(steps.values(), default=0) + 1  # outweighs all unevenness
+
+    def far(cell: Cell, n: int) -> int:
+        lo, hi = shares.get(cell, (0, number))
+        return near * ((n >= hi) - (n < lo))
+
+    def uneven(m: int, n: int) -> int:
+        return (2 * n + 1) * steps[m]
+
+    flow = Flow(_arcs(hard, far, uneven), _amounts(hard, held))
+    flow.narrow()
+    limits = flow.extremes() if extreme else [arc.limits for arc in flow.arcs]
+    return Counts(
+        dict(zip(hard.totals, limits[len(hard.cells) :], strict=True)),
+        dict(zip(hard.cells, limits[: len(hard.cells)], strict=True)),
+    )
+
+
+def _arcs(counts: Counts, of_cell: Callable[[Cell, int], int], of_total: Callable[[int, int], int]) -> list[Arc]:
+    """Return the arcs of all cells, then of all totals."""
+    cells = [Arc(t, m, limits, partial(of_cell, (t, m))) for (t, m), limits in counts.cells.items()]
+    return cells + [Arc(m, None, limits, partial(of_total, m)) for m, limits in counts.totals.items()]
+
+
+def _amounts(counts: Counts, held: Counter[Cell]) -> list[int]:
+    totals = Counter[int]()
+    for (_, m), n in held.items():
+        totals[m] += n
+    return [*(held[cell] for cell in counts.cells), *(totals[m] for m in counts.totals)]
+
+
+def check_counts(group: Group, counts: Counts, holder: Sequence[int | None]) -> None:
+    """Raise RefusedError where a plan does not keep the balance."""
+    held = held_by(group, holder)
     totals = Counter(m for m in holder if m is not None)
-    for m, (lo, hi) in rule.totals.items():
+    for m, (lo, hi) in counts.totals.items():
         if not lo <= totals[m] <= hi:
             raise RefusedError(f"{group.members[m]!r} has {totals[m]} partitions; the balance allows {lo} to {hi}")
-    for (topic, m), (lo, hi) in rule.cells.items():
+    for (topic, m), (lo, hi) in counts.cells.items():
         if not lo <= held[topic, m] <= hi:
             raise RefusedError(
                 f"{group.members[m]!r} has {held[topic, m]} partitions of {topic!r}; the balance allows {lo} to {hi}"
             )
-    if not rule.exact:
-        if question.slack:
-            raise UncheckedError("slack with mixed subscriptions, weights, caps or pins is not derived again")
-        if Network(group, question).improvable(held):
-            raise RefusedError("the counts of partitions are less even than they could be")
 
 
 def held_by(group: Group, holder: Sequence[int | None]) -> Counter[Cell]:
@@ -99,102 +165,36 @@ def held_by(group: Group, holder: Sequence[int | None]) -> Counter[Cell]:
     return Counter((group.partitions[p][0], m) for p, m in enumerate(holder) if m is not None)
 
 
-def fewest_moves(group: Group, question: Question, held: Counter[Cell]) -> int:
+def fewest_moves(group: Group, counts: Counts, held: Counter[Cell]) -> int:
     """Return the fewest moves that the balance allows, shown by counts that reach them.
 
     Raises
     ------
     RefusedError
-        Other counts need fewer.
-    UncheckedError
-        The balance cannot be told again.
+        Other counts need fewer, or these are none that a plan may have.
     """
-    rule = counts_of(group, question)
-    if not rule.exact and question.slack:
-        raise UncheckedError("slack with mixed subscriptions, weights, caps or pins is not derived again")
-    network = Network(group, question)
-    for cell in {*held, *network.allowed}:
-        lo, hi = network.allowed.get(cell, (0, 0))
-        if not lo <= held[cell] <= hi:
-            raise RefusedError("the counts of the fewest moves break a rule")
-    for m, (lo, hi) in rule.totals.items():
-        if not lo <= sum(n for (_, holder), n in held.items() if holder == m) <= hi:
-            raise RefusedError("the counts of the fewest moves break the balance")
     sizes = Counter(group.partitions[p][0] for p in group.here)
-    if Counter({t: sum(n for (topic, _), n in held.items() if topic == t) for t in sizes}) != sizes:
-        raise RefusedError("the counts of the fewest moves are not of all partitions")
-    if network.improvable(held, keeping=True):
+    hard = _hard(group, sizes)
+    limits = Counts(counts.totals, {c: counts.cells.get(c, limits) for c, limits in hard.cells.items()})
+    limits.cells.update({cell: (max(lo, hard.cells[cell][0]), hi) for cell, (lo, hi) in limits.cells.items()})
+    owned, owners, settled = Counter[Cell](), 0, 0  # `settled` partitions stay where they are by their pins
+    for p in group.here:
+        owner, pin = group.owner[p], group.pin[p]
+        owners += owner is not None
+        settled += owner is not None and pin == owner
+        if owner in group.active and pin is None:
+            owned[group.partitions[p][0], owner] += 1
+
+    def moved(cell: Cell, n: int) -> int:
+        return -(n - hard.cells[cell][0] < owned[cell])
+
+    flow = Flow(_arcs(limits, moved, lambda _m, _n: 0), _amounts(limits, held))
+    of_topic = Counter[str]()
+    for (topic, _), n in held.items():
+        of_topic[topic] += n
+    within = all(arc.limits[0] <= n <= arc.limits[1] for arc, n in zip(flow.arcs, flow.amounts, strict=True))
+    if not within or of_topic != sizes or any(cell not in limits.cells for cell in held):
+        raise RefusedError("the counts of the fewest moves break the balance")
+    if flow.cycle() is not None:
         raise RefusedError("other counts take fewer moves than those of the certificate")
-    return network.moves(held)
-
-
-class Network:
-    """Counts as flows, each cost a whole number: the distance from shares first, then evenness, then moves."""
-
-    def __init__(self, group: Group, question: Question) -> None:
-        self.group, self.rule = group, counts_of(group, question)
-        sizes = Counter(group.partitions[p][0] for p in group.here)
-        self.pinned = Counter((group.partitions[p][0], pin) for p, pin in enumerate(group.pin) if pin is not None)
-        self.owned: Counter[Cell] = Counter()
-        self.settled = 0  # partitions that their pins keep where they are
-        for p in group.here:
-            owner, topic = group.owner[p], group.partitions[p][0]
-            if owner is not None and group.pin[p] is None and owner in group.active:
-                self.owned[topic, owner] += 1
-            self.settled += owner is not None and group.pin[p] == owner
-        self.allowed: dict[Cell, Range] = {}
-        for topic, m in product(sizes, group.active):
-            if topic in group.allowed(m):
-                lo, hi = self.rule.cells.get((topic, m), (0, sizes[topic]))
-                self.allowed[topic, m] = (max(lo, self.pinned[topic, m]), hi)
-        soft = question.balance in ("both", "topic") and not self.rule.exact
-        self._near = shares_of(group, sizes) if soft else {}
-        even = question.balance in ("both", "group") and not self.rule.exact
-        self._step = {m: 1 / group.weights[m] if even else Fraction(0) for m in group.active}
-        common = lcm(*(step.denominator for step in self._step.values()))
-        self._step = {m: step * common for m, step in self._step.items()}
-
-    def moves(self, held: Counter[Cell]) -> int:
-        """Return the fewest moves of plans with these counts."""
-        owned = sum(self.group.owner[p] is not None for p in self.group.here)
-        free = sum(min(held[cell] - self.pinned[cell], self.owned[cell]) for cell in self.owned)
-        return owned - self.settled - free
-
-    def improvable(self, held: Counter[Cell], *, keeping: bool = False) -> bool:
-        """Say whether a cycle of changes by one makes these counts better; `keeping`: fewer moves are better too."""
-        arcs = self._arcs(held, keeping)
-        nodes = {node for arc in arcs for node in arc[:2]}
-        level = 2 * len(nodes) + 1
-        steep = max((abs(int(cost[1])) for *_, cost in arcs), default=0)
-        weights = (level * (level * steep + level), level, 1)
-        priced = [(a, b, sum(int(c) * w for c, w in zip(cost, weights, strict=True))) for a, b, cost in arcs]
-        potential = dict.fromkeys(nodes, 0)
-        for _ in range(len(nodes) + 1):
-            changed = False
-            for a, b, cost in priced:
-                if potential[a] + cost < potential[b]:
-                    potential[b], changed = potential[a] + cost, True
-            if not changed:
-                return False
-        return True
-
-    def _arcs(self, held: Counter[Cell], keeping: bool) -> list[tuple[object, object, tuple[Fraction | int, ...]]]:
-        """Return what one partition more or less costs in each place, on the three levels."""
-        arcs: list[tuple[object, object, tuple[Fraction | int, ...]]] = []
-        totals: Counter[int] = Counter()
-        for (topic, m), (lo, hi) in self.allowed.items():
-            n = held[topic, m]
-            totals[m] += n
-            near_lo, near_hi = self._near.get((topic, m), (0, n + 1) if not self._near else (n, n))
-            kept, owned = n - self.pinned[topic, m], self.owned[topic, m]
-            if n < hi:
-                arcs.append((topic, m, ((n >= near_hi) - (n < near_lo), 0, -(keeping and kept < owned))))
-            if n > lo:
-                arcs.append((m, topic, ((n <= near_lo) - (n > near_hi), 0, int(keeping and kept <= owned))))
-        for m, (lo, hi) in self.rule.totals.items():
-            n, step = totals[m], self._step[m]
-            if n < hi:
-                arcs.append((m, None, (0, (2 * n + 1) * step, 0)))
-            if n > lo:
-                arcs.append((None, m, (0, -(2 * n - 1) * step, 0)))
-        return arcs
+    return owners - settled - sum(min(held[cell] - hard.cells[cell][0], n) for cell, n in owned.items())

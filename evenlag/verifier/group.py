@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import lcm
+from math import gcd, lcm
 from typing import Any
 
 from evenlag.errors import InvalidProblemError
@@ -116,6 +116,11 @@ class Group:
         """A number by which every load per weight, in messages, becomes whole."""
         return lcm(*((1 / share).denominator for share in self.share.values()))
 
+    def load_unit(self, lags: Sequence[int]) -> Fraction:
+        """Return a number that all loads per weight are multiples of, in messages."""
+        lag = gcd(*(lags[p] for p in self.here)) or 1
+        return common_divisor([lag / share for share in self.share.values()])
+
     @property
     def judged_by(self) -> list[tuple[Fraction, list[int]]]:
         """Weight and lags of each scenario, or the lags of now where there is none."""
@@ -212,6 +217,12 @@ def _owners(index: Mapping[Any, int], entries: list[Mapping[str, Any]], topics_o
         holders = [m for generation, m in several if generation == newest]
         owner[p] = holders[0] if len(holders) == 1 else None
     return owner
+
+
+def common_divisor(numbers: Sequence[Number]) -> Fraction:
+    """Return the greatest number that all are whole multiples of; 0 if all are 0."""
+    common = lcm(*(Fraction(number).denominator for number in numbers))
+    return Fraction(gcd(*(int(number * common) for number in numbers)), common)
 
 
 def _number(value: Any, default: int) -> Fraction:

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from math import ceil, floor, gcd
+from math import ceil, floor
 
 from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.group import Group
-from evenlag.verifier.question import RefusedError, UncheckedError
+from evenlag.verifier.question import RefusedError
 
 Pair = tuple[Fraction | int, Fraction | int]
 
@@ -44,9 +44,7 @@ class Loads:
         Raises
         ------
         RefusedError
-            There is no such argument.
-        UncheckedError
-            It presupposes what does not hold of the group.
+            There is no such argument, or it presupposes what does not hold of the group.
         """
         if name not in ARGUMENTS:
             raise RefusedError(f"there is no argument {name!r} on loads")
@@ -56,10 +54,8 @@ class Loads:
         return ARGUMENTS[name](self, number)
 
     def rounded(self, pair: Pair) -> Pair:
-        """Every load is a multiple of the greatest common divisor of the lags."""
-        if not self.group.equal_weights:
-            return pair
-        unit = gcd(*self.big) or 1
+        """Every load is a multiple of what all lags at all members are."""
+        unit = self.group.load_unit(self.lags)
         return ceil(Fraction(pair[0]) / unit) * unit, floor(Fraction(pair[1]) / unit) * unit
 
     def mean(self, _: int) -> Pair:
@@ -204,8 +200,7 @@ class Loads:
 
     def _check(self, holds: bool) -> None:
         if not holds:
-            exact = "" if self.counts.exact else ", whose balance is derived here in part only"
-            raise UncheckedError(f"an argument on loads does not hold of this group{exact}")
+            raise RefusedError("an argument on loads does not hold of this group")
 
 
 ARGUMENTS: dict[str, Callable[[Loads, int], Pair]] = {

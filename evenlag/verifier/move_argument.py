@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 from itertools import accumulate
-from math import ceil, floor, gcd, lcm
+from math import ceil, floor, lcm
 
 from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.group import Group
@@ -41,8 +41,7 @@ def check_moves(
     price, budget = Fraction(question.price), question.max_moves
     scale = lcm(group.scale, price.denominator, bound.denominator)
     argument = _Argument(group, question, counts, pair, fewest, scale)
-    loads = [(gcd(*(group.lags[p] for p in group.here)) or 1) / group.share[m] for m in group.active]
-    unit = Fraction(gcd(*(int(load * scale) for load in loads)), scale)  # all loads per weight are multiples of it
+    unit = group.load_unit(group.lags)
     moves, looked = fewest, 0
     while budget is None or moves <= budget:
         width = (ceil((bound - price * moves) / unit) - 1) * unit  # the widest of a plan with so many below the bound
@@ -53,8 +52,6 @@ def check_moves(
             raise UncheckedError(f"more than {MOST_WINDOWS:,} windows of loads would have to be looked at")
         needed = argument.fewest_within(int(width * scale))
         if needed <= moves:
-            if not counts.exact:
-                raise UncheckedError("the counts that moves need are derived here in part only")
             raise RefusedError(
                 f"a window of loads may take no more than {moves} moves, which costs less than the bound"
             )

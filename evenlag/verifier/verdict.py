@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd, lcm
+from functools import cached_property
 from typing import Any, Protocol
 
 from evenlag.errors import InvalidProblemError
 from evenlag.verifier import priced_windows
-from evenlag.verifier.all_plans import Best, allowed_plans, best_of_all
+from evenlag.verifier.all_plans import Best, best_of_all
 from evenlag.verifier.costs_of_pairs import PairCost, Terms, costs_of
-from evenlag.verifier.count_limits import check_counts, counts_of, fewest_moves
-from evenlag.verifier.group import Group, read_group
+from evenlag.verifier.count_limits import Counts, check_counts, counts_of, fewest_moves
+from evenlag.verifier.group import Group, common_divisor, read_group
 from evenlag.verifier.held_sets import Search
 from evenlag.verifier.load_arguments import ARGUMENTS, Loads
 from evenlag.verifier.move_argument import check_moves
@@ -186,9 +186,9 @@ class _Check:
             self._together()
             return
         try:
-            check_counts(group, question, self.holder)
-        except UncheckedError:
-            self._looked_up()
+            check_counts(group, self.counts, self.holder)
+        except UncheckedError as error:
+            self._unchecked = f"the count balance is not derived again ({error})"
 
     _unchecked: str | None = None
 
@@ -201,14 +201,10 @@ class _Check:
                     raise RefusedError(f"{topic}-{number} and {topics[0]}-{number} go together, but to two members")
         self._unchecked = "partitions go together, and their counts are not checked"
 
-    def _looked_up(self) -> None:
-        """Look for the plan among all that the balance allows."""
-        try:
-            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question), self.effort)
-            if self.holder not in plans:
-                raise RefusedError("the counts of partitions are not those that the balance allows")
-        except UncheckedError as error:
-            self._unchecked = f"the count balance is not derived again ({error})"
+    @cached_property
+    def counts(self) -> Counts:
+        """The counts that the balance allows."""
+        return counts_of(self.group, self.question, self.holder)
 
     @property
     def _stays(self) -> bool:
@@ -316,11 +312,7 @@ class _Check:
 
     def _fewest(self) -> None:
         """Check that no plan moves fewer partitions than the budget."""
-        try:
-            fewest = self._moves(self.certificate)
-        except UncheckedError:
-            plans = allowed_plans(self.group, self.question, counts_of(self.group, self.question), self.effort)
-            fewest = min(moves_of(self.group, holder) for holder in plans)
+        fewest = self._moves(self.certificate)
         budget = self.question.max_moves  # None: it binds no plan
         if budget is None and self.document.get("status") == "OPTIMAL":
             budget = moves_of(self.group, self.holder)
@@ -333,11 +325,11 @@ class _Check:
             counts = Counter({(t, self.group.members.index(member)): int(n) for t, member, n in document["counts"]})
         except (KeyError, TypeError, ValueError) as error:
             raise RefusedError(f"the counts of the certificate cannot be read ({error!r})") from error
-        return fewest_moves(self.group, self.question, counts)
+        return fewest_moves(self.group, self.counts, counts)
 
     def _pair(self, proof: Mapping[str, Any], lags: list[int]) -> tuple[Fraction, Fraction]:
         """Return what the two arguments of a proof say of the largest and the smallest load."""
-        loads = Loads(self.group, counts_of(self.group, self.question), lags)
+        loads = Loads(self.group, self.counts, lags)
         ends = []
         for end, field in enumerate(("largest", "smallest")):
             argument = proof.get(field)
@@ -352,7 +344,7 @@ class _Check:
     def _best_pair(self, proof: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
         """Return the most that any argument says of the largest and the smallest load, the proof's own among them."""
         group = self._alone
-        loads = Loads(group, counts_of(group, self.question), group.lags)
+        loads = Loads(group, self.counts, group.lags)
         high, low = self._pair(proof["each"][0], group.lags) if proof.get("each") else loads.rounded(loads.mean(0))
         for name in ARGUMENTS:
             for number in range(loads.members) if name not in ("mean", "companions") else ():
@@ -403,7 +395,7 @@ class _Check:
 
     def _by_moves(self, proof: Mapping[str, Any]) -> str:
         """Windows of loads that are narrow enough take so many moves that they cost the bound."""
-        group, counts, base = self._alone, counts_of(self.group, self.question), self._base(proof)
+        group, counts, base = self._alone, self.counts, self._base(proof)
         moves = self._moves(proof) if "counts" in proof else 0
         check_moves(group, self.question, counts, self._pair(proof["each"][0], group.lags), moves, base, self.bound)
         return "the moves that narrow windows of loads take cost as much"
@@ -421,17 +413,14 @@ class _Check:
 
     def _best(self, group: Group) -> Best:
         """Look at all plans, and refuse a bound that one of them is below."""
-        counts = counts_of(group, self.question)
-        best = best_of_all(group, self.question, counts, self.terms, self.effort)
+        best = best_of_all(group, self.question, self.counts, self.terms, self.effort)
         if best.value is None or best.value < self.bound:
             raise RefusedError(f"a plan has the objective {_shown(best.value)}, below the bound {_shown(self.bound)}")
         return best
 
     def _by_search(self, proof: Mapping[str, Any]) -> str:
         """No plan is below the bound, by what members may hold."""
-        group, counts = self._alone, counts_of(self.group, self.question)
-        if not counts.exact:
-            return f"all {self._best(group).plans} plans were looked at again"
+        group, counts = self._alone, self.counts
         found = Search(group, self.question, counts, self._best_pair(proof), self.bound, self.effort).found()
         if found is not None:
             raise RefusedError(f"a plan has the objective {_shown(found)}, below the bound {_shown(self.bound)}")
@@ -439,7 +428,7 @@ class _Check:
 
     def _by_windows(self, proof: Mapping[str, Any]) -> str:
         """Prices of partitions leave no window of loads."""
-        counts, pair = counts_of(self.group, self.question), self._best_pair(proof)
+        counts, pair = self.counts, self._best_pair(proof)
         return priced_windows.check(self._alone, self.question, counts, pair, self.bound, proof)
 
     def _by_solver(self, proof: Mapping[str, Any]) -> str:
@@ -455,20 +444,16 @@ class _Check:
         step = self._step
         least = -(-proven // step) * step
         if least < self.bound:
-            if not counts_of(self.group, self.question).exact:
-                raise UncheckedError("the count balance is derived here in part only, and its proof needs all of it")
             raise RefusedError(f"the proof comes to {_shown(least)}, and not to the bound {_shown(self.bound)}")
 
     @property
     def _step(self) -> Fraction:
         """A number that every objective is a multiple of."""
         group, question = self.group, self.question
-        lag = gcd(*(lags[p] for _, lags in group.judged_by for p in group.here)) or 1
         weights = [weight for weight, _ in group.judged_by]
-        shares = [Fraction(1)] if question.across == "worst" else [weight / sum(weights) for weight in weights]
-        parts = [lag / group.share[m] * share for m in group.active for share in shares] + [Fraction(question.price)]
-        common = lcm(*(part.denominator for part in parts))
-        return Fraction(gcd(*(int(part * common) for part in parts)), common)
+        parts = [1 if question.across == "worst" else weight / sum(weights) for weight in weights]
+        units = [group.load_unit(lags) * part for (_, lags), part in zip(group.judged_by, parts, strict=True)]
+        return common_divisor([*units, question.price])
 
 
 def _plain(number: Fraction) -> int | float:

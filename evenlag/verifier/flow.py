@@ -1,0 +1,153 @@
+"""Flows of whole numbers in which each unit more on an arc costs no less than the one before."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from evenlag.verifier.question import UncheckedError
+
+MOST_CYCLES = 300  # that are cancelled
+MOST_FREE = 1000  # arcs that the best flows differ in, and whose extremes are asked about
+
+Range = tuple[int, int]
+Node = object
+Step = tuple[Node, Node, int, int, int]  # from, to, cost, arc, and whether it gets one more or one less
+Changes = list[tuple[int, int]]  # arcs, and whether they get one more or one less
+
+
+@dataclass(frozen=True)
+class Arc:
+    """An arc: its ends, the limits of what flows over it, and what the next unit costs where n flow."""
+
+    tail: Node
+    head: Node
+    limits: Range
+    cost: Callable[[int], int]
+
+
+class Flow:
+    """A flow, to be made better.
+
+    Parameters
+    ----------
+    arcs : list of Arc
+    amounts : list of int
+        On each of them, within its limits.
+    """
+
+    def __init__(self, arcs: list[Arc], amounts: list[int]) -> None:
+        self.arcs, self.amounts = arcs, amounts
+        self.potential: dict[Node, int] = {}
+
+    def _steps(self) -> list[Step]:
+        """Return all changes by one."""
+        steps: list[Step] = []
+        for i, (arc, n) in enumerate(zip(self.arcs, self.amounts, strict=True)):
+            if n < arc.limits[1]:
+                steps.append((arc.tail, arc.head, arc.cost(n), i, 1))
+            if n > arc.limits[0]:
+                steps.append((arc.head, arc.tail, -arc.cost(n - 1), i, -1))
+        return steps
+
+    def cycle(self) -> Changes | None:
+        """Return a cycle of changes that lowers the cost, or None and leave potentials behind."""
+        steps = self._steps()
+        potential: dict[Node, int] = {node: 0 for arc in self.arcs for node in (arc.tail, arc.head)}
+        came: dict[Node, Step] = {}
+        changed = True
+        while changed:
+            changed = False
+            for step in steps:
+                a, b, cost = step[:3]
+                if potential[a] + cost < potential[b]:
+                    potential[b], came[b], changed = potential[a] + cost, step, True
+            if (found := _round(came)) is not None:
+                return found
+        self.potential = potential
+        return None
+
+    def narrow(self) -> None:
+        """Make the flow a best one, and narrow limits to what best flows have.
+
+        Raises
+        ------
+        UncheckedError
+            It is too far from the best.
+        """
+        for _ in range(MOST_CYCLES):
+            if (found := self.cycle()) is None:
+                break
+            for i, sign in found:
+                self.amounts[i] += sign
+        else:
+            raise UncheckedError("the best counts are far from those of the plan")
+        for i, (arc, n) in enumerate(zip(self.arcs, self.amounts, strict=True)):
+            differ, (lo, hi) = self.potential[arc.head] - self.potential[arc.tail], (n, n)
+            while hi < arc.limits[1] and arc.cost(hi) == differ:
+                hi += 1
+            while lo > arc.limits[0] and arc.cost(lo - 1) == differ:
+                lo -= 1
+            self.arcs[i] = replace(arc, limits=(lo, hi))
+
+    def extremes(self) -> list[Range]:
+        """Return the least and greatest amount on each arc, of all flows within the limits, whatever they cost.
+
+        Raises
+        ------
+        UncheckedError
+            There are too many arcs.
+        """
+        free = [i for i, arc in enumerate(self.arcs) if arc.limits[0] < arc.limits[1]]
+        if len(free) > MOST_FREE:
+            raise UncheckedError("the extremes of too many counts would have to be found")
+        least, greatest = self.amounts[:], self.amounts[:]
+        for i in free:
+            for sign, end in ((1, self.arcs[i].limits[1]), (-1, self.arcs[i].limits[0])):
+                while self.amounts[i] != end and (path := self._way(i, sign)) is not None:
+                    for k, change in (*path, (i, sign)):
+                        self.amounts[k] += change
+                        least[k], greatest[k] = min(least[k], self.amounts[k]), max(greatest[k], self.amounts[k])
+        return list(zip(least, greatest, strict=True))
+
+    def _way(self, i: int, sign: int) -> Changes | None:
+        """Return changes of other arcs that make up for one unit more (less) on an arc."""
+        begin, end = (self.arcs[i].head, self.arcs[i].tail)[::sign]
+        leaving: dict[Node, list[Step]] = {}
+        for step in self._steps():
+            if step[3] != i:
+                leaving.setdefault(step[0], []).append(step)
+        came: dict[Node, Step] = {}
+        queue = deque([begin])
+        while queue and end not in came:
+            for step in leaving.get(queue.popleft(), ()):
+                if step[1] not in came and step[1] != begin:
+                    came[step[1]] = step
+                    queue.append(step[1])
+        return _back(came, begin, end) if end in came else None
+
+
+def _back(came: dict[Node, Step], begin: Node, end: Node) -> Changes:
+    """Return the changes on the way from a node to another, backwards."""
+    changes = []
+    while True:
+        a, _, _, i, sign = came[end]
+        changes.append((i, sign))
+        if a == begin:
+            return changes
+        end = a
+
+
+def _round(came: dict[Node, Step]) -> Changes | None:
+    """Return a cycle of the steps by which nodes were reached last, if there is one."""
+    settled: set[Node] = set()
+    for start in came:
+        node, trail = start, set[Node]()
+        while node in came and node not in settled and node not in trail:
+            trail.add(node)
+            node = came[node][0]
+        if node in trail:
+            return _back(came, node, node)
+        settled |= trail
+    return None
