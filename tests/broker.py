@@ -70,7 +70,7 @@ log.dirs={data}
 CLUSTER_PROPERTIES = """\
 process.roles={roles}
 node.id={node}
-broker.rack={rack}
+{rack}
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 listeners={listeners}
@@ -154,7 +154,7 @@ def running_broker() -> Iterator[Broker]:
 def running_cluster(racks: Sequence[str]) -> Iterator[str]:
     """Start a broker in each rack, the first of them the controller, and give their addresses; replicas may be read.
 
-    Brokers are numbered from 1 on. Anybody may do everything.
+    A broker whose rack is "" has none. Brokers are numbered from 1 on. Anybody may do everything.
     """
     java = find_java()
     jars = kafka_jars(java)
@@ -163,7 +163,7 @@ def running_cluster(racks: Sequence[str]) -> Iterator[str]:
     command = [str(java), "-Xmx256m", *JAVA_OPTIONS[1:], "-cp", f"{jars}/*"]
     with tempfile.TemporaryDirectory(prefix="evenlag-kafka-") as name, contextlib.ExitStack() as running:
         for node, (rack, port) in enumerate(zip(racks, ports, strict=True), 1):
-            folder = Path(name) / rack
+            folder = Path(name) / str(node)
             folder.mkdir()
             config, log = folder / "server.properties", folder / "broker.log"
             plain = f"PLAINTEXT://127.0.0.1:{port}"
@@ -172,7 +172,7 @@ def running_cluster(racks: Sequence[str]) -> Iterator[str]:
                 COMMON
                 + CLUSTER_PROPERTIES.format(
                     node=node,
-                    rack=rack,
+                    rack=f"broker.rack={rack}" if rack else "",
                     controller=controller,
                     roles="broker,controller" if first else "broker",
                     listeners=f"{plain},CONTROLLER://127.0.0.1:{controller}" if first else plain,

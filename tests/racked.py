@@ -36,7 +36,7 @@ def crossings(problem: Problem, assignment: Assignment, fetch_from: str = "follo
         for topic, partition in names:
             racks = _told(document, "partition_racks", topic, partition, None)
             traffic = _told(document, "traffic", topic, partition, 1)
-            here = (racks or [])[:1] if fetch_from == "leader" else racks or []
+            here = [each for each in (racks or [])[: 1 if fetch_from == "leader" else None] if each]
             total += traffic if rack is not None and here and rack not in here else 0
     return total
 

@@ -59,6 +59,9 @@ def draw(rng: random.Random, lag: int = 1, size: int = 1) -> Problem:
             topic: [rng.choice((None, rng.sample(RACKS, rng.randint(1, 2)))) for _ in range(n)]
             for topic, n in topics.items()
         }
+        blank = random.Random(repr(lags))  # the leader's rack is not known of some
+        for racks in (each for several in more["partition_racks"].values() for each in several if each):
+            racks[0] = racks[0] if blank.random() < 0.8 else ""
         if rng.random() < 0.3:
             more["traffic"] = {topic: [size * rng.randint(0, 50) for _ in range(n)] for topic, n in topics.items()}
     if rng.random() < 0.4:
@@ -301,7 +304,7 @@ def pair_tables(problem: Problem, fetch_from: str) -> Tables:
         away = [[0] * len(members) for _ in partitions]
         for p in partitions:
             racks = pairs.partition_racks[p] or ()
-            racks = racks[:1] if fetch_from == "leader" else racks
+            racks = [each for each in racks[: 1 if fetch_from == "leader" else None] if each]
             for m in members:
                 if racks and pairs.racks[m] is not None and pairs.racks[m] not in racks:
                     away[p][m] = traffic[p]

@@ -82,8 +82,13 @@ def test_the_docs_have_the_columns_as_they_are(page: str) -> None:
 
 # ---- checks follow from the columns ----------------------------------------------------------------------------------
 
-FITTING = {"string": "a", "integer": 0, "number": 1.0, "strings": ["a"]}
-WRONG: dict[str, tuple[object, ...]] = {"string": (5, ["a"]), "integer": ("x", 1.5, True, 2**63), "strings": ("a", [1])}
+FITTING = {"string": "a", "integer": 0, "number": 1.0, "strings": ["a"], "racks": ["", "a"]}
+WRONG: dict[str, tuple[object, ...]] = {
+    "string": (5, ["a"]),
+    "integer": ("x", 1.5, True, 2**63),
+    "strings": ("a", [1]),
+    "racks": ("a", [1]),
+}
 
 
 def row_of(table: Table, **values: object) -> dict[str, object]:

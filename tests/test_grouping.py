@@ -62,7 +62,7 @@ PARTITION_ROWS = st.fixed_dictionaries(
         "log_end_offset": st.sampled_from([None, 9]),
         "current_offset": st.sampled_from([None, 9]),
         "predicted": st.sampled_from([True, False, None]),
-        "replica_racks": st.sampled_from([None, None, '["a","b"]', "[]"]),
+        "replica_racks": st.sampled_from([None, None, '["a","b"]', '["","b"]', "[]"]),
         "move_size": st.sampled_from([None, None, 0, 5]),
         "traffic": st.sampled_from([None, None, 1, 2**53 - 1]),
     }

@@ -12,7 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 from confluent_kafka.admin import ResourceType
@@ -23,6 +25,7 @@ from evenlag.errors import SourceError
 from evenlag.heuristics.weighted_sticky import ASSIGNOR as WEIGHTED
 from evenlag.live import Snapshot, read_client_config, snapshot, write_snapshot
 from evenlag.live.cluster import capture
+from evenlag.live.cluster.client import Cluster
 from evenlag.live.cluster.client_config import kafka_python_settings
 from evenlag.live.cluster.rows import Layout, LogOffsets, offset_rows, partitions_of
 from evenlag.live.group_state import Commits, Description, Failure, Group, Subscription
@@ -31,7 +34,7 @@ from evenlag.live.ownership import Ownership
 from evenlag.tables.columns import MEMBERS, OFFSETS
 from evenlag.tables.loading import read_table
 from tests.assignors import told_by_members
-from tests.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker
+from tests.broker import CERTIFICATE, LOCKED_KEY, REVOKED, Broker, running_cluster
 from tests.command import evenlag, evenlag_alone, refused
 from tests.traffic import (
     add_scram_user,
@@ -513,7 +516,6 @@ def test_offsets_are_asked_of_the_new_leader(broker: Broker, monkeypatch: pytest
 @pytest.mark.broker
 def test_a_broker_that_hangs_costs_what_it_was_asked_for_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     from evenlag.live.cluster.brokers import NO_TIME
-    from evenlag.live.cluster.client import Cluster
 
     create_topics(broker.bootstrap, {"hung": 2})
     produce(broker.bootstrap, "hung", [3, 4])
@@ -748,15 +750,47 @@ def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
     group = Group("g", Description("Empty"), Commits({("a", 0): 9, ("a", 1): Failure("X", "no commit"), ("a", 2): 1}))
     lost = Failure("NOT_LEADER", "no leader")
     log: LogOffsets = {("a", 0): (0, 7), ("a", 1): (0, 7), ("a", 2): (lost, lost)}
-    layout: Layout = {"a": {0: ("r1", "r2"), 1: (), 2: ()}}
+    layout: Layout = {"a": {0: ("r1", "r2"), 1: (), 2: ("", "r2")}}
     rows, warnings = offset_rows(NOW, group, sorted(log), layout, log)
-    assert [row["replica_racks"] for row in rows] == [["r1", "r2"], None, None]
+    assert [row["replica_racks"] for row in rows] == [["r1", "r2"], None, ["", "r2"]]
     assert [row["lag"] for row in rows] == [0, None, None]  # a commit beyond the end is no negative lag
     assert [row["log_end_offset"] for row in rows] == [7, 7, None]
     assert warnings == [
         "group 'g', topic a: offsets of partitions 1 left null: no commit",
         "group 'g', topic a: offsets of partitions 2 left null: no leader",
     ]
+
+
+def test_racks_begin_with_the_leaders_even_if_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    rack_of = {1: "r1", 2: "r2", 3: None, 4: ""}
+    replicas = {0: [1, 2], 1: [3, 2, 1], 2: [2, 3, 1], 3: [4, 3], 4: [2, 1, 2]}
+    told = SimpleNamespace(
+        brokers=[SimpleNamespace(node_id=node, rack=rack) for node, rack in rack_of.items()],
+        topics=[SimpleNamespace(name="a", error_code=0, partitions=[
+            SimpleNamespace(partition_index=p, replica_nodes=nodes, leader_id=nodes[0]) for p, nodes in replicas.items()
+        ])],
+    )  # fmt: skip
+    monkeypatch.setattr("evenlag.live.cluster.client.Brokers", lambda *_: mock.Mock(run=lambda _: told))
+    assert Cluster("", {}, 1.0).partitions(["a"]) == {
+        "a": {0: ("r1", "r2"), 1: ("", "r2", "r1"), 2: ("r2", "r1"), 3: (), 4: ("r2", "r1")}
+    }
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_a_leader_on_a_broker_without_a_rack_is_not_where_its_followers_are(tmp_path: Path) -> None:
+    with running_cluster(["zone-a", ""]) as bootstrap:
+        create_topics(bootstrap, {"t": [[2, 1], [1, 2]], "u": [[2]]})
+        produce(bootstrap, "t", [30, 20])
+        with running_group(bootstrap, "g", {"c": ["t", "u"]}, {"c": {"client.rack": "zone-b"}}):
+            taken = snapshot(bootstrap, ["g"])
+    assert by_partition(taken, "replica_racks") == {("t", 0): ["", "zone-a"], ("t", 1): ["zone-a"], ("u", 0): None}
+    files = [str(path) for path in write_snapshot(taken, tmp_path)]
+    words = ("plan", files[0], "--members", files[1], "--auto-offset-reset", "earliest", "--json")
+    read = {place: json.loads(evenlag(*words, "--fetch-from", place).stdout) for place in ("leader", "followers")}
+    assert {place: plan["costs"]["crossings"] for place, plan in read.items()} == {"leader": 1, "followers": 2}
+    (note,) = [note for note in read["leader"]["warnings"] if "rack" in note]
+    assert note.startswith("the rack of the leader is not known for 2 partitions of 3")
 
 
 def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -357,6 +357,19 @@ def test_replicas_in_the_same_racks_everywhere_do_not_matter(assignor: str) -> N
             assert HEURISTICS[assignor](replace(problem, pairs=pairs)).member_of.tolist() == plain
 
 
+@pytest.mark.parametrize("assignor", KAFKAS_WITH_RACKS)
+def test_replicas_whose_racks_are_not_known_fit_nobody(assignor: str) -> None:
+    """Kafka's classes pass over brokers without a rack."""
+    for problem in [*racked_problems(assignor)][::3]:
+        told = [(racks and racks[1:]) or None for racks in problem.pairs.partition_racks]
+        blank = [racks and ("", *racks) for racks in told]
+        plans = [
+            HEURISTICS[assignor](replace(problem, pairs=replace(problem.pairs, partition_racks=tuple(racks)))).member_of
+            for racks in (told, blank)
+        ]
+        assert plans[0].tolist() == plans[1].tolist()
+
+
 def test_range_looks_at_the_racks_of_a_topics_own_subscribers() -> None:
     """Recorded; were those of all members looked at, `c1`, who has no rack, would take the first of `t`."""
     problem = Problem.from_lags(

@@ -37,7 +37,7 @@ def random_tables(random: Random, ts: str = "2026-01-01T00:00:00Z") -> tuple[Row
         row: dict[str, Any] = {"snapshot_ts": ts, "group": "g", "topic": topic, "partition": i}
         row |= {"lag": random.randint(0, 9)}
         if random.random() < 0.7:
-            row["replica_racks"] = replicas[topic][i] = random.sample(ZONES, random.randint(1, 3))
+            row["replica_racks"] = replicas[topic][i] = random.sample([*ZONES, ""], random.randint(1, 3))
         if random.random() < 0.5:
             row["move_size"] = sizes[topic][i] = random.choice([0, 7, 2**53 - 1])
         if random.random() < 0.5:

@@ -14,6 +14,7 @@ from evenlag import Problem
 from evenlag.compare import Change, changed
 from evenlag.compare.resized import Staff
 from evenlag.errors import InvalidProblemError
+from evenlag.model.pair_costs.racks import crossings
 from evenlag.model.pair_data import NO_PAIR_DATA
 from tests.problems import random_document, seeds
 
@@ -90,6 +91,27 @@ def test_racks_of_members_and_of_replicas() -> None:
     assert pairs.racks == (None, None, "zone-a")
     assert pairs.partition_racks == (None, None, ("zone-b", "zone-a"), None, None, ("zone-c",))
     assert pairs
+
+
+def test_replicas_without_a_known_rack_are_left_out_but_for_the_leader() -> None:
+    given = {"paid": [["", "zone-a", ""], ["zone-b", "", "zone-a"]], "orders": {1: ["", ""]}}
+    told = problem(partition_racks=given)
+    assert told.pairs.partition_racks[2:4] == (("", "zone-a"), ("zone-b", "zone-a"))
+    assert told.pairs.partition_racks[:2] == (None, None)
+    assert Problem.from_dict(json.loads(json.dumps(told.to_dict()))).pairs.same_as(told.pairs)
+    assert problem(partition_racks={"orders": {1: [""]}}).pairs is NO_PAIR_DATA
+
+
+def test_reading_from_a_leader_whose_rack_is_not_known_is_no_crossing() -> None:
+    told = {"racks": {"c0": "a", "c1": "b", "c2": "c"}, "partition_racks": {"paid": [["", "a"], ["a", "b"]]}}
+    for fetch_from, first, second in (("leader", [0, 0, 0], [0, 1, 1]), ("followers", [0, 1, 1], [0, 0, 1])):
+        costs = crossings(problem(**told), fetch_from)
+        assert costs is not None
+        assert costs[2:4].tolist() == [first, second]
+    solved = [evenlag.solve(problem(**told), fetch_from=fetch_from) for fetch_from in ("leader", "followers")]
+    assert [[note for note in result.warnings if "rack" in note] for result in solved] == [
+        ["the rack of the leader is not known for 5 partitions of 6: reading from it does not count as a crossing"], []
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("field", ["move_sizes", "traffic"])

@@ -33,7 +33,7 @@ WORDS = ["", " ", "   ", "NaN", "Infinity", "null", "true", "seven", "1,5"]
 NUMBERS = SPACED + WHOLE + REAL + WORDS
 LISTS = ["a", "a;b", " a ; b ", ";", "", " ", "a;;b", '["a","b"]', "[]", '["a', "[1"]
 
-KINDS = {"integer": (int,), "number": (float, int), "strings": (list,)}
+KINDS = {"integer": (int,), "number": (float, int), "strings": (list,), "racks": (list,)}
 
 
 def typed(text: str, kind: str) -> Any:
@@ -43,12 +43,14 @@ def typed(text: str, kind: str) -> Any:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("kind", "texts"), [("integer", NUMBERS), ("number", NUMBERS), ("strings", LISTS)])
+@pytest.mark.parametrize(("kind", "texts"), [("integer", NUMBERS), ("number", NUMBERS), ("strings", LISTS),
+                                              ("racks", [*LISTS, ";a", '["","a"]'])])  # fmt: skip
 def test_python_and_spark_take_a_text_for_the_same(spark: "SparkSession", kind: str, texts: list[str]) -> None:
     from evenlag.spark.native.typed import Typed
 
     table = Typed(df := spark.createDataFrame([(text,) for text in texts], "value STRING"))
-    column = {"integer": table.whole, "number": table.number, "strings": table.names}[kind]("value")
+    read = {"integer": table.whole, "number": table.number, "strings": table.names}
+    column = table.names("value", blanks=True) if kind == "racks" else read[kind]("value")
     rows = df.select("value", column.alias("typed"), table.present("value").alias("present")).collect()
     in_64_bits = {text: value for text in texts if not isinstance(value := typed(text, kind), int) or value < 2**63}
     assert {row["value"]: row["typed"] for row in rows if row["value"] in in_64_bits} == in_64_bits
@@ -67,6 +69,12 @@ def test_numbers_of_any_length_are_whole() -> None:
 )
 def test_values_that_have_a_type(value: Any, kind: str) -> None:
     assert plain_value(value, kind) == (None if value != value else value)
+
+
+def test_racks_may_be_empty_texts() -> None:
+    read = {text: plain_value(text, "racks") for text in (";a", "a", '["","a"]', " ")}
+    assert read == {";a": ["", "a"], "a": ["a"], '["","a"]': ["", "a"], " ": None}
+    assert plain_value(";a", "strings") == ["a"]
 
 
 def test_a_nest_of_brackets_is_no_list() -> None:

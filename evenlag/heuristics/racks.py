@@ -63,7 +63,10 @@ def rack_table(problem: Problem) -> RackTable | None:
         return None
     numbers = {name: number for number, name in enumerate(names)}
     kinds: dict[frozenset[str], int] = {}
-    kind = {held: kinds.setdefault(frozenset(held or ()), len(kinds)) for held in dict.fromkeys(pairs.partition_racks)}
+    kind = {
+        held: kinds.setdefault(frozenset(filter(None, held or ())), len(kinds))
+        for held in dict.fromkeys(pairs.partition_racks)
+    }
     fits = np.zeros((len(kinds), len(names) + 1), dtype=bool)
     fits[:, -1] = True
     for held, row in kinds.items():

@@ -25,6 +25,7 @@ from evenlag.model.objective import (
     PairCost,
 )
 from evenlag.model.pair_costs import PAIR_COSTS, pair_costs
+from evenlag.model.pair_costs.racks import unknown_leaders
 from evenlag.model.plan import Number, whole
 from evenlag.model.problem import NOBODY, Ints, Problem
 from evenlag.model.values import amount, is_whole
@@ -175,16 +176,24 @@ class _Wishes:
         return tuple(pairs)
 
 
-def not_counted(problem: Problem, asked: AskedTerms) -> list[str]:
-    """Say of each cost that is asked for, and that the problem has no data of, that it does not count."""
+def not_counted(problem: Problem, asked: AskedTerms, fetch_from: str) -> list[str]:
+    """Return notes on what does not count: costs asked for without data, reads from leaders in unknown racks."""
     named = {name: 0 for name, price in asked.prices.items() if price}
     named |= {name: 0 for name, most in asked.budgets.items() if most is not None}
     names = [name for name in dict.fromkeys((*named, *asked.first)) if name not in (MOVES, MOVED_SIZE)]
-    return [
+    notes = [
         f"{name} are not counted: {NEEDED.get(name, 'the problem does not say what pairs cost')}"
         for name in names
         if pair_costs(problem, name, asked.fetch_from) is None
     ]
+    whole = problem if problem.pairs.units is None else problem.pairs.units.whole
+    unknown = unknown_leaders(whole) if fetch_from == FetchFrom.LEADER else 0
+    if unknown and pair_costs(problem, CROSSINGS, fetch_from) is not None:
+        notes.append(
+            f"the rack of the leader is not known for {quantity(unknown, 'partition')} of {len(whole.lags):,}: "
+            "reading from it does not count as a crossing"
+        )
+    return notes
 
 
 def _count_moves(problem: Problem, sizes: Ints) -> bool:

@@ -64,7 +64,8 @@ class PairData:
     racks : tuple of (str or None), (M,) or ()
         Rack of each member, None where it is not known; () where no member's rack is known.
     partition_racks : tuple of (tuple of str, or None), (P,) or ()
-        Racks of each partition's replicas, the leader's first, None where they are not known; () where none are.
+        Racks of each partition's replicas, the leader's first, "" where the leader's is not known; None where no
+        replica's is. () where all are None.
     move_sizes : int64 or object array (P,), or None
         Size of the state that a move of the partition carries, >= 0, in a unit of the caller's; None: 1 each.
     traffic : int64 or object array (P,), or None
@@ -154,6 +155,22 @@ class PairData:
 
 
 NO_PAIR_DATA = PairData()
+
+
+def racks_of_replicas(racks: Sequence[str]) -> Racks | None:
+    """Return the racks of a partition's replicas as `PairData` has them.
+
+    Parameters
+    ----------
+    racks : sequence of str
+        The leader's first; "" for a replica whose rack is not known.
+
+    Examples
+    --------
+    >>> racks_of_replicas(["", "a", ""]), racks_of_replicas(["a", "", "b"]), racks_of_replicas([""])
+    (('', 'a'), ('a', 'b'), None)
+    """
+    return (racks[0], *filter(None, racks[1:])) if any(racks) else None
 
 
 def summable_costs(costs: Ints) -> Ints:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import Ints, summable
 from evenlag.model.names import did_you_mean, unknown_keyword
-from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks, summable_costs
+from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks, racks_of_replicas, summable_costs
 from evenlag.model.values import (
     LARGEST_AMOUNT,
     check_fields,
@@ -113,8 +113,8 @@ def _partition_racks(problem: Problem, given: Any) -> tuple[Racks | None, ...]:
             raise InvalidProblemError(
                 f"{place}: must be a list of the racks of its replicas, the leader's first, or null; got {kind(value)}"
             )
-        names = tuple(check_name(rack, f"{place}: a rack") for rack in value)
-        racks[p] = shared.setdefault(names, names) or None
+        names = racks_of_replicas([rack if rack == "" else check_name(rack, f"{place}: a rack") for rack in value])
+        racks[p] = names and shared.setdefault(names, names)
     return known(tuple(racks))
 
 

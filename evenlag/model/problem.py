@@ -173,8 +173,8 @@ class Problem:
             The assignor that the group uses today, which an audit holds today's assignment to.
         racks : mapping of member to rack, optional
         partition_racks : mapping of topic to racks, optional
-            For each partition the racks of its replicas, the leader's first, or None. A sequence has all partitions
-            from 0; a mapping is of partition to racks.
+            For each partition the racks of its replicas, the leader's first, or None; "" for a replica whose rack is
+            not known. A sequence has all partitions from 0; a mapping is of partition to racks.
         move_sizes : mapping of topic to sizes, optional
             Size of the state that a move of each partition carries: a whole number >= 0, in any unit. Given as
             `partition_racks`; 1 for each partition that is not named.

@@ -128,7 +128,7 @@ def _moves(plan: Plan) -> RenderableType:
     for p in moved[np.argsort(-problem.lags[moved].astype(np.float64), kind="stable")][:MOST_ROWS]:
         topic, partition = problem.partitions[p]
         source, target = problem.members[problem.owner[p]], problem.members[plan.member_of[p]]
-        here = [", ".join(racks[p] or ("–",))] if racks else []
+        here = [", ".join(rack or "–" for rack in racks[p] or ("",))] if racks else []
         table.row(f"{topic}-{partition}", source, target, *here, number(int(problem.lags[p])))
     if len(moved) > MOST_ROWS:
         table.below(f"… {len(moved) - MOST_ROWS:,} more")

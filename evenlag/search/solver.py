@@ -100,7 +100,7 @@ def search(
         raise no_plan(best, AUTO if steps is None else FIRST)
     for name in wanted[len(criteria) :]:
         best.take(Note(f"{name}: not made least, because no plan within the limits was found in time"), "start")
-    for text in not_counted(problem, options.asked):
+    for text in not_counted(problem, options.asked, options.fetch_from):
         best.take(Note(text), "start")
     stopped_by = best.stopped_by
     binding = find_binding(task, best, _steps_of(steps, problem, task.goal)) if explain else ()

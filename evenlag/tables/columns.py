@@ -12,7 +12,7 @@ from evenlag.model.values import LARGEST_AMOUNT, LARGEST_WEIGHT, MAX_PARTITION
 
 Row = dict[str, object]
 TableKind = Literal["offsets", "members"]
-Kind = Literal["string", "int", "integer", "number", "boolean", "strings"]
+Kind = Literal["string", "int", "integer", "number", "boolean", "strings", "racks"]
 
 DDL_TYPES: dict[str, str] = {
     "string": "STRING",
@@ -21,6 +21,7 @@ DDL_TYPES: dict[str, str] = {
     "number": "DOUBLE",
     "boolean": "BOOLEAN",
     "strings": "ARRAY<STRING>",
+    "racks": "ARRAY<STRING>",
 }
 WORDS: dict[str, str] = {
     "string": "text",
@@ -29,6 +30,7 @@ WORDS: dict[str, str] = {
     "number": "number",
     "boolean": "boolean",
     "strings": "list of texts",
+    "racks": "list of texts",
     "struct": "a row",
     "structs": "list of rows",
 }
@@ -43,6 +45,7 @@ class Column(NamedTuple):
     name : str
     kind : str
         The type of its values. Messages are "number" (DOUBLE) where sums can pass 64 bits, else "integer" (BIGINT).
+        Lists of texts are "strings", or "racks" if texts in them may be empty.
     about : str
         A sentence for the docs, with the unit of its values.
     required : bool
@@ -102,7 +105,7 @@ class Table(tuple[Column, ...]):
 
         types = {
             "string": pa.string(), "int": pa.int32(), "integer": pa.int64(), "number": pa.float64(),
-            "boolean": pa.bool_(), "strings": pa.list_(pa.string()),
+            "boolean": pa.bool_(), "strings": pa.list_(pa.string()), "racks": pa.list_(pa.string()),
         }  # fmt: skip
         return pa.schema([(column.name, types[column.kind]) for column in self])
 
@@ -135,7 +138,11 @@ OFFSETS = Table(
             "auto_offset_reset", "string",
             "`latest`, `earliest` or `none`, of the group; brokers do not tell it.", planned=True,
         ),
-        Column("replica_racks", "strings", "Racks of the replicas, the preferred leader's first.", planned=True),
+        Column(
+            "replica_racks", "racks",
+            "Racks of the replicas, the preferred leader's first; an empty text where that of a replica is not known.",
+            planned=True,
+        ),
         Column(
             "move_size", "integer",
             "Size of the state that a move of the partition carries, in any unit; null: 1. No snapshot tells it.",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Ints, Whole, summable
-from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks
+from evenlag.model.pair_data import NO_PAIR_DATA, PairData, Racks, racks_of_replicas
 
 PAIR_COLUMNS = ("replica_racks", "move_size", "traffic")
 REPLICA_RACKS = PAIR_COLUMNS[0]
@@ -66,7 +66,7 @@ class PairColumns:
         """Return the pair data that the columns say; the size and the traffic of a row without are 1."""
         if not self:
             return NO_PAIR_DATA
-        racks = tuple(tuple(each) if each else None for each in self.replica_racks)
+        racks = tuple(racks_of_replicas(each or ()) for each in self.replica_racks)
         told: tuple[Racks | None, ...] = racks if any(racks) else ()
         return (
             PairData(partition_racks=told, move_sizes=_amounts(self.move_sizes), traffic=_amounts(self.traffic))

@@ -62,7 +62,7 @@ def _check_value(column: Column, value: Any, place: str) -> None:
     name, wrong = column.name, None
     if column.kind == "string":
         check_texts({name: value}, (name,))
-    elif column.kind == "strings":
+    elif column.kind in ("strings", "racks"):
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             wrong = "is not a list of names:"
     elif column.kind == "integer":

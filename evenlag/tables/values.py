@@ -37,8 +37,8 @@ def plain_value(value: Any, kind: str) -> Any:
     if isinstance(value, datetime):
         value = value if value.tzinfo else value.replace(tzinfo=UTC)
         return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if kind == "strings" and isinstance(value, str):
-        return _names(value)
+    if kind in ("strings", "racks") and isinstance(value, str):
+        return _names(value, blanks=kind == "racks")
     if kind == "integer":
         return _whole_number(value)
     if kind == "number" and isinstance(value, str) and (match := _NUMBER.fullmatch(value)):
@@ -73,10 +73,11 @@ def _whole_number(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _names(text: str) -> Any:
-    """Names joined by `;`, or a JSON array of them; other JSON stays as it is."""
+def _names(text: str, blanks: bool) -> Any:
+    """Names joined by `;`, empty ones only with `blanks`, or a JSON array of them; other JSON stays as it is."""
     if not text.startswith("["):
-        return [name.strip(" ") for name in text.split(";") if name.strip(" ")]
+        names = [name.strip(" ") for name in text.split(";")]
+        return names if blanks else list(filter(None, names))
     try:
         names = json.loads(text)
     except (ValueError, RecursionError):

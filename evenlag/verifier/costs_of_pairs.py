@@ -133,6 +133,7 @@ def costs_of(group: Group, name: str, fetch_from: str) -> Costs:
 
 def _crosses(racks: list[str] | None, rack: str | None, fetch_from: str) -> bool:
     """Return True if a member reads across racks: both racks are known, and its own is none of the partition's."""
-    if not racks or rack is None:
-        return False
-    return rack not in (racks[:1] if fetch_from == "leader" else racks)
+    read = [each for each in racks or () if each]
+    if fetch_from == "leader":
+        read = [racks[0]] if racks and racks[0] else []
+    return bool(read) and rack is not None and rack not in read

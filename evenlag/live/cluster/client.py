@@ -26,6 +26,7 @@ from evenlag.live.kafka_python import (
     OffsetSpec,
 )
 from evenlag.live.messages import ConsumerGroupDescribeRequest
+from evenlag.model.pair_data import racks_of_replicas
 
 GROUPS_A_REQUEST = 100
 TOPICS_A_REQUEST = 100
@@ -144,7 +145,8 @@ class Cluster:
     def partitions(self, topics: Collection[str]) -> dict[str, dict[int, tuple[str, ...]] | Failure]:
         """The partitions of each topic by id, with the racks of their replicas, the preferred leader's first.
 
-        Replicas on brokers without a rack are passed over; a rack with several of them is named once.
+        A rack with several of them is named once. Replicas on brokers without a rack are passed over, but for the
+        leader: its rack is "" if others have one.
         """
         found: dict[str, dict[int, tuple[str, ...]] | Failure] = {}
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -162,7 +164,8 @@ class Cluster:
                     continue
                 mine = found[topic.name] = {}
                 for partition in sorted(topic.partitions, key=lambda each: each.partition_index):
-                    racks = tuple(dict.fromkeys(rack_of[node] for node in partition.replica_nodes if node in rack_of))
+                    told = tuple(dict.fromkeys(rack_of.get(node, "") for node in partition.replica_nodes))
+                    racks = racks_of_replicas(told) or ()
                     mine[partition.partition_index] = seen.setdefault(racks, racks)
                     self._leaders[topic.name, partition.partition_index] = partition.leader_id
             self._brokers.progress("topics", len(found), len(topics))

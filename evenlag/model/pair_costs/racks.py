@@ -14,8 +14,8 @@ LEADER = "leader"
 def crossings(problem: Problem, fetch_from: str) -> Ints | None:
     """Return for each pair the partition's traffic (1 where that is not given) if the member reads across racks.
 
-    A member reads across racks where its rack and the partition's are known, and its rack is none of them: of the
-    leader alone with `fetch_from` "leader", else of all replicas (KIP-392). None where no rack is known.
+    A member reads across racks where its rack and the partition's are known, and its rack is none of them: the
+    leader's with `fetch_from` "leader", else those known of all replicas (KIP-392). None where no rack is known.
     """
     pairs = problem.pairs
     if not (pairs.racks and pairs.partition_racks):
@@ -23,9 +23,10 @@ def crossings(problem: Problem, fetch_from: str) -> Ints | None:
     number = {rack: r for r, rack in enumerate(sorted({rack for rack in pairs.racks if rack is not None}))}
     local = np.ones((len(problem.lags), len(number) + 1), dtype=bool)  # last: members whose rack is not known
     for p, racks in enumerate(pairs.partition_racks):
-        if racks:
+        readable = _readable(racks, fetch_from)
+        if readable:
             local[p, :-1] = False
-            local[p, [number[rack] for rack in _readable(racks, fetch_from) if rack in number]] = True
+            local[p, [number[rack] for rack in readable if rack in number]] = True
     away = ~local[:, [len(number) if rack is None else number[rack] for rack in pairs.racks]]
     return away.astype(np.int64) if pairs.traffic is None else away * pairs.traffic[:, None]
 
@@ -37,11 +38,16 @@ def crosses(problem: Problem, member_of: Index, fetch_from: str) -> list[bool | 
     replicas = pairs.partition_racks or (None,) * len(member_of)
     mine = [racks[m] for m in member_of.tolist()]
     return [
-        None if rack is None or not held else rack not in _readable(held, fetch_from)
-        for rack, held in zip(mine, replicas, strict=True)
+        None if rack is None or not readable else rack not in readable
+        for rack, readable in zip(mine, (_readable(held, fetch_from) for held in replicas), strict=True)
     ]
 
 
-def _readable(racks: Racks, fetch_from: str) -> Racks:
-    """Return the racks that a partition can be read from."""
-    return racks[:1] if fetch_from == LEADER else racks
+def unknown_leaders(problem: Problem) -> int:
+    """Return the number of partitions whose leader's rack is not known."""
+    return sum(not (racks and racks[0]) for racks in problem.pairs.partition_racks or (None,) * len(problem.lags))
+
+
+def _readable(racks: Racks | None, fetch_from: str) -> Racks:
+    """Return the known racks that a partition can be read from."""
+    return tuple(filter(None, racks[:1] if fetch_from == LEADER else racks)) if racks else ()

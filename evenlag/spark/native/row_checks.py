@@ -5,7 +5,8 @@ A null reason means that the row counts. Copies of a row follow the rule of `tab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
@@ -108,7 +109,10 @@ def typed_members(df: DataFrame) -> DataFrame:
 
 def _typed(table: Typed, columns: Sequence[TableColumn]) -> dict[str, Column]:
     """Return the columns in their types, by name; null where a value is not of its type."""
-    read = {"string": table.text, "integer": table.whole, "number": table.number, "strings": table.names}
+    read: dict[str, Callable[[str], Column]] = {
+        "string": table.text, "integer": table.whole, "number": table.number, "strings": table.names,
+        "racks": partial(table.names, blanks=True),
+    }  # fmt: skip
     return {column.name: read[column.kind](column.name) for column in columns}
 
 
@@ -128,8 +132,9 @@ def _first_fault(table: Typed, columns: Sequence[TableColumn]) -> Column:
 def _value_rules(table: Typed, column: TableColumn, value: Column) -> list[tuple[str, Column]]:
     """Return what a value of this column may not be: the reason, and where it holds."""
     name, present = column.name, table.present(column.name)
-    if column.kind == "strings":
-        no_name = sf.exists(value, lambda each: each.isNull() | (each == ""))
+    if column.kind in ("strings", "racks"):
+        blanks = column.kind == "racks"
+        no_name = sf.exists(value, lambda each: each.isNull() if blanks else each.isNull() | (each == ""))
         return [(f"{name} is not a list of names", present & (value.isNull() | no_name))]
     if column.kind == "number" and column.least is not None and column.most is not None:
         # NaN is outside any range: Spark takes it for the largest number.

@@ -109,8 +109,11 @@ class Typed:
             return text_number(column)
         return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
 
-    def names(self, name: str) -> Column:
-        """Lists of names as ARRAY<STRING>: an array, a JSON array as text, or names joined by `;`."""
+    def names(self, name: str, blanks: bool = False) -> Column:
+        """Lists of names as ARRAY<STRING>: an array, a JSON array as text, or names joined by `;`.
+
+        Of joined names empty ones are left out, but with `blanks`.
+        """
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.ArrayType):
             return sf.transform(column.cast("array<string>"), lambda name: sf.make_valid_utf8(name))
@@ -118,7 +121,7 @@ class Typed:
             return sf.lit(None).cast("array<string>")
         column = sf.make_valid_utf8(column)
         trimmed = sf.transform(sf.split(column, ";"), lambda part: sf.trim(part))  # a bare trim would get the index
-        joined = sf.filter(trimmed, lambda part: part != "")
+        joined = trimmed if blanks else sf.filter(trimmed, lambda part: part != "")
         return sf.when(column.startswith("["), sf.from_json(column, "array<string>")).otherwise(joined)
 
     def _type(self, name: str) -> types.DataType:
