@@ -15,9 +15,8 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.search.exact import column_generation
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.column_program import ColumnProgram
-from evenlag.search.exact.end_game import share_out
 from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
-from evenlag.search.exact.packing import Counts, Packing
+from evenlag.search.exact.packing import Counts, Packing, share_out
 from evenlag.search.exact.windows import Answer, Grid, Holding, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions

@@ -21,7 +21,7 @@ from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.own_layers import Listing
-from evenlag.search.exact.own_patterns import own_table, tables_of
+from evenlag.search.exact.pricing import own_table, tables_of
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin

@@ -14,10 +14,9 @@ from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_share import share_of
-from evenlag.search.exact.move_grids import MoveGrids
-from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns
 from evenlag.search.exact.own_layers import Begun, Listing
-from evenlag.search.exact.own_patterns import tables_of
+from evenlag.search.exact.pricing import tables_of
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
 from tests.exact import Goal, by_moves, within

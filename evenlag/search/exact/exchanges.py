@@ -30,7 +30,7 @@ class Exchanges:
     bits : uint64 array (W, N)
         Partitions that it gives or takes; without idle ones.
     idle : int64 array (N,)
-        How many more idle partitions (idle.py) it holds.
+        How many more idle partitions (member_share.py) it holds.
     reduced : int64 array (N,)
         Sums of reduced lags of what it holds then.
     gives : int64 array (N,)

@@ -18,10 +18,9 @@ import numpy as np
 from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
 from evenlag.search.exact.bits import Bits, sizes_of, unpacked
-from evenlag.search.exact.dominance import undominated
 from evenlag.search.exact.exchanges import Exchanges, affordable
+from evenlag.search.exact.labels import PartialPlans, compatible, equal_pairs, joined, undominated
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.partial_plans import PartialPlans, compatible, equal_pairs, joined
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.patterns import EnumerationLimitError
 

@@ -1,9 +1,9 @@
 """What one member may give and take: all exchanges of one shape that leave it a load in a given range.
 
 An exchange is a set of partitions: those of its own that the member gives, and those of nobody and of others that it
-takes; and how many idle partitions (idle.py) it holds more or less than today. Sets are found by meet in the middle
-(Horowitz and Sahni 1974): sums of what is given and of what nobody owns are looked up in the sorted sums of what others
-own.
+takes; and how many idle partitions (member_share.py) it holds more or less than today. Sets are found by meet in the
+middle (Horowitz and Sahni 1974): sums of what is given and of what nobody owns are looked up in the sorted sums of what
+others own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evenlag.model.balance import CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.exact.bits import WORD, Bits, bits_of, holds, packed, unpacked, weighed
-from evenlag.search.exact.idle import idle_of
+from evenlag.search.exact.member_share import idle_of
 from evenlag.search.patterns import EnumerationLimitError, runs, subsets
 
 # How many own partitions to give, of nobody's to take, of others' to take, and how many more idle ones to hold.

@@ -26,8 +26,7 @@ from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.deepening import deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.move_grids import MoveGrids
-from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.priced_options import PricedOptions
 from evenlag.search.exact.rounded_plans import rounded_plans

@@ -15,8 +15,7 @@ import numpy as np
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.column_program import ColumnProgram
 from evenlag.search.exact.move_windows import UNIT
-from evenlag.search.exact.own_patterns import OwnTable
-from evenlag.search.exact.pricing import Pricing
+from evenlag.search.exact.pricing import OwnTable, Pricing
 from evenlag.search.exact.windows import Answer, Window
 
 MOST_NEW = 6  # columns that one table adds

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.candidates import ONE, Candidates, Patterns, Words
-from evenlag.search.exact.dominance import undominated
+from evenlag.search.exact.labels import undominated
 from evenlag.search.patterns import EnumerationLimitError
 
 AT_ONCE = 1 << 19  # pairs of label and pattern compared in one step of the clock: about 2 ms

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.move_windows import UNIT, Prices
-from evenlag.search.exact.own_patterns import OwnTable
-from evenlag.search.exact.pricing import Pricing
+from evenlag.search.exact.pricing import OwnTable, Pricing
 from evenlag.search.exact.windows import Window
 
 FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # how many at first; the first in moves; each by the last

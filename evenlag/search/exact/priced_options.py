@@ -17,8 +17,8 @@ from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.move_windows import UNIT, Prices
 from evenlag.search.exact.own_layers import Listing
-from evenlag.search.exact.own_patterns import OwnTable, tables_of
 from evenlag.search.exact.plan_target import PlanTarget
+from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import Window
 from evenlag.search.patterns import EnumerationLimitError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,20 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.bits import Bits, sizes_of
 from evenlag.search.patterns import runs
+
+
+def undominated(low: Whole, high: Whole, *alike: NDArray[Any]) -> Whole:
+    """Return the entries beside which there is none with the same `alike`, no smaller low and no larger high."""
+    order = np.lexsort((-low, high, *alike))
+    if len(order) < 2:
+        return order
+    other = np.zeros(len(order) - 1, dtype=bool)
+    for column in alike:
+        other |= np.diff(column[order]) != 0
+    _, rank = np.unique(low[order], return_inverse=True)
+    lifted = rank + np.concatenate([[0], np.cumsum(other)]) * (len(order) + 1)
+    best: Whole = order[np.concatenate([[True], lifted[1:] > np.maximum.accumulate(lifted)[:-1]])]
+    return best
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,7 @@ class PartialPlans:
     open : uint64 array (W, N)
         What they give and none of them takes, and what they take and none of them gives; without idle partitions.
     idle : int64 array (N,)
-        How many more idle partitions (idle.py) they hold than today.
+        How many more idle partitions (member_share.py) they hold than today.
     gives : int64 array (N,)
         How many partitions leave their owner.
     low, high : int64 arrays (N,)
