@@ -4,13 +4,14 @@ import argparse
 import re
 from pathlib import Path
 
-from benchmarks.tables import TABLES
+from benchmarks.tables import OTHERS, TABLES
 
 DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
 Written by `make bench` (about an hour and a half on two cores; `make bench tables="scale rules"` renews some of
-them). A gap is (spread − proven bound) / mean load. Times are of a shared machine: compare them within a table only.
+them). `make bench tables=others` measures other people's tools, `OTHERS=few` their small cells alone. A gap is
+(spread − proven bound) / mean load. Times are of a shared machine: compare them within a table only.
 """
 
 
@@ -24,10 +25,15 @@ def main() -> None:
     """Run the tables asked for and write them to docs/benchmarks.md, each as soon as it is done."""
     names = [table.__name__ for table in TABLES]
     parser = argparse.ArgumentParser(prog="make bench")
-    parser.add_argument("tables", nargs="*", default=names, help=f"which ones to run: {', '.join(names)}; default all")
+    others = [table.__name__ for table in OTHERS]
+    usual = [name for name in names if name not in others]
+    known = f"{', '.join(names)}; `others` for {', '.join(others)}; without: all but these"
+    parser.add_argument("tables", nargs="*", default=usual, help=f"which ones to run: {known}")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    unknown = set(options.tables) - set(names)
+    if "others" in options.tables:
+        options.tables += others
+    unknown = set(options.tables) - {*names, "others"}
     if unknown:
         parser.error(f"no table {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     for table in TABLES:

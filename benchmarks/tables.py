@@ -20,6 +20,10 @@ from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
 from benchmarks.landau import landau
 from benchmarks.models import MODELS
+from benchmarks.others.eplb import eplb
+from benchmarks.others.kafka_grid import kafka_grid
+from benchmarks.others.numbers import prtpy
+from benchmarks.others.rebalancer import rebalancer
 from benchmarks.packing import packing
 from benchmarks.pauses import pauses
 from benchmarks.pcmax import frangioni, pcmax
@@ -257,4 +261,9 @@ TABLES = (
     certificates,
     terms,
     startup,
+    rebalancer,
+    prtpy,
+    eplb,
+    kafka_grid,
 )
+OTHERS = (rebalancer, prtpy, eplb, kafka_grid)  # other people's tools, in environments of their own

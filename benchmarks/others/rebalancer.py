@@ -1,0 +1,143 @@
+"""Meta's Rebalancer: spread and makespan, fresh and with a budget of moves."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from benchmarks.instances import one_topic
+from benchmarks.others.cells import Cell, Found, Group, WrongAnswerError, best, few, head, tally
+from benchmarks.others.tool import EVENLAG, FailedError, Tool, UnavailableError
+
+REBALANCER = Tool("rebalancer", ("rebalancer==1.0.4",), ("3.12", "3.13", "3.14"))
+SIZES = ((60, 10), (200, 20), (400, 40), (1000, 100), (2000, 200), (5000, 500))
+KINDS = ("uniform", "lognormal", "zipf")
+FEW_SIZES, FEW_KINDS = ((60, 10), (400, 40), (1000, 100)), ("uniform", "lognormal")
+OBJECTIVES, FEW_OBJECTIVES = ("spread", "makespan"), ("spread",)
+LIMIT, FEW_LIMIT = 10, 5  # seconds
+BUDGET = 0.1  # of the partitions
+AT_LIMIT = 2  # EndReason.HIT_TIME_LIMIT
+MOST_PAIRS = 5_000  # partitions × members that HiGHS is given
+SPIN = 0.2  # seconds in which the load of the machine is measured
+MOST_STRETCH = 8
+PATIENCE = 90  # seconds more, for starting and for writing the model down
+
+
+@dataclass(frozen=True)
+class SetUp:
+    """Goals and their weights, and a solver of Rebalancer, as its runner reads them."""
+
+    goals: Mapping[str, float]
+    solver: tuple[str, ...]
+
+    def __str__(self) -> str:
+        solver = "HiGHS" if self.solver == ("highs",) else "+".join(self.solver)
+        return f"{'+'.join(self.goals)}: {solver}"
+
+
+SINGLE_SWAP = ("single", "swap")
+SET_UPS = (
+    SetUp({"variance": 1.0}, SINGLE_SWAP),
+    SetUp({"variance": 1.0}, (*SINGLE_SWAP, "triple")),
+    SetUp({"ideal": 1.0}, SINGLE_SWAP),
+    SetUp({"max": 1.0, "squares": 0.001}, SINGLE_SWAP),
+    SetUp({"max": 1.0, "squares": 0.001}, (*SINGLE_SWAP, "triple")),
+    SetUp({"max": 1.0}, ("highs",)),
+)
+
+
+def rebalancer(seed: int) -> Iterator[str]:
+    """Each group with every set-up, then with evenlag in the processor time that the best of them took."""
+    yield "## Beside others: Meta's Rebalancer\n"
+    yield (
+        f"{', '.join(REBALANCER.packages)} from PyPI, the best of {len(SET_UPS)} set-ups (goals: moves of its local "
+        f"search, or HiGHS up to {MOST_PAIRS:,} partitions × members), {limit()} s for each of them; evenlag "
+        f"once, in {limit()} s, or in the time that their best took where it had used up its own. One topic, balance "
+        f"`group`; every partition starts with member p mod C; a budget is {BUDGET:.0%} of the partitions. One "
+        "processor for each, seconds are its time. `*`: proven.\n"
+    )
+    yield from head()
+    cells = []
+    try:
+        for name, group, objective in instances(seed):
+            cells.append(cell(name, group, objective))
+            yield cells[-1].row()
+    except UnavailableError as error:
+        yield f"\nNot run: {error}."
+        return
+    yield f"\n{tally(cells)}"
+
+
+def limit() -> int:
+    """Return the seconds for each side."""
+    return FEW_LIMIT if few() else LIMIT
+
+
+def instances(seed: int) -> Iterator[tuple[str, Group, str]]:
+    """Yield name, group and objective of each cell."""
+    for partitions, members in FEW_SIZES if few() else SIZES:
+        for kind in FEW_KINDS if few() else KINDS:
+            lags = tuple(one_topic(kind, partitions, members, seed).lags.tolist())
+            owner = tuple(p % members for p in range(partitions))
+            for budget in (None, int(BUDGET * partitions)):
+                for objective in FEW_OBJECTIVES if few() else OBJECTIVES:
+                    moves = "fresh" if budget is None else f"{budget} moves"
+                    name = f"{partitions:,} × {members}, {kind}, {moves}, {objective}"
+                    yield name, Group(lags, members, owner, budget=budget), objective
+
+
+def cell(name: str, group: Group, objective: str) -> Cell:
+    """Run both sides on a group."""
+    theirs, at_limit = set_ups(group, objective)
+    seconds = min(theirs.seconds, limit()) if at_limit else limit()
+    return Cell(name, theirs, *evenlag(group, objective, seconds))
+
+
+def set_ups(group: Group, objective: str) -> tuple[Found, bool]:
+    """Return the best of their set-ups, and whether the limit ended it."""
+    found, ends = [], {}
+    for set_up in SET_UPS:
+        if set_up.solver == ("highs",) and len(group.lags) * group.members > MOST_PAIRS:
+            continue
+        each, ended = theirs(group, objective, set_up)
+        found.append(each)
+        ends[each] = AT_LIMIT in ended
+    chosen = best(found)
+    return chosen, ends[chosen]
+
+
+def theirs(group: Group, objective: str, set_up: SetUp) -> tuple[Found, Sequence[int]]:
+    """Return what a set-up finds, and how it ended; no plan where it refuses, or breaks a rule."""
+    seconds = round(limit() * stretch())
+    question = {
+        **group.document(), "counts": group.counts, "budget": group.budget, "goals": dict(set_up.goals),
+        "solver": set_up.solver, "seconds": seconds,
+    }  # fmt: skip
+    try:
+        answer = REBALANCER.ask(question, seconds + PATIENCE)
+        value = group.value(answer["member_of"], objective)
+    except (FailedError, WrongAnswerError):
+        return Found(None, 0.0, by=str(set_up)), ()
+    return Found(value, answer["seconds"], by=str(set_up)), answer["ended"]
+
+
+def stretch() -> float:
+    """Return how many seconds pass for one of processor time: their limit goes by the clock."""
+    started, used = time.perf_counter(), time.process_time()
+    while time.perf_counter() < started + SPIN:
+        pass
+    return min(max((time.perf_counter() - started) / max(time.process_time() - used, 1e-3), 1.0), MOST_STRETCH)
+
+
+def evenlag(group: Group, objective: str, limit: float, balance: str = "group") -> tuple[Found, Fraction]:
+    """Return what evenlag finds in this much processor time, and what it proves."""
+    parameters: dict[str, Any] = {
+        "balance": balance, "objective": objective, "stickiness": 0, "time_limit": limit, "threads": 1,
+        "max_moves": group.budget,
+    }  # fmt: skip
+    (answer,) = EVENLAG.ask({"groups": [group.document()], "parameters": parameters}, MOST_STRETCH * limit + PATIENCE)[
+        "answers"
+    ]
+    value = group.value(answer["member_of"], objective)
+    return Found(value, answer["seconds"], answer["proven"]), Fraction(answer["bound"])
