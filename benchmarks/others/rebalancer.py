@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from benchmarks.instances import one_topic
@@ -15,6 +16,7 @@ SIZES = ((60, 10), (200, 20), (400, 40), (1000, 100), (2000, 200), (5000, 500))
 KINDS = ("uniform", "lognormal", "zipf")
 FEW_SIZES, FEW_KINDS = ((60, 10), (400, 40), (1000, 100)), ("uniform", "lognormal")
 OBJECTIVES, FEW_OBJECTIVES = ("spread", "makespan"), ("spread",)
+HARD, DRAWS = ((400, 40), (1000, 100)), 6  # uniform with a budget
 LIMIT, FEW_LIMIT = 10, 5  # seconds
 BUDGET = 0.1  # of the partitions
 AT_LIMIT = 2  # EndReason.HIT_TIME_LIMIT
@@ -75,16 +77,20 @@ def limit() -> int:
 
 
 def instances(seed: int) -> Iterator[tuple[str, Group, str]]:
-    """Yield name, group and objective of each cell."""
-    for partitions, members in FEW_SIZES if few() else SIZES:
-        for kind in FEW_KINDS if few() else KINDS:
-            lags = tuple(one_topic(kind, partitions, members, seed).lags.tolist())
+    """Yield name, group and objective of each cell; where evenlag has been behind, of several draws."""
+    sizes, kinds, objectives = (
+        (FEW_SIZES, FEW_KINDS, FEW_OBJECTIVES) if few() else (SIZES, KINDS, OBJECTIVES)
+    )  # fmt: skip
+    for (partitions, members), kind, part in product(sizes, kinds, (None, BUDGET)):
+        hard = (partitions, members) in HARD and kind == "uniform" and part
+        for draw, objective in product(range(DRAWS if hard else 1), objectives):
+            lags = tuple(one_topic(kind, partitions, members, seed + draw).lags.tolist())
+            budget = int(part * partitions) if part else None
+            moves = f"{budget} moves" if part else "fresh"
+            drawn = f", seed {seed + draw}" if draw else ""
             owner = tuple(p % members for p in range(partitions))
-            for budget in (None, int(BUDGET * partitions)):
-                for objective in FEW_OBJECTIVES if few() else OBJECTIVES:
-                    moves = "fresh" if budget is None else f"{budget} moves"
-                    name = f"{partitions:,} × {members}, {kind}, {moves}, {objective}"
-                    yield name, Group(lags, members, owner, budget=budget), objective
+            group = Group(lags, members, owner, budget=budget)
+            yield f"{partitions:,} × {members}, {kind}{drawn}, {moves}, {objective}", group, objective
 
 
 def cell(name: str, group: Group, objective: str) -> Cell:
