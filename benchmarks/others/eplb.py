@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.instances import lags
-from benchmarks.others.cells import Cell, Found, Group, head
+from benchmarks.others.cells import Cell, Found, Group, few, head
 from benchmarks.others.rebalancer import MOST_STRETCH, PATIENCE
 from benchmarks.others.tool import EVENLAG, FailedError, Tool, UnavailableError
 
@@ -21,7 +21,7 @@ CHECKOUT = "EPLB"  # environment variable: a clone of github.com/deepseek-ai/EPL
 COMMIT = "d52c72d5b2f2fb4c41afbf8eb21366820239913d"
 SHAPES = ((64, 8), (128, 16), (256, 32), (320, 64))  # experts and packs
 KINDS = ("uniform", "lognormal", "zipf")
-LAYERS = 16  # of each shape and kind: 192
+LAYERS, FEW_LAYERS = 16, 4  # of each shape and kind: 192 in all
 LATER = 1.0
 TITLES = (
     "experts × packs, loads", "layers", "above the bound, worst", "ms a layer", "limit", "evenlag above, worst",
@@ -82,7 +82,7 @@ def eplb(seed: int) -> Iterator[str]:
 def both_limits(checkout: Path, experts: int, packs: int, kind: str, seed: int) -> Iterator[Layers]:
     """Yield the layers of a shape with each limit."""
     rng = np.random.default_rng((seed, experts, packs, KINDS.index(kind)))
-    groups = [Group(tuple(lags(kind, experts, rng).tolist()), packs) for _ in range(LAYERS)]
+    groups = [Group(tuple(lags(kind, experts, rng).tolist()), packs) for _ in range(FEW_LAYERS if few() else LAYERS)]
     theirs = packed(checkout, groups)
     quick = mean_ms(theirs) / 1e3
     runs = {f"{1e3 * quick:.3g} ms": ours(groups, quick), f"{LATER:g} s": ours(groups, LATER)}
@@ -103,7 +103,7 @@ def packed(checkout: Path, groups: list[Group]) -> list[Found]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "eplb.py").write_text(shown.stdout)
         question = {"layers": [group.lags for group in groups], "packs": groups[0].members, "folder": folder}
-        answers = EPLB.ask(question, PATIENCE + MOST_STRETCH * LAYERS)["answers"]
+        answers = EPLB.ask(question, PATIENCE + MOST_STRETCH * len(groups))["answers"]
     return [
         Found(group.value(answer["member_of"], "makespan"), answer["seconds"])
         for group, answer in zip(groups, answers, strict=True)
