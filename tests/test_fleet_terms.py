@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pytest
@@ -16,23 +16,29 @@ from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.one_group import Want, solve_group
 from evenlag.spark.worker.task import result_batch
 from evenlag.tables import read_group
-from evenlag.tables.columns import MEMBERS, OFFSETS
+from evenlag.tables.amounts import COLUMNS, with_amounts
+from evenlag.tables.columns import MEMBERS, OFFSETS, Table
+from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.outputs import GROUPS as GROUP_COLUMNS
-from evenlag.tables.outputs import Table
 from evenlag.tables.pair_columns import PairColumns
 from evenlag.tables.writing import write_table
+from tests.command import evenlag as evenlag_command
+from tests.command import refused
 from tests.fleet import TS
-from tests.racked import ZONES
+from tests.racked import ZONES, shop
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Rows = list[dict[str, Any]]
 Paths = tuple[str, str]
 CEILING = 2000
-FULL, BARE = "full", "bare"  # a group with more lag than `CEILING` in one partition; one without any pair data
-GROUPS = ("g1", "g2", "g3", "g4", FULL, BARE)
+# A group with more lag than `CEILING` in one partition, one without any pair data, and two that do not have what
+# "orders" and "payments" need to go together: the second topic, and as many partitions of each.
+FULL, BARE, SINGLE, UNEVEN = "full", "bare", "single", "uneven"
+GROUPS = ("g1", "g2", "g3", FULL, BARE, SINGLE, UNEVEN)
+PARTITIONS = {SINGLE: (4, 0), UNEVEN: (4, 3)}
 TERMS: dict[str, dict[str, Any]] = {
     "prices and a budget": {"rack_price": 30, "max_crossings": 45, "fetch_from": "leader"},
     "an order and a ceiling": {"first": ("crossings", "moves"), "max_load": CEILING},
@@ -50,8 +56,8 @@ def fleet_rows() -> tuple[Rows, Rows]:
         key = {"snapshot_ts": TS, "group": group}
         racks = (None,) * 3 if group == BARE else ZONES
         members += [key | {"consumer_id": f"c{m}", "rack": rack} for m, rack in enumerate(racks)]
-        for topic in ("orders", "payments"):
-            for partition in range(4):
+        for topic, partitions in zip(("orders", "payments"), PARTITIONS.get(group, (4, 4)), strict=True):
+            for partition in range(partitions):
                 row = key | {"topic": topic, "partition": partition, "lag": rng.randint(0, 1000)}
                 row |= {"consumer_id": rng.choice(["c0", "c1", "c2", None])}
                 if group != BARE:
@@ -69,6 +75,11 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     for name, columns, rows in zip(("offsets", "members"), (OFFSETS, MEMBERS), fleet_rows(), strict=True):
         write_table(folder / f"{name}.csv", [{each: row.get(each) for each in columns.names} for row in rows], columns)
     return str(folder / "offsets.csv"), str(folder / "members.csv")
+
+
+def read_tables(spark: SparkSession, paths: Paths) -> tuple[DataFrame, DataFrame]:
+    """Read both tables on Spark."""
+    return pipeline.read_table(spark, paths[0], "offsets"), pipeline.read_table(spark, paths[1], "members")
 
 
 def alone(paths: Paths, group: str) -> Problem:
@@ -90,7 +101,8 @@ def check_group(row: dict[str, Any], problem: Problem, terms: dict[str, Any]) ->
         return
     assert (row["status"], row["error"]) == (result.status, None) == ("OPTIMAL", None)
     assert (row["objective"], row["bound"]) == (float(result.objective), float(result.bound))
-    assert row["bound_by"] == result.bound_by is not None
+    assert row["bound_by"] == result.bound_by
+    assert row["bound_by"]
     assert row["crossings"] == result.crossings
     assert row["moved_size"] == (result.moved_size if problem.pairs.move_sizes is not None else None)
     assert (row["crossings"] is None) == (row["moved_size"] is None) == (problem.group == BARE)
@@ -131,7 +143,7 @@ def test_figures_of_terms_are_columns_of_a_group() -> None:
     wanted = Table(column for column in GROUP_COLUMNS if column.name in names)
     batch = result_batch(solved, wanted.arrow())
     table = [tuple(row[name] for name in names) for row in batch.to_pylist()]
-    assert table[0] == ("told", solved[0].main.bound_by, 0, 6)
+    assert table[0][2:] == (0, 6)
     assert table[1][2:] == (0, 6)
     assert [row[2:] for row in table[2:]] == [(None, None)] * 2
     assert all(row[1] for row in table)
@@ -156,10 +168,107 @@ def test_a_wrong_term_is_an_error_before_any_table(terms: dict[str, Any], said: 
 
 
 def test_an_audit_has_no_terms_of_moves() -> None:
-    offsets: Any = None
+    audit: Any = pipeline.audit
     for name in ("max_moved", "stickiness", "max_moves", "balance"):
         with pytest.raises(TypeError, match=rf"audit\(\) got an unexpected keyword argument '{name}'"):
-            pipeline.audit(offsets, **{name: 1})
+            audit(None, **{name: 1})
+
+
+@pytest.mark.parametrize("name", ["move_sizes", "traffic", "together"])
+@pytest.mark.parametrize("file", [False, True])
+def test_data_for_a_fleet_is_data_of_each_group(tmp_path: Path, name: str, file: bool) -> None:
+    problem = shop(3)
+    told: dict[str, Any] = {name: {"t": 7}}
+    if name == "together":
+        problem = Problem.from_lags({"t": [3, 4, 5], "u": [1, 2, 3]}, ["x", "y"])
+        told = {name: [["u", "t"]]}
+    elif file:
+        path = tmp_path / "amounts.csv"
+        path.write_text(f"topic,partition,{COLUMNS[name]}\nt,0,5\nt,2,9\nother,0,1\n")
+        told = {name: path}
+    wanted, _ = with_amounts(problem, **told)
+    data = FleetData.of(**told)
+    found, notes = data.added(problem)
+    assert data
+    assert found.pairs.same_as(wanted.pairs)
+    assert not found.pairs.same_as(problem.pairs)
+    lacking = len(problem.lags) - 2
+    assert notes == ([f"{lacking} partitions without a {COLUMNS[name]}: it is taken as 1"] if "path" in vars() else [])
+
+
+def test_a_group_without_the_topics_is_as_it_was() -> None:
+    data = FleetData.of(together=[("t", "u", "v")], traffic={"u": 3})
+    alone, pair = (Problem.from_lags({topic: [3, 4] for topic in topics}, ["x"]) for topics in ("w", "tu"))
+    assert data.added(alone) == (alone, [])
+    joined, notes = data.added(pair)
+    assert joined.pairs.together == (("t", "u"),)
+    assert notes == [
+        "2 partitions without a traffic: it is taken as 1", "together: the group has no v to go with t, u",
+    ]  # fmt: skip
+    assert data.named == {"t", "u", "v"}
+    assert not NO_FLEET_DATA
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"together": "orders,payments"}, "together must be a list of lists of topics; got str"),
+        ({"together": [["orders"]]}, r"every entry is a list of two topics or more; got \['orders'\]"),
+        ({"together": ["orders"]}, "every entry is a list of two topics or more; got 'orders'"),
+        ({"together": [["a", "b"], ["b", "c"]]}, "together: topic 'b' is named twice; name it once"),
+        ({"move_sizes": {"orders": 2.5}}, "move_sizes: orders: must be a whole number >= 0, not 2.5; scale them"),
+        ({"traffic": {"orders": -1}}, "traffic: orders: must lie between 0 and"),
+        ({"traffic": [3]}, "traffic must be a mapping of topic to a whole number; got list"),
+    ],
+)
+def test_wrong_data_is_an_error_before_any_table(data: dict[str, Any], said: str) -> None:
+    offsets: Any = None
+    for call in (pipeline.solve, pipeline.plans, pipeline.audit):
+        with pytest.raises(InvalidProblemError, match=said):
+            call(offsets, **data)
+
+
+def test_a_wrong_number_in_a_file_is_named_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.json"
+    path.write_text('{"orders": {"0": 5, "first": 3}}')
+    with pytest.raises(InvalidProblemError, match=r"sizes\.json: topic 'orders': 'first' is no partition number"):
+        FleetData.of(move_sizes=path)
+    path.write_text('{"orders": [5, 2.5]}')
+    with pytest.raises(InvalidProblemError, match=r"sizes\.json: orders-1: must be a whole number >= 0, not 2.5"):
+        FleetData.of(move_sizes=path)
+
+
+def test_calls_without_terms_say_so() -> None:
+    offsets: Any = None
+    replay: Any = pipeline.replay
+    size: Any = pipeline.size
+    for term in ("rack_price", "max_load", "first", "together", "move_sizes"):
+        with pytest.raises(TypeError, match=rf"replay\(\) takes no {term}: a replay counts what is left to read"):
+            replay(offsets, **{term: 1})
+    for term in ("rack_price", "max_crossings", "first", "stickiness", "traffic"):
+        with pytest.raises(TypeError, match=rf"size\(\) takes no {term}: a size is for the least time to drain"):
+            size(offsets, drain_seconds=60, **{term: 1})
+    with pytest.raises(TypeError, match=r"size\(\) got an unexpected keyword argument 'drain'; did you mean 'drain_"):
+        size(offsets, drain=60)
+
+
+def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def start(*_: Any) -> NoReturn:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("evenlag.spark.driver.kafka.session_for", start)
+    out = ("--out", tmp_path / "out")
+    audit = ("fleet", "audit", "offsets.csv", *out)
+    topic = ("stream", "kafka://localhost:1/rows", *out)
+    refused(evenlag_command(*audit, "--first", "crossing"), "first must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--rack-price", "much"), "the price of crossings must be messages >= 0")
+    refused(evenlag_command(*audit, "--move-sizes", "orders"), "orders")
+    assert "no such option '--price'" in evenlag_command(*audit, "--price", "night=3").stderr
+    assert "no such option '--rack-price'" in evenlag_command(*topic, "--rack-price", "3").stderr
+    refused(evenlag_command(*topic, "--first", "moved"), "first must be one of crossings, moved_size, moves")
+    sizing = ("fleet", "size", "offsets.csv", "--drain", "5m")
+    assert "no such option '--max-load'" in evenlag_command(*sizing, "--max-load", "3").stderr
+    refused(evenlag_command(*sizing, "--together", "orders"), "together: every entry is a list of two topics or more")
 
 
 # ---- on Spark --------------------------------------------------------------------------------------------------------
@@ -170,7 +279,7 @@ def test_an_audit_has_no_terms_of_moves() -> None:
 def test_groups_of_a_fleet_have_the_figures_of_single_groups(
     spark: SparkSession, paths: Paths, terms: dict[str, Any]
 ) -> None:
-    tables = [pipeline.read_table(spark, path, kind) for path, kind in zip(paths, ("offsets", "members"), strict=True)]
+    tables = read_tables(spark, paths)
     solved = pipeline.solve(*tables, time_limit=None, group_time_limit=30, **terms)
     groups = {row["group"]: row.asDict() for row in solved.groups.collect()}
     audit = [row.asDict() for row in solved.audit.collect()]
@@ -184,6 +293,8 @@ def test_groups_of_a_fleet_have_the_figures_of_single_groups(
     assert (FULL in failed) == ("max_load" in terms)
     assert len(failed) < 3
     assert {row["group"] for row in solved.plans.collect() if row["consumer_id"] is None} == set(failed)
+    uncounted = "crossings are not counted: racks of members and of partitions are needed"
+    assert {name for name, row in groups.items() if uncounted in row["warnings"]} == {BARE}
     if "max_load" in terms:
         assert f"max_load is {CEILING:,}" in groups[FULL]["error"]
 
@@ -195,11 +306,59 @@ def test_a_run_and_an_audit_take_terms(spark: SparkSession, paths: Paths, tmp_pa
     assert report.statuses == {"ERROR": 1, "OPTIMAL": len(GROUPS) - 1}
     assert [error.startswith(f"{FULL} at ") and "max_load" in error for error in report.errors] == [True]
     written = {row["group"]: row.asDict() for row in spark.read.parquet(f"{tmp_path}/out/groups").collect()}
-    tables = [pipeline.read_table(spark, path, kind) for path, kind in zip(paths, ("offsets", "members"), strict=True)]
+    tables = read_tables(spark, paths)
     audited = [row.asDict() for row in pipeline.audit(*tables, time_limit=None, group_time_limit=30, **terms).collect()]
     for name in GROUPS:
         check_group(written[name], alone(paths, name), terms)
         check_audit([row for row in audited if row["group"] == name], alone(paths, name), terms)
-    with pytest.raises(InvalidProblemError, match="first must be one of"):
-        pipeline.stream(spark, "kafka://localhost:1/nowhere", out=tmp_path / "none", first=["crossing"])
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"first": ["crossing"]}, "first must be one of"),
+        *(({**term}, "a stream cannot count crossings") for term in ({"rack_price": 3}, {"traffic": {"orders": 3}})),
+    ]
+    for term, said in wrong:
+        with pytest.raises(InvalidProblemError, match=said):
+            pipeline.stream(spark, "kafka://localhost:1/nowhere", out=tmp_path / "none", **term)
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.spark
+def test_topics_go_together_in_every_group_that_has_them(spark: SparkSession, paths: Paths) -> None:
+    data: dict[str, Any] = {"together": [("orders", "payments")], "move_sizes": {"orders": 3, "payments": 2}}
+    tables = read_tables(spark, paths)
+    solved = pipeline.solve(*tables, time_limit=None, group_time_limit=30, first=("moves",), **data)
+    groups = {row["group"]: row.asDict() for row in solved.groups.collect()}
+    sizes = {row["group"]: row.asDict(True) for row in pipeline.size(
+        *tables, drain_seconds=60, capacity=20, group_time_limit=5, **data
+    ).collect()}  # fmt: skip
+    for name in GROUPS:
+        problem = alone(paths, name)
+        told = {"orders": 3} if name == SINGLE else {"orders": 3, "payments": 2}
+        if name == UNEVEN:
+            assert groups[name]["status"] == "ERROR"
+            for error in (groups[name]["error"], sizes[name]["error"]):
+                assert error.startswith("InvalidProblemError: ")
+                assert "orders" in error
+                assert "payments" in error
+            continue
+        problem, _ = with_amounts(problem, move_sizes=told, together=() if name == SINGLE else data["together"])
+        result = evenlag.solve(problem, first=("moves",))
+        assert (groups[name]["status"], result.status) == ("OPTIMAL", "OPTIMAL")
+        assert groups[name]["objective"] == float(result.objective)
+        assert groups[name]["moved_size"] == result.moved_size
+        planned = {(row["topic"], row["partition"]): row["consumer_id"] for row in solved.plans.filter(
+            f"`group` = '{name}'"
+        ).collect()}  # fmt: skip
+        if name == SINGLE:
+            assert "together: the group has no payments to go with orders" in groups[name]["warnings"]
+        else:
+            assert [planned["orders", p] for p in range(4)] == [planned["payments", p] for p in range(4)]
+        sized = evenlag.size(problem, 60, 20, time_limit=5)
+        assert (sizes[name]["error"], sizes[name]["fewest"], sized.proven) == (None, sized.fewest, True)
+        way = sized.handover
+        assert [sizes[name][f"handover_{each}"] for each in ("moves", "units", "bound")] == (
+            [None] * 3 if way is None else [way.moves, way.units, way.bound]
+        )
+    with pytest.raises(InvalidProblemError, match="no row of the offsets table has the topic 'paymets'"):
+        pipeline.plans(*tables, together=[("orders", "paymets")])
+    with pytest.raises(InvalidProblemError, match="no row of the offsets table has the topic 'order'"):
+        pipeline.size(*tables, drain_seconds=60, capacity=20, move_sizes={"order": 3})

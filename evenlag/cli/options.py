@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 from click.core import ParameterSource
@@ -217,17 +217,25 @@ method = click.option(
 
 
 def check_solving(parameters: Mapping[str, Any]) -> None:
-    """Refuse values that no search takes, before Spark takes its seconds to start.
+    """Refuse values that no call for a fleet takes, before Spark takes its seconds to start.
 
     Raises
     ------
     InvalidProblemError
         The message names the parameter and its value.
+    SourceError
+        A file of sizes or traffic cannot be read.
     """
-    from evenlag.search.options import SolveKeywords, solving_options  # they take NumPy, which help does without
+    # They take NumPy, which help does without.
+    from evenlag.search.options import SolveKeywords, solving_options
+    from evenlag.tables.fleet_data import DataKeywords, FleetData
 
-    given: Any = {name: value for name, value in parameters.items() if name in SolveKeywords.__annotations__}
-    solving_options("solve", given, check_solving)
+    asked, data = (
+        {name: value for name, value in parameters.items() if name in known.__annotations__}
+        for known in (SolveKeywords, DataKeywords)
+    )
+    solving_options("solve", cast("SolveKeywords", asked), check_solving)
+    FleetData.of(**data)
 
 
 only_if_better = click.option(

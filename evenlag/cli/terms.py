@@ -98,16 +98,27 @@ class MoreData:
         return (each for each in (self.move_sizes, self.traffic) if isinstance(each, Path))
 
 
-_data = together(
-    click.option("--move-sizes", metavar="FILE|TOPIC=N,…", callback=_amounts,
-                 help="State that a move of each partition carries, in any unit: a table with topic, partition and "
-                 "move_size, JSON, or a number for all partitions of a topic."),
-    click.option("--traffic", metavar="FILE|TOPIC=N,…", callback=_amounts,
-                 help="Traffic of each partition, in bytes a second if it is to be priced: a table with topic, "
-                 "partition and traffic, JSON, or a number for all partitions of a topic."),
-    click.option("--together", "go_together", metavar="TOPIC,TOPIC…", multiple=True, callback=_topics,
-                 help="Topics whose partition 0 goes to one member, partition 1 to one, and so on. Repeatable."),
+_move_sizes = click.option(
+    "--move-sizes", metavar="FILE|TOPIC=N,…", callback=_amounts,
+    help="State that a move of each partition carries, in any unit: a table with topic, partition and move_size, JSON, "
+    "or a number for all partitions of a topic.",
 )  # fmt: skip
+_traffic = click.option(
+    "--traffic", metavar="FILE|TOPIC=N,…", callback=_amounts,
+    help="Traffic of each partition, in bytes a second if it is to be priced: a table with topic, partition and "
+    "traffic, JSON, or a number for all partitions of a topic.",
+)  # fmt: skip
+
+
+def _together(name: str) -> Command:
+    return click.option(
+        "--together", name, metavar="TOPIC,TOPIC…", multiple=True, callback=_topics,
+        help="Topics whose partition 0 goes to one member, partition 1 to one, and so on. Repeatable.",
+    )  # fmt: skip
+
+
+fleet_data = together(_move_sizes, _traffic, _together("together"))
+fleet_move_data = together(_move_sizes, _together("together"))
 
 
 def data(command: Command) -> Command:
@@ -119,7 +130,7 @@ def data(command: Command) -> Command:
     ) -> Any:
         return command(more=MoreData(move_sizes, traffic, go_together), **others)
 
-    decorated: Command = _data(with_data)
+    decorated: Command = together(_move_sizes, _traffic, _together("go_together"))(with_data)
     return decorated
 
 
@@ -172,6 +183,7 @@ rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of(f
 asked = together(
     _rack_price, _max_crossings, fetch_from, _max_moved, _own, _first_of(f"{_moves_or_crossings}{_or_own}"), max_load
 )
+asked_without_racks = together(_max_moved, _first_of("moves (by size, where sizes are known)"), max_load)
 asked_of_tables = together(
     _rack_price, _max_crossings, fetch_from, _max_moved, _first_of(_moves_or_crossings), max_load
 )

@@ -282,13 +282,19 @@ def size(
             threads=threads,
         ),
     )  # fmt: skip
-    clock = Clock(time_limit)
-    found = run(problem, options, options.reads(capacity), rates, progress)
-    return _with_handover(found, options.solving, rates, clock)
+    return run_with_handover(problem, options, options.reads(capacity), rates, progress)
 
 
-def _with_handover(found: Size, solving: SolveOptions, rates: Sequence[float | Fraction] | None, clock: Clock) -> Size:
-    """Return the answer with the least that must move, where time is left."""
+def run_with_handover(
+    problem: Problem,
+    options: SizeOptions,
+    capacity: Fraction,
+    rates: Sequence[float | Fraction] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Size:
+    """Size a group as `size` does, with options that are checked."""
+    solving, clock = options.solving, Clock(options.solving.time_limit)
+    found = run(problem, options, capacity, rates, progress)
     row = None if found.fewest is None else found.row(found.fewest)
     left = solving.time_limit if solving.deterministic else clock.left()
     if row is None or row.plan is None or left < LEAST_SECONDS:
@@ -306,7 +312,7 @@ def run(
     rates: Sequence[float | Fraction] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Size:
-    """Size a group as `size` does, with options that are checked."""
+    """Size a group as `size` does, with options that are checked, and leave out the least that must move."""
     check_problem(problem)
     problem = problem.now
     incoming = _rates(problem, rates)

@@ -197,6 +197,11 @@ SIZES = Table(
         Column("hottest_topic", "string", "Topic of the partition that takes longest."),
         Column("hottest_partition", "integer", "Partition id of it."),
         Column("hottest_seconds", "number", "How long it takes alone."),
+        Column(
+            "handover_moves", "integer", "Partitions that leave their owner on the way to `fewest`; null: not found."
+        ),
+        Column("handover_units", "integer", "Their total size; their number where sizes are not known."),
+        Column("handover_bound", "integer", "No plan that meets the deadline moves fewer units."),
         _NOTES,
         Column("error", "string", "Why the group cannot be sized; else null."),
         Column("sizes", "structs", of=SIZE_FIELDS),

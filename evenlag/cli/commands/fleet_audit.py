@@ -21,6 +21,7 @@ from evenlag.model.defaults import FLEET_GAP
     "Folder for the tables plans, audit, rejects, groups and summary, or table:CATALOG.NAMESPACE.", required=True
 )
 @options.overwrite
+@terms.fleet_data
 @options.modelling
 @terms.asked_of_tables
 @options.method

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evenlag.cli import options
+from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.terminal import print_json, progress, show
 from evenlag.tables.defaults import GROUP_TIME_LIMIT
@@ -16,6 +16,7 @@ from evenlag.tables.defaults import GROUP_TIME_LIMIT
     "evenlag fleet size record/offsets --members record/members --drain 15m --out out",
 )
 @options.fleet
+@terms.fleet_move_data
 @options.drain
 @options.capacity
 @options.balance
@@ -40,6 +41,7 @@ def fleet_size(
     if out is None:
         options.refuse_without_out("--overwrite")
     deadline = options.deadline(drain)
+    options.check_solving(parameters)
     # PySpark takes a second to import, and help does without.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import sized_fleet

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 @click.option("--settle", type=click.FloatRange(0), metavar="SECONDS", default=300.0, show_default=True,
               help="Seconds without new rows after which a snapshot counts as complete.")  # fmt: skip
 @options.kafka
+@terms.fleet_move_data
 @options.modelling
-@terms.asked_of_tables
+@terms.asked_without_racks
 @options.method
 @options.only_if_better
 @options.auto_offset_reset

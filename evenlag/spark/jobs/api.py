@@ -9,11 +9,10 @@ from typing import Unpack
 from pyspark.sql import DataFrame
 
 from evenlag.compare.foresight import AUTO
-from evenlag.search.options import SolveKeywords, TermKeywords, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Progress
 from evenlag.spark.jobs.fleet import Fleet
-from evenlag.spark.jobs.fleet_solver import FleetSolver
+from evenlag.spark.jobs.fleet_solver import AuditKeywords, FleetSolver, PlanKeywords, fleet_options
 from evenlag.spark.native import row_checks
 from evenlag.spark.native.row_checks import audit_rows, group_rows, plan_rows
 from evenlag.spark.worker.one_group import Want
@@ -70,7 +69,7 @@ def solve(
     horizon: float | str = AUTO,
     tasks: int | None = None,
     progress: Progress | None = None,
-    **solving: Unpack[SolveKeywords],
+    **solving: Unpack[PlanKeywords],
 ) -> SolvedFleet:
     """Plan every group of a fleet on the executors, audit it, or both, within the call.
 
@@ -110,6 +109,9 @@ def solve(
         max_load, first, prices, budgets, method, gap, seed, deterministic, only_if_better, pause: as in
         `evenlag.solve`, for every group. Tables have no costs of the caller's own. Rates, by which a pause costs, are
         those between a snapshot and the one before; in a group's first snapshot it costs nothing.
+        move_sizes, traffic, together: data that the tables do not say; it goes before what they say. Sizes and traffic
+        are a file or a number for each topic (`evenlag.tables.fleet_data`), `together` lists of topics whose partition
+        i goes to one member, in every group that has them.
 
     Returns
     -------
@@ -122,8 +124,8 @@ def solve(
     SourceError
         A table lacks a required column, or the driver cannot read what executors write.
     """
-    options = solving_options("solve", solving, solve)
-    solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress)
+    options, data = fleet_options("solve", solving, solve)
+    solver = FleetSolver(options, want, time_limit, group_time_limit, horizon, progress, data)
     fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks)
     solved = solver.run(fleet, driver_of(offsets_df.sparkSession).place(SOLVED.ddl))
     return SolvedFleet(solved, fleet, lambda: rejects(offsets_df, members_df, auto_offset_reset=auto_offset_reset))
@@ -139,7 +141,7 @@ def plans(
     horizon: float | str = AUTO,
     tasks: int | None = None,
     progress: Progress | None = None,
-    **solving: Unpack[SolveKeywords],
+    **solving: Unpack[PlanKeywords],
 ) -> DataFrame:
     """Plan every group of a fleet on the executors: the `plans` of `solve`, with its parameters.
 
@@ -172,7 +174,7 @@ def audit(
     horizon: float | str = AUTO,
     tasks: int | None = None,
     progress: Progress | None = None,
-    **terms: Unpack[TermKeywords],
+    **terms: Unpack[AuditKeywords],
 ) -> DataFrame:
     """Hold every strategy to the optimum, for every group of a fleet: the `audit` of `solve`, with its parameters.
 
@@ -184,6 +186,7 @@ def audit(
         As in `solve`.
     **terms
         rack_price, max_crossings, fetch_from, max_load, first, prices, budgets: as in `evenlag.audit`, for every group.
+        move_sizes, traffic, together: as in `solve`.
 
     Returns
     -------
@@ -195,7 +198,7 @@ def audit(
     InvalidProblemError, SourceError
         As `solve`.
     """
-    solving_options("audit", terms, audit, known=TermKeywords)
+    fleet_options("audit", terms, audit, AuditKeywords)
     return solve(
         offsets_df, members_df, want=Want.AUDIT, time_limit=time_limit, group_time_limit=group_time_limit,
         auto_offset_reset=auto_offset_reset, horizon=horizon, tasks=tasks, progress=progress,

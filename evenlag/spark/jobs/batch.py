@@ -18,7 +18,6 @@ from evenlag.errors import SourceError
 from evenlag.model.literals import BalanceWord
 from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
 from evenlag.report.picture import draw
-from evenlag.search.options import SolveKeywords, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kept import within
@@ -27,7 +26,7 @@ from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import table_at
 from evenlag.spark.driver.storage import Folder, Storage, read_parquet
 from evenlag.spark.jobs.fleet import Fleet
-from evenlag.spark.jobs.fleet_solver import FleetSolver
+from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
 from evenlag.spark.jobs.summary import (
     AuditSummary,
     mean_loads,
@@ -122,7 +121,7 @@ def run(
     tasks: int | None = None,
     options: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    **solving: Unpack[SolveKeywords],
+    **solving: Unpack[PlanKeywords],
 ) -> RunReport:
     """Plan and audit every group of a fleet, and write the tables: all of them or none.
 
@@ -151,9 +150,28 @@ def run(
         An option has a value that it cannot have.
     """
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
+    parameters, data = fleet_options("run", solving, run)
+    solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress, data)
+    return run_with(
+        solver, spark, offsets, members, out=out, overwrite=overwrite, auto_offset_reset=auto_offset_reset,
+        tasks=tasks, options=options,
+    )  # fmt: skip
+
+
+def run_with(
+    solver: FleetSolver,
+    spark: SparkSession,
+    offsets: str | Path | DataFrame,
+    members: str | Path | DataFrame | None = None,
+    *,
+    out: str | Path,
+    overwrite: bool = False,
+    auto_offset_reset: str = AUTO_OFFSET_RESET,
+    tasks: int | None = None,
+    options: Mapping[str, str] | None = None,
+) -> RunReport:
+    """Do what `run` does, with a solver whose options are checked."""
     started = time.monotonic()
-    parameters = solving_options("run", solving, run)
-    solver = FleetSolver(parameters, Want.BOTH, time_limit, group_time_limit, horizon, progress)
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
     if offsets_df is None or (members is not None and members_df is None):
@@ -178,7 +196,7 @@ def run(
             with described(spark, "reading what was written"):
                 written = {name: read_parquet(spark, f"{folder}/{name}") for name in TABLES}
             with described(spark, "summing up the audit"):
-                for name, table in vars(summary(written["audit"], parameters.balance)).items():
+                for name, table in vars(summary(written["audit"], solver.balance)).items():
                     table.coalesce(1).write.parquet(f"{folder}/{SUMMARY}/{name}")
             with described(spark, "counting what was written"):
                 return _report(fleet, solved, written, started)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, ParamSpec, TypeVar, Unpack, cast
 
 from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as sf
@@ -19,6 +19,7 @@ from evenlag.compare.members_needed import SizeOptions, solving_of
 from evenlag.compare.simulation import STRATEGIES, ReplayOptions
 from evenlag.errors import SourceError
 from evenlag.model.defaults import DEFAULT_STICKINESS, REPLAY_GAP
+from evenlag.model.names import keywords_of, unknown_keyword
 from evenlag.report.fleet_text import ANSWERS, MOST_FAILED, MOST_GROUPS, FleetReplays, FleetSizes
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed
@@ -28,13 +29,18 @@ from evenlag.spark.driver.protocol import Progress, described, needs_java, repor
 from evenlag.spark.driver.sinks import sink
 from evenlag.spark.driver.sources import is_table, table_at
 from evenlag.spark.jobs.api import rejects
-from evenlag.spark.jobs.fleet import check_tables
+from evenlag.spark.jobs.fleet import check_tables, check_topics
+from evenlag.spark.jobs.fleet_solver import PlanKeywords
 from evenlag.spark.jobs.summary import lacking_most, strategies_compared, with_answers
 from evenlag.spark.native.row_checks import task_rows
 from evenlag.spark.worker.history_task import ByHistory, Row, not_replayed, replayed, sized, unsized
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
+from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData, MoveKeywords
 from evenlag.tables.group import OFFSET_FIELDS, GroupRows
 from evenlag.tables.outputs import KEY, REPLAY_KEY, REPLAY_STEPS, REPLAY_SUMMARY, REPLAYS, SIZES
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def by_whole_histories(
@@ -48,6 +54,7 @@ def by_whole_histories(
     auto_offset_reset: str,
     tasks: int | None,
     progress: Progress | None,
+    data: FleetData = NO_FLEET_DATA,
 ) -> DataFrame:
     """Do the work within the call, and keep its result as that of `solve`.
 
@@ -61,10 +68,13 @@ def by_whole_histories(
         Of its rows, as Spark's DDL.
     doing : str
         What jobs and errors call it.
+    data : FleetData
+        The topics that it names are to be in the offsets table.
     """
     spark = offsets_df.sparkSession
     driver = driver_of(spark)
     fleet = check_tables(offsets_df, members_df, auto_offset_reset, tasks, whole=True)
+    check_topics(offsets_df, data)
     place = driver.place(columns)
     check_executors(spark, place)
     schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(columns)))
@@ -80,6 +90,29 @@ def by_whole_histories(
     return done.table
 
 
+def _without_terms(why: str, *more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a call that plans under no terms, so that each is refused; `more` are keywords that it hands on."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        known = [*keywords_of(function), *more]
+
+        @wraps(function)
+        def call(*arguments: P.args, **keywords: P.kwargs) -> R:
+            for word in keywords:
+                if word not in known and word in PlanKeywords.__annotations__:
+                    raise TypeError(f"{function.__name__}() takes no {word}: {why}")
+                if word not in known:
+                    raise unknown_keyword(function.__name__, word, known)
+            return function(*arguments, **keywords)
+
+        return call
+
+    return decorate
+
+
+@_without_terms(
+    "a size is for the least time to drain, whatever members read across racks", *MoveKeywords.__annotations__
+)
 def size(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,
@@ -96,6 +129,7 @@ def size(
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     tasks: int | None = None,
     progress: Progress | None = None,
+    **more: Unpack[MoveKeywords],
 ) -> DataFrame:
     """Find how many members every group needs to read everything within a time; see `evenlag.compare.size`.
 
@@ -112,6 +146,8 @@ def size(
         Messages per second that a member of weight 1 reads; by default estimated for each group from its snapshots.
     group_time_limit : float
         Seconds, the most that one group gets.
+    **more
+        move_sizes, together: as in `solve`.
 
     Returns
     -------
@@ -126,6 +162,7 @@ def size(
     SourceError
         A table lacks a required column.
     """
+    data = FleetData.of(**more)
     driver = driver_of(offsets_df.sparkSession)
     options = SizeOptions(
         drain_seconds=drain_seconds, capacity=capacity, most=most,
@@ -135,8 +172,8 @@ def size(
         ),
     )  # fmt: skip
     return by_whole_histories(
-        offsets_df, members_df, partial(sized, options=options), unsized, SIZES.ddl,
-        doing="sizing", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress,
+        offsets_df, members_df, partial(sized, options=options, data=data), unsized, SIZES.ddl,
+        doing="sizing", auto_offset_reset=auto_offset_reset, tasks=tasks, progress=progress, data=data,
     )  # fmt: skip
 
 
@@ -190,6 +227,7 @@ class Replays:
         return place.names(list(tables))
 
 
+@_without_terms("a replay counts what is left to read, and its plans price moves alone (stickiness)")
 def replay(
     offsets_df: DataFrame,
     members_df: DataFrame | None = None,

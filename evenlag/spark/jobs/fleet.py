@@ -20,6 +20,7 @@ from evenlag.spark.driver.protocol import described
 from evenlag.spark.jobs.placement import MOST_PACKED, Key, TaskPacking
 from evenlag.spark.native import row_checks
 from evenlag.spark.native.lag_columns import with_predicted_lags
+from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY
 
 GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
@@ -132,6 +133,25 @@ def check_tables(
         slots,
         snapshot_type,
     )
+
+
+def check_topics(offsets_df: DataFrame, data: FleetData, until: float | None = None) -> None:
+    """Refuse topics that no row of an offsets table has; where Spark could not look before a time, none is refused.
+
+    Raises
+    ------
+    InvalidProblemError
+        The message names the topic.
+    """
+    if not data.named:
+        return
+    spark = offsets_df.sparkSession
+    names = row_checks.topics_among(offsets_df, sorted(data.named))
+    with described(spark, "looking for topics"):
+        rows = within(spark, until, names.collect)
+    missing = sorted(data.named.difference(row["topic"] for row in rows)) if rows is not None else []
+    if missing:
+        raise InvalidProblemError(f"no row of the offsets table has the topic {missing[0]!r}: correct its name")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from pyspark.sql import DataFrame, types
 from pyspark.sql import functions as sf
@@ -13,17 +14,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from evenlag.compare.foresight import AUTO
 from evenlag.errors import SourceError
 from evenlag.heuristics import HEURISTICS
-from evenlag.search.options import SolveOptions, check_seconds
+from evenlag.search.options import SolveKeywords, SolveOptions, TermKeywords, check_seconds, solving_options
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.executors import check_executors
 from evenlag.spark.driver.kept import kept
 from evenlag.spark.driver.protocol import Driver, Place, Progress, described, report_end
 from evenlag.spark.driver.task_context import attempt
-from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables
+from evenlag.spark.jobs.fleet import EACH, FEW, HASTE, TASKS_PER_SLOT, Fleet, check_tables, check_topics
 from evenlag.spark.native.row_checks import task_rows, unreached_groups, with_all_plans
 from evenlag.spark.worker.one_group import LATE, Want
 from evenlag.spark.worker.task import UNREACHED, Solver
 from evenlag.spark.worker.turns import RESERVE, Budget
+from evenlag.tables.fleet_data import NO_FLEET_DATA, DataKeywords, FleetData
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY, SOLVED
 
@@ -31,6 +33,33 @@ LAST, GRACE = 0.0, 0.85  # seconds beyond the time limit when the last first pla
 SKEW = 1.0  # seconds that executors' clocks may be ahead
 BEYOND = 0.05  # share of the limit that is added to both
 WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
+
+
+class PlanKeywords(SolveKeywords, DataKeywords, total=False):
+    """Parameters that every call which plans the groups of a fleet hands on."""
+
+
+class AuditKeywords(TermKeywords, DataKeywords, total=False):
+    """Parameters that an audit of a fleet hands on."""
+
+
+def fleet_options(
+    call: str, keywords: PlanKeywords | AuditKeywords, function: Callable[..., Any], known: type = PlanKeywords
+) -> tuple[SolveOptions, FleetData]:
+    """Return the options and the data of a call that hands keywords on, those of `known`.
+
+    Raises
+    ------
+    TypeError
+        There is no such keyword.
+    InvalidProblemError
+        A parameter has a value that it cannot have.
+    SourceError
+        A file cannot be read.
+    """
+    data: Any = {name: value for name, value in keywords.items() if name in DataKeywords.__annotations__}
+    others: Any = {name: value for name, value in keywords.items() if name not in data}
+    return solving_options(call, others, function, known=known), FleetData.of(**data)
 
 
 class FleetSolver:
@@ -48,6 +77,10 @@ class FleetSolver:
         As in `plans`.
     progress : callable, optional
         As in `plans`.
+    data : FleetData
+        Sizes, traffic and units in addition to what the tables say.
+    whole : bool
+        The tables hold the whole fleet, so that a topic named in the call is in them.
 
     Raises
     ------
@@ -63,6 +96,8 @@ class FleetSolver:
         group_time_limit: float,
         horizon: float | str,
         progress: Progress | None,
+        data: FleetData = NO_FLEET_DATA,
+        whole: bool = True,
     ) -> None:
         self._started = time.time()
         if time_limit is not None:
@@ -70,6 +105,7 @@ class FleetSolver:
         check_seconds("group_time_limit", group_time_limit)
         self._options, self._want = options, Want.of(want, "want")
         self._horizon, self._progress = horizon, progress
+        self._data, self._whole = data, whole
         self._limits = (time_limit, group_time_limit)
 
     def check(
@@ -80,19 +116,27 @@ class FleetSolver:
         tasks: int | None,
         copies: bool = False,
     ) -> Fleet:
-        """Check both tables of the call; parameters are those of `check_tables`."""
+        """Check both tables of the call, and the topics named in it; parameters are those of `check_tables`."""
         priced = self._options.only_if_better is not None and self._options.pause > 0
-        return check_tables(
+        fleet = check_tables(
             offsets_df, members_df, auto_offset_reset, tasks, self._horizon,
             whole=priced or self._horizon == AUTO, copies=copies, until=self.until, per_slot=self._per_slot,
             count=not self._hurried(driver_of(offsets_df.sparkSession)) or copies,
         )  # fmt: skip
+        if self._whole:
+            check_topics(offsets_df, self._data, self.until)
+        return fleet
 
     def _hurried(self, driver: Driver) -> bool:
         """Return whether to deal groups out uncounted: Java is cold, time is short, nobody needs their number."""
         limit, _ = self._limits
         short = limit is not None and limit < HASTE and not self._options.deterministic
         return driver.is_cold() and short and self._progress is None
+
+    @property
+    def balance(self) -> str:
+        """The balance that plans keep."""
+        return self._options.balance
 
     @property
     def _per_slot(self) -> tuple[int, int]:
@@ -152,7 +196,9 @@ class FleetSolver:
         watched = driver.reporting(self._progress, total, fleet.packing.tasks)
         with named, watched as counters, driver.batches_by_rows():
             foresee = self._horizon == AUTO
-            solver = Solver(options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee)
+            solver = Solver(
+                options, budget, self._want, schema, attempt, *counters, fleet.recorded, foresee, self._data
+            )
             solving = kept(dealt.mapInArrow(solver, SOLVED.ddl), place, self.until)
         solved = solving.table
         known = fleet.offsets.filter("snapshot_ts is not null and `group` is not null")

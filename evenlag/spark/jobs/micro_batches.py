@@ -7,25 +7,30 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from evenlag.errors import SourceError
-from evenlag.search.options import SolveKeywords, check_seconds, solving_options
+from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.model.objective import CROSSINGS
+from evenlag.search.options import SolveOptions, check_seconds
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.kafka import connected, record_text, topic_options
 from evenlag.spark.driver.protocol import described, needs_java
 from evenlag.spark.driver.sources import json_table
 from evenlag.spark.driver.storage import Storage, read_parquet
-from evenlag.spark.jobs.batch import TABLES, run
+from evenlag.spark.jobs.batch import TABLES, RunReport, run_with
 from evenlag.spark.jobs.commits import STATE, Commits
+from evenlag.spark.jobs.fleet_solver import FleetSolver, PlanKeywords, fleet_options
 from evenlag.spark.native.fates import AUDITED, DUE, LATE, ROWS, WAITS, late_rejects, latest, with_fates
+from evenlag.spark.worker.one_group import Want
+from evenlag.tables.amounts import TRAFFIC
 from evenlag.tables.columns import LINE
 from evenlag.tables.defaults import AUTO_OFFSET_RESET, GROUP_TIME_LIMIT
+from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY
 
 CHECKPOINT = "_checkpoint"
@@ -79,7 +84,7 @@ def stream(
     group_time_limit: float = GROUP_TIME_LIMIT,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
     progress: Callable[[Batch], None] | None = None,
-    **solving: Unpack[SolveKeywords],
+    **solving: Unpack[PlanKeywords],
 ) -> list[Batch]:
     """Plan and audit every group and snapshot that comes through a topic, each exactly once, when it is whole.
 
@@ -107,6 +112,7 @@ def stream(
         Of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
     group_time_limit, auto_offset_reset, **solving
         As in `plans`; plans are for the lag of their snapshot, and a pause costs nothing: a stream keeps no record.
+        Racks of members are not known, so that nothing may be asked of crossings.
     progress : callable, optional
         Called after each commit.
 
@@ -123,15 +129,18 @@ def stream(
         An option has a value that it cannot have.
     """
     needs_java(spark, "stream", "call solve on each snapshot, or run the stream where Spark's driver runs")
-    solving_options("stream", solving, stream)  # checks them before anything is begun
+    checked, data = fleet_options("stream", solving, stream)
+    _refuse_crossings(checked, data)
+    # A stream keeps no record, and what a batch happens to hold of one must not tell in its plans.
+    parameters = replace(checked, pause=0)
     check_seconds("group_time_limit", group_time_limit)
     check_seconds("interval", interval, zero=True)
     check_seconds("settle", settle, zero=True)
-    parameters = {
-        **solving, "group_time_limit": group_time_limit, "auto_offset_reset": auto_offset_reset,
-        # A stream keeps no record, and what a batch happens to hold of one must not tell in its plans.
-        "horizon": 0, "pause": 0,
-    }  # fmt: skip
+
+    def audit(offsets: DataFrame, folder: str) -> RunReport:
+        solver = FleetSolver(parameters, Want.BOTH, None, group_time_limit, 0, None, data, whole=False)
+        return run_with(solver, spark, offsets, out=folder, auto_offset_reset=auto_offset_reset)
+
     source = topic_options(topic, options)
     commits = Commits(spark, out, TABLES)
     notes = Storage(spark, checkpoint if checkpoint is not None else f"{commits.path}/{CHECKPOINT}")
@@ -144,7 +153,7 @@ def stream(
         if progress is not None:
             progress(batch)
 
-    job = _Job(spark, commits, settle, parameters, report)
+    job = _Job(spark, commits, settle, audit, report)
     with connected(spark, topic):
         records = spark.readStream.format("kafka").options(**source).load()
         writer = records.writeStream.foreachBatch(job).option("checkpointLocation", notes.path)
@@ -166,6 +175,17 @@ def stream(
     if once:
         job.flush()
     return batches
+
+
+def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
+    """Refuse to count crossings: a topic of snapshots does not tell the racks of members."""
+    asked = options.asked
+    limited = [name for name, most in asked.budgets.items() if most is not None]
+    if CROSSINGS in (*asked.prices, *limited, *asked.first) or TRAFFIC in data.amounts:
+        raise InvalidProblemError(
+            "a stream cannot count crossings, as its topic does not tell the racks of members: leave out their price, "
+            "budget, traffic and place in first"
+        )
 
 
 def _belong_together(commits: Commits, checkpoint: Storage) -> None:
@@ -201,11 +221,11 @@ class _Job:
         spark: SparkSession,
         commits: Commits,
         settle: float,
-        parameters: Mapping[str, Any],
+        audit: Callable[[DataFrame, str], RunReport],
         report: Callable[[Batch], None],
     ) -> None:
         self._spark, self._commits, self._settle = spark, commits, settle
-        self._parameters, self._report = parameters, report
+        self._audit, self._report = audit, report
         self.error: Exception | None = None
         self._lock = threading.Lock()
         self._last = time.monotonic()
@@ -267,7 +287,7 @@ class _Job:
         due, waits, late = (fates.filter(sf.col("fate") == fate) for fate in (DUE, WAITS, LATE))
         plans, rejects, failed = 0, counts[LATE], 0
         if counts[DUE]:
-            report = run(spark, json_table(due.select(LINE), "offsets"), out=f"{folder}/_job", **self._parameters)
+            report = self._audit(json_table(due.select(LINE), "offsets"), f"{folder}/_job")
             self._commits.adopt(f"{folder}/_job")
             plans, rejects, failed = report.plans, rejects + report.rejects, report.statuses.get("ERROR", 0)
         if counts[LATE]:

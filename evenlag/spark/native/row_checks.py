@@ -43,6 +43,11 @@ def group_sizes(df: DataFrame) -> DataFrame:
     return keys.dropna().groupBy("snapshot_ts", "group").agg(sf.count("*").alias("rows"))
 
 
+def topics_among(df: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Select which of these topics an offsets table has, each once."""
+    return df.select(Typed(df).text("topic").alias("topic")).filter(sf.col("topic").isin(*names)).distinct()
+
+
 def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
     """Type the rows of an offsets table, work out their lags, and say what is wrong with each.
 

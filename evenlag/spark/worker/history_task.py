@@ -10,13 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from evenlag.compare.members_needed import SizeOptions
-from evenlag.compare.members_needed import run as run_size
+from evenlag.compare.members_needed import run_with_handover as run_size
 from evenlag.compare.replay_result import ReplaySummary
 from evenlag.compare.simulation import ReplayOptions
 from evenlag.compare.simulation import run as run_replay
 from evenlag.compare.speeds import speeds
 from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.spark.worker.task import Counter
+from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import replay_row
 from evenlag.tables.past import snapshots
@@ -57,7 +58,7 @@ class ByHistory:
                 self.failed.add(1)
 
 
-def sized(rows: Sequence[GroupRows], *, options: SizeOptions) -> dict[str, Any]:
+def sized(rows: Sequence[GroupRows], *, options: SizeOptions, data: FleetData = NO_FLEET_DATA) -> dict[str, Any]:
     """Size a group by its latest snapshot (`outputs.SIZES`).
 
     Raises
@@ -68,7 +69,7 @@ def sized(rows: Sequence[GroupRows], *, options: SizeOptions) -> dict[str, Any]:
     usable = [snapshot for snapshot in rows if snapshot.topics]
     record = snapshots(usable) if len(usable) > 1 else []
     latest = usable[0] if usable else rows[0]
-    problem = record[-1].problem if record else latest.problem()
+    problem, of_data = data.added(record[-1].problem if record else latest.problem())
     given = None if options.capacity is None else float(options.capacity)
     known = speeds(problem, record, given)
     found = run_size(problem, options, known.capacity.rate, known.rates)
@@ -84,8 +85,9 @@ def sized(rows: Sequence[GroupRows], *, options: SizeOptions) -> dict[str, Any]:
         "incoming": float(found.incoming),
         "hottest_topic": topic,
         "hottest_partition": partition,
-        "notes": [*problem.warnings, *found.notes],
+        "notes": [*problem.warnings, *of_data, *found.notes],
         "error": None,
+        **{f"handover_{name}": (figures["handover"] or {}).get(name) for name in ("moves", "units", "bound")},
         **{name: figures[name] for name in ("fewest", "proven", "binding_from", "hottest_seconds", "sizes")},
     }
 

@@ -33,6 +33,7 @@ from evenlag.search.portfolio import (
     Haste,
 )
 from evenlag.search.solver import Steps, search
+from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import AUDIT_FIELDS, with_doubles
 from evenlag.tables.past import Past
@@ -257,6 +258,7 @@ def solve_group(
     past: Past | None = None,
     foresee: bool = False,
     caches: Caches | None = None,
+    data: FleetData = NO_FLEET_DATA,
 ) -> GroupResult:
     """Plan a group, audit it, or both; what goes wrong becomes a row with status ERROR.
 
@@ -280,6 +282,8 @@ def solve_group(
         Plan for what the record lets expect (horizon `auto`), but where it is too late for that.
     caches : Caches, optional
         Of the groups of a task.
+    data : FleetData
+        Sizes, traffic and units in addition to what the rows say.
     """
     started = time.monotonic()
     done = replace(earlier or GroupResult(rows, want, options.balance, late=late), error=None, seeking=False)
@@ -292,10 +296,11 @@ def solve_group(
             if past is not None and foresee and not late:
                 problem, assumed = past.foreseen(problem, rows.snapshot_ts)
                 assumed += [MEANS] if want != Want.PLAN and problem.scenario_weights else []
+            problem, of_data = data.added(problem)
             cache = SolveCache(problem) if caches is None else caches.of(problem)
             weighing = past if options.only_if_better is not None else None
             rates = None if weighing is None else weighing.rates(rows.snapshot_ts)
-            done = replace(done, notes=(*problem.warnings, *assumed), rates=rates, cache=cache)
+            done = replace(done, notes=(*problem.warnings, *assumed, *of_data), rates=rates, cache=cache)
         problem = cache.problem
         if want != Want.AUDIT:
             try:

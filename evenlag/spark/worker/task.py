@@ -23,6 +23,7 @@ from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.spark.worker.one_group import Effort, GroupResult, PlanColumns, Want, decided, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
+from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
 from evenlag.tables.past import Past
 
@@ -72,6 +73,7 @@ class Solver:
     failed: Counter | None = None
     recorded: bool = False
     foresee: bool = False
+    data: FleetData = NO_FLEET_DATA
     solve: Callable[..., GroupResult] = solve_group
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -117,7 +119,7 @@ class Solver:
             return GroupResult(rows, self.want, self.options.balance, late=True, error=UNREACHED)
         return self.solve(
             rows, self.options, self.want, time_limit=time_limit, effort=effort, late=late, earlier=earlier,
-            past=pasts.get(rows.group), foresee=self.foresee, caches=caches,
+            past=pasts.get(rows.group), foresee=self.foresee, caches=caches, data=self.data,
         )  # fmt: skip
 
     def _isolated(

@@ -1,0 +1,153 @@
+"""Sizes of moves, traffic and topics that go together, given once for all groups of a fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from evenlag.errors import InvalidProblemError
+from evenlag.model.parse_pairs import parse_amount
+from evenlag.model.problem import Problem
+from evenlag.model.values import check_mapping, kind, parse_partition_number, shown
+from evenlag.tables.amounts import COLUMNS, MOVE_SIZES, TRAFFIC, Amounts, read_amounts
+
+Amount = int | Mapping[int, int]  # of every partition of a topic, or by partition
+
+
+class MoveKeywords(TypedDict, total=False):
+    """Data of moves that calls for whole fleets take next to their tables."""
+
+    move_sizes: Amounts | None
+    together: Sequence[Sequence[str]]
+
+
+class DataKeywords(MoveKeywords, total=False):
+    """Data of moves and crossings."""
+
+    traffic: Amounts | None
+
+
+@dataclass(frozen=True)
+class FleetData:
+    """Data of partitions that a fleet's tables do not say. It goes before what they say.
+
+    Attributes
+    ----------
+    amounts : mapping of "move_sizes" and "traffic" to mapping of topic to amount
+    together : sequence of sequences of topics
+        Topics whose partition i goes to one member, in the groups that have several of them.
+    named : frozenset of str
+        Topics that some group should have: those of `together`, and those with one amount for all partitions.
+    """
+
+    amounts: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)
+    together: Sequence[Sequence[str]] = ()
+    named: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, move_sizes: Amounts | None = None, traffic: Amounts | None = None, together: Sequence[Sequence[str]] = ()
+    ) -> FleetData:
+        """Check what is given, and read the files.
+
+        Parameters
+        ----------
+        move_sizes, traffic : path or mapping of topic to whole number, optional
+            A file has a number for each partition (`evenlag.tables.amounts.read_amounts`); those that it does not name
+            are of 1. A number for a topic is that of each of its partitions.
+        together : sequence of sequences of str
+
+        Raises
+        ------
+        SourceError
+            A file cannot be read, or lacks a column.
+        InvalidProblemError
+            A number is none, or `together` is no list of lists of two topics or more, each named once.
+        """
+        given = {MOVE_SIZES: move_sizes, TRAFFIC: traffic}
+        amounts = {name: _amounts(name, each) for name, each in given.items() if each is not None}
+        units = _units(together)
+        plain = {topic for name in amounts if isinstance(given[name], Mapping) for topic in amounts[name]}
+        return cls(amounts, units, frozenset(plain.union(*units)))
+
+    def __bool__(self) -> bool:
+        """Return whether anything is given."""
+        return bool(self.amounts or self.together)
+
+    def added(self, problem: Problem) -> tuple[Problem, list[str]]:
+        """Return a group with what concerns it, and notes.
+
+        Raises
+        ------
+        InvalidProblemError
+            Topics of the group cannot go together.
+        """
+        if not self:
+            return problem, []
+        told: dict[str, Any] = {}
+        notes = []
+        for name, by_topic in self.amounts.items():
+            told[name] = _of_group(problem, by_topic)
+            lacking = len(problem.partitions) - sum(map(len, told[name].values()))
+            if lacking and told[name]:
+                notes.append(f"{lacking} partitions without a {COLUMNS[name]}: it is taken as 1")
+        here = {*problem.topics, *problem.empty_topics}
+        units = []
+        for topics in self.together:
+            present = [topic for topic in topics if topic in here]
+            if len(present) > 1:
+                units.append(present)
+            if present and len(present) < len(topics):
+                lacked = ", ".join(topic for topic in topics if topic not in here)
+                notes.append(f"together: the group has no {lacked} to go with {', '.join(present)}")
+        told = {name: by_topic for name, by_topic in told.items() if by_topic}
+        return problem.with_pair_data(**told, together=units or None), notes
+
+
+NO_FLEET_DATA = FleetData()
+
+
+def _amounts(name: str, given: Amounts) -> Mapping[str, Amount]:
+    """Return amounts by topic, read and checked."""
+    if isinstance(given, Path):
+        try:
+            found = read_amounts(given, name)
+            return {topic: _by_number(topic, told) for topic, told in found.items()}
+        except InvalidProblemError as error:
+            raise InvalidProblemError(f"{given}: {error}") from error
+    check_mapping(given, name, "topic to a whole number")
+    return {topic: parse_amount(f"{name}: {topic}", each) for topic, each in given.items()}
+
+
+def _by_number(topic: str, told: Mapping[Any, Any]) -> dict[int, int]:
+    return {parse_partition_number(topic, p): parse_amount(f"{topic}-{p}", each) for p, each in told.items()}
+
+
+def _units(given: Any) -> tuple[tuple[str, ...], ...]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidProblemError(f"together must be a list of lists of topics; got {kind(given)}")
+    units, seen = [], set[str]()
+    for topics in given:
+        names = () if isinstance(topics, str | bytes) or not isinstance(topics, Iterable) else tuple(topics)
+        if len(names) < 2 or not all(isinstance(name, str) for name in names):
+            raise InvalidProblemError(f"together: every entry is a list of two topics or more; got {shown(topics)}")
+        for topic in names:
+            if topic in seen:
+                raise InvalidProblemError(f"together: topic {topic!r} is named twice; name it once")
+            seen.add(topic)
+        units.append(names)
+    return tuple(units)
+
+
+def _of_group(problem: Problem, by_topic: Mapping[str, Amount]) -> dict[str, dict[int, int]]:
+    """Return the amounts of the partitions of a group that have one."""
+    told: dict[str, dict[int, int]] = {}
+    for topic, partition in problem.partitions:
+        amount = by_topic.get(topic)
+        if isinstance(amount, Mapping):
+            amount = amount.get(partition)
+        if amount is not None:
+            told.setdefault(topic, {})[partition] = amount
+    return told
