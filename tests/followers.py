@@ -209,6 +209,7 @@ def run(config: dict[str, Any]) -> None:
     threading.Thread(target=lambda: words.extend(iter(sys.stdin.readline, "")), daemon=True).start()
     follow = Follow(
         consumer, plans, config["client_id"], auto_offset_reset="earliest", lease=config["lease"],
+        rack=config.get("rack"),
         on_assign=heard("assigned"), on_revoke=heard("revoked"), on_lost=heard("lost"),
     )  # fmt: skip
     with follow:

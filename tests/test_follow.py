@@ -5,6 +5,7 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -628,6 +629,8 @@ def test_metadata_of_a_newer_evenlag_are_left_alone(group: Group) -> None:
     [
         ({"lease": 0}, "lease must be a number of seconds > 0"),
         ({"member": ""}, "member must be the consumer's name in the plan"),
+        ({"rack": ""}, "rack must be the name of a rack"),
+        ({"rack": "é" * 128}, "rack must be the name of a rack, .* of up to 255 bytes"),
         ({"auto_offset_reset": "none"}, "auto_offset_reset must be one of latest, earliest, not 'none'"),
     ],
 )
@@ -639,6 +642,31 @@ def test_parameters_are_checked(kafka: Kafka, parameters: dict[str, Any], messag
 @pytest.mark.parametrize("metadata", [None, "", "offset 7", "[1]", "7", '{"plan": 1}', "[" * 100_000])
 def test_metadata_of_others_say_nothing(metadata: str | None) -> None:
     assert Ownership.decode(metadata) is None
+
+
+def test_a_rack_makes_another_form_of_metadata() -> None:
+    told = Ownership(1, "c1", "a", 2, "zone-a")
+    assert Ownership.decode(told.encode()) == told
+    assert json.loads(told.encode())["evenlag"] == 2
+    assert json.loads(replace(told, rack=None).encode()) == {
+        "evenlag": 1, "plan": 1, "owner": "c1", "instance": "a", "beat": 2
+    }  # fmt: skip
+    for wrong in ({"rack": 5}, {"rack": None}, {"evenlag": 1}):
+        with pytest.raises(UserDataError, match="metadata of form"):
+            Ownership.decode(json.dumps(json.loads(told.encode()) | wrong))
+
+
+def test_members_with_and_without_racks_hand_partitions_to_each_other(group: Group) -> None:
+    group.start("c1", rack="zone-a")
+    group.start("c2")
+    for version, (mine, yours) in enumerate([("01", "23"), ("13", "02"), ("2", "013")], 1):
+        group.tell(plan(version, c1=mine, c2=yours))
+        group.go_on(10)
+        assert group.holds() == {"c1": mine, "c2": yours}
+        told = [owner(group.kafka, number) for number in range(4)]
+        assert [None if each is None else each.rack for each in told] == [
+            "zone-a" if str(number) in mine else None for number in range(4)
+        ]
 
 
 @pytest.mark.parametrize("field", ["plan", "owner", "instance", "beat"])

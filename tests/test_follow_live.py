@@ -295,7 +295,7 @@ def test_a_plan_is_made_from_a_snapshot_of_the_group_and_followed(broker: Broker
     create_topics(broker.bootstrap, {topic: 8})
     path, plan, tables = tmp_path / "plan.json", tmp_path / "next.json", tmp_path / "tables"
     where = PlanFile(path, group)
-    with followers(broker.bootstrap, group, lease=SECONDS, file=str(path)) as several:
+    with followers(broker.bootstrap, group, lease=SECONDS, file=str(path), rack="zone-a") as several:
         with producing(broker.bootstrap, topic, 8) as counts:
             first = publish(dealt(group, topic, "11112334"), where)
             several.start(*NAMES)
@@ -310,9 +310,9 @@ def test_a_plan_is_made_from_a_snapshot_of_the_group_and_followed(broker: Broker
             owners = {row["partition"]: (row["consumer_id"], row["client_id"]) for row in rows}
             names = ["c1", "c1", "c1", "c1", "c2", None, None, "c4"]
             assert owners == {number: (name, name) for number, name in enumerate(names)}
-            columns = ("consumer_id", "topics", "protocol", "group_epoch")
+            columns = ("consumer_id", "topics", "protocol", "group_epoch", "rack")
             assert [[row[each] for each in columns] for row in read_table(tables / "members.csv", "members")] == [
-                [name, [topic], "follow", first.version] for name in ("c1", "c2", "c4")
+                [name, [topic], "follow", first.version, "zone-a"] for name in ("c1", "c2", "c4")
             ]
 
             snapshot = (tables / "offsets.csv", "--members", tables / "members.csv")

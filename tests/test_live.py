@@ -795,11 +795,11 @@ def test_a_leader_on_a_broker_without_a_rack_is_not_where_its_followers_are(tmp_
 
 def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeypatch: pytest.MonkeyPatch) -> None:
     told = {
-        ("a", 0): Ownership(7, "c2", "5f3a", 12).encode() + "\0",  # as confluent-kafka commits it
+        ("a", 0): Ownership(7, "c2", "5f3a", 12, "zone-a").encode() + "\0",  # as confluent-kafka commits it
         ("a", 1): Ownership(8, "c1").encode(),  # handed to it, and not taken yet
         ("a", 2): Ownership(8, None).encode(),  # given up
         ("b", 0): Ownership(8, "c1", "77aa", 3).encode(),
-        ("b", 1): '{"evenlag": 2}',
+        ("b", 1): '{"evenlag": 3}',
         ("old", 0): "offsets of before",
     }
     commits = Commits(dict.fromkeys([*told, ("old", 1)], 5), told)
@@ -810,12 +810,12 @@ def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeyp
         ("a", 0): ("c2", "c2"), ("a", 1): ("c1", "c1"), ("a", 2): nobody, ("b", 0): ("c1", "c1"), ("b", 1): nobody,
         ("old", 0): nobody, ("old", 1): nobody,
     }  # fmt: skip
-    columns = ("consumer_id", "client_id", "topics", "protocol", "group_epoch", "generation")
+    columns = ("consumer_id", "client_id", "topics", "protocol", "group_epoch", "generation", "rack")
     assert [[row[name] for name in columns] for row in taken.members] == [
-        [name, name, ["a", "b"], "follow", 8, None] for name in ("c1", "c2")
+        [name, name, ["a", "b"], "follow", 8, None, rack] for name, rack in (("c1", None), ("c2", "zone-a"))
     ]
     (unread,) = taken.warnings[1:]
-    assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of form 2, not 1: ")
+    assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of form 3, not 1 or 2: ")
 
 
 def test_followers_that_have_all_stopped_are_no_members(monkeypatch: pytest.MonkeyPatch) -> None:

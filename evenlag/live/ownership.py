@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from evenlag.errors import UserDataError
 
-VERSION = 1  # of this form
+VERSION, WITH_RACK = 1, 2  # of this form, without and with the rack of the holder
+MOST_BYTES = 255  # of a rack: brokers keep 4096 bytes of metadata
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,22 @@ class Ownership:
         not taken it yet.
     beat : int
         Grows with each commit of a holder, so that one that is alive can be told from one that is not.
+    rack : str or None
+        The rack of the consumer that holds it; None where it did not say, or does not hold it yet.
 
     Examples
     --------
     >>> Ownership(7, "c1", "5f3a", 12).encode()
     '{"evenlag": 1, "plan": 7, "owner": "c1", "instance": "5f3a", "beat": 12}'
     >>> Ownership.decode(Ownership(8, "c2").encode())
-    Ownership(plan=8, owner='c2', instance=None, beat=0)
+    Ownership(plan=8, owner='c2', instance=None, beat=0, rack=None)
     """
 
     plan: int
     owner: str | None
     instance: str | None = None
     beat: int = 0
+    rack: str | None = None
 
     def goes_to(self, member: str) -> bool:
         """Whether it has been handed to this member, which has not taken it yet."""
@@ -49,7 +53,10 @@ class Ownership:
 
     def encode(self) -> str:
         """Return the metadata."""
-        return json.dumps({"evenlag": VERSION} | self.__dict__)
+        fields = dict(self.__dict__)
+        if self.rack is None:
+            del fields["rack"]
+        return json.dumps({"evenlag": VERSION if self.rack is None else WITH_RACK} | fields)
 
     @classmethod
     def decode(cls, metadata: str | None) -> Ownership | None:
@@ -68,8 +75,12 @@ class Ownership:
             return None
         version = fields.pop("evenlag")
         kinds = {"plan": int, "owner": str | None, "instance": str | None, "beat": int}
-        if version != VERSION or fields.keys() != kinds.keys():
-            raise UserDataError(f"metadata of form {version!r}, not {VERSION}: {metadata!r}; update evenlag")
+        if version == WITH_RACK:
+            kinds["rack"] = str
+        if version not in (VERSION, WITH_RACK) or fields.keys() != kinds.keys():
+            raise UserDataError(
+                f"metadata of form {version!r}, not {VERSION} or {WITH_RACK}: {metadata!r}; update evenlag"
+            )
         if not all(isinstance(fields[name], kind) for name, kind in kinds.items()):
-            raise UserDataError(f"metadata of form {VERSION} with a value that cannot be: {metadata!r}")
+            raise UserDataError(f"metadata of form {version} with a value that cannot be: {metadata!r}")
         return cls(**fields)

@@ -21,6 +21,7 @@ from evenlag.live.follow.holdings import Holdings
 from evenlag.live.follow.plan_topics import ABSENT, PlanTopics
 from evenlag.live.followed_plan import FollowedPlan, Plans
 from evenlag.live.group_state import TopicPartition
+from evenlag.live.ownership import MOST_BYTES
 from evenlag.live.wording import some
 from evenlag.search.options import check_seconds
 
@@ -57,6 +58,9 @@ class Follow:
         Seconds without a commit after which a partition is taken from its owner, where the plan gives it to another;
         longer than the longest time that a message, or a batch, may take. The plan and the commits of others are looked
         at 30 times in this time, and commits are made 6 times.
+    rack : str, optional
+        The consumer's `client.rack`, for snapshots: the next plan can then keep traffic in the rack. Give it once all
+        consumers of the group run a version of evenlag that has this parameter; older ones cannot read its commits.
     on_assign, on_revoke, on_lost : callable, optional
         Called with this object and a list of (topic, partition): after they were taken, before they are handed on, and
         after they were taken away.
@@ -81,6 +85,7 @@ class Follow:
         *,
         auto_offset_reset: str = "latest",
         lease: float = LEASE,
+        rack: str | None = None,
         on_assign: Told | None = None,
         on_revoke: Told | None = None,
         on_lost: Told | None = None,
@@ -92,12 +97,18 @@ class Follow:
             raise InvalidProblemError(
                 f"auto_offset_reset must be one of {', '.join(RESETS)}, not {auto_offset_reset!r}"
             )
+        if rack is not None and not (isinstance(rack, str) and 0 < len(rack.encode()) <= MOST_BYTES):
+            raise InvalidProblemError(
+                f"rack must be the name of a rack, such as the zone, of up to {MOST_BYTES} bytes, not {rack!r:.300}"
+            )
         self.troubles: dict[str, str] = {}
         self._consumer, self._plans, self._member, self._lease = consumer, plans, member, lease
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
         earliest, patience = auto_offset_reset == "earliest", lease / COMMITS
         self._topics = PlanTopics(consumer, self._say, every=lease, patience=patience)
-        commits = GroupCommits(consumer, member, self._say, earliest=earliest, patience=patience, silence=lease / 2)
+        commits = GroupCommits(
+            consumer, member, rack, self._say, earliest=earliest, patience=patience, silence=lease / 2
+        )
         self._holdings = Holdings(
             consumer, member, commits, self._topics, lease=lease, standing=CLAIM_LOOKS * lease / LOOKS,
             on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost,

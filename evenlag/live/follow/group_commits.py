@@ -62,6 +62,8 @@ class GroupCommits:
     consumer : confluent_kafka.Consumer
     member : str
         Its name in the plan.
+    rack : str or None
+        The consumer's.
     say : callable
         Called with what it is about, and what is not as it should be there, or None.
     earliest : bool
@@ -76,13 +78,14 @@ class GroupCommits:
         self,
         consumer: Any,
         member: str,
+        rack: str | None,
         say: Callable[[str, str | None], object],
         *,
         earliest: bool,
         patience: float,
         silence: float,
     ) -> None:
-        self._consumer, self._member, self._say = consumer, member, say
+        self._consumer, self._member, self._rack, self._say = consumer, member, rack, say
         self._earliest, self._patience, self._silence = earliest, patience, silence
         self._instance = secrets.token_hex(6)
         self._beat = 0
@@ -112,7 +115,7 @@ class GroupCommits:
     def own(self, version: int) -> Ownership:
         """What to commit where a partition is this consumer's, under a version of the plan."""
         self._beat += 1
-        return Ownership(version, self._member, self._instance, self._beat)
+        return Ownership(version, self._member, self._instance, self._beat, self._rack)
 
     def look(self, keys: Collection[TopicPartition]) -> bool:
         """Read the commits of these partitions, and forget all others; False where nobody answers.
