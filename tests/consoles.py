@@ -10,12 +10,14 @@ from contextlib import chdir
 from pathlib import Path
 from unittest import mock
 
+from evenlag.search.clock import Clock
 from tests.command import evenlag
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"\$ (.+)\n((?:[^$].*\n|\n)*)")
 STEADY = ("--deterministic",)  # what is found does not hang on how busy the machine is
+PATIENCE = 20  # times the time limit, which is only a safety net then: work limits end these runs
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
@@ -29,7 +31,8 @@ def printed(command: str) -> str:
     """Run a command in the root of the repository; spaces at the ends of lines are nobody's business."""
     name, *words = command.split()
     assert name == "evenlag"
-    with chdir(ROOT), mock.patch.dict(os.environ, COLUMNS="110"):
+    patient = mock.patch.object(Clock, "left", lambda clock: max(PATIENCE * clock.limit - clock.spent, 0.0))
+    with chdir(ROOT), mock.patch.dict(os.environ, COLUMNS="110"), patient:
         done = evenlag(*words, *STEADY)
     assert done.returncode == 0, done
     return "\n".join(line.rstrip() for line in done.stdout.rstrip().splitlines()) + "\n"

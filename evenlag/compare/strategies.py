@@ -6,7 +6,6 @@ all scenarios: figures in messages are means over them, by weight.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -27,7 +26,7 @@ from evenlag.model.plan import Number, Plan, current_plan, plain
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.result import Binding, Result, Status
 from evenlag.search.cache import SolveCache
-from evenlag.search.clock import LEAST_SECONDS
+from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import AUTO, SolveOptions
 from evenlag.search.solver import search
 
@@ -217,10 +216,10 @@ def audit_with(
     `known` has the optima of an earlier audit of the same problem, which are gone on from, and `cache` what other
     calls have worked out.
     """
-    started = time.monotonic()
+    clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
     judge = Judge(cache, options)
-    work = (options.time_limit if options.work is None else options.work) / len(Balance)
+    work = clock.allowance() / len(Balance)
     optima: dict[str, Result] = {}
     errors: dict[str, EvenlagError] = {}
     asked: dict[str, SolveOptions] = {}
@@ -230,7 +229,7 @@ def audit_with(
             continue
         try:
             start = _best(_plans_of(optima), judge, balance)
-            left = max(options.time_limit - (time.monotonic() - started), LEAST_SECONDS)
+            left = max(clock.left(), LEAST_SECONDS)
             share = left if options.deterministic else left / (len(Balance) - number)
             asked[balance] = without_moves(
                 options, balance=balance, slack=0, objective=ObjectiveKind.SPREAD, across=Across.MEAN, method=AUTO,
