@@ -104,18 +104,12 @@ class SetPartitioning:
 
     Attributes
     ----------
-    size : float
-        How much may be listed, as a share of the most there may ever be.
-    by_solver : bool
-        Whether CP-SAT goes on where the dynamic programming gives up.
     full_seconds : float
-        From so many seconds on as much may be listed as `size` says, with less time less.
+        From so many seconds on as much may be listed as there may ever be, with less time less.
     solver_share : float
         What CP-SAT may take of the time left.
     """
 
-    size: float = 1.0
-    by_solver: bool = True
     full_seconds: float = 1.0
     solver_share: float = 0.7
     name: str = "set partitioning"
@@ -128,9 +122,7 @@ class SetPartitioning:
         """Offer a better plan, or prove that there is none; for the makespan, offer one with a smaller spread."""
         clock = task.clock
         limits = Limits(self.solver_share * clock.left(), clock.work(), task.threads, task.seed)
-        size = self.size * min(clock.allowance() / self.full_seconds, 1.0)
-        proof = best_partitioning(
-            task.rule, task.bounds, int(best.plan.spread), limits if self.by_solver else None, clock.stop(share), size
-        )
+        size = min(clock.allowance() / self.full_seconds, 1.0)
+        proof = best_partitioning(task.rule, task.bounds, int(best.plan.spread), limits, clock.stop(share), size)
         proven = findings(proof, clock, task.bounds)
         yield from proven if task.spread_matters else (found for found in proven if not isinstance(found, Bound))
