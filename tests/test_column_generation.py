@@ -17,7 +17,7 @@ from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.column_program import ColumnProgram
 from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
 from evenlag.search.exact.packing import Counts, Packing, share_out
-from evenlag.search.exact.windows import Answer, Grid, Holding, Window, Windows
+from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import START
@@ -115,10 +115,10 @@ def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: i
         (random.randint(1, 3), np.array([random.choice([IMPOSSIBLE, random.randint(-9, 20)]) for _ in loads]))
         for _ in range(random.randint(1, 2))
     ]
-    holding = Holding(kinds, random.randint(-10, 60))
-    highs = holding.least_highs(first, last, largest)
+    prices = Prices.of(np.zeros(0, np.int64), kinds, random.randint(-10, 60))
+    highs = prices.least_highs(first, last, largest)
     for low in range(first, last + 1):
-        allowed = [high for high in range(low, largest + 1) if holding.allows(Window(low, high))]
+        allowed = [high for high in range(low, largest + 1) if prices.slack(Window(low, high)) >= 0]
         assert highs[low - first] == min(allowed, default=largest + 1)
         assert allowed == list(range(int(highs[low - first]), largest + 1))
 
@@ -129,8 +129,8 @@ def test_what_many_members_cannot_hold_excludes_windows() -> None:
     possible[[3, 5]] = 1
     impossible[3] = 1
     for others in range(1, 9):
-        holding = Holding([(1, possible), *[(1, impossible)] * others], 1 + others)
-        assert holding.least_highs(3, 5, 5).tolist() == [3, 6, 6]
+        prices = Prices.of(np.zeros(0, np.int64), [(1, possible), *[(1, impossible)] * others], 1 + others)
+        assert prices.least_highs(3, 5, 5).tolist() == [3, 6, 6]
 
 
 def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
@@ -139,10 +139,10 @@ def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
     assert (windows.lowest(), windows.highest(), windows.narrowest()) == (Window(4, 8), Window(6, 10), Window(6, 8))
     loads = np.full(11, IMPOSSIBLE)
     loads[[5, 9]] = 3
-    windows.exclude(Holding([(2, loads)], 5), np.zeros(0, np.int64))  # a member has a load of 5 or 9
+    windows.exclude(Prices.of(np.zeros(0, np.int64), [(2, loads)], 5))  # a member has a load of 5 or 9
     assert [windows.lowest(), windows.narrowest(), windows.least_width] == [Window(4, 8), Window(6, 9), 3]
     assert windows.draw(1, Random(0)) in [Window(low, low + 4) for low in (4, 5, 6)]
-    windows.exclude(Holding([(2, np.full(11, IMPOSSIBLE))], 5), np.zeros(0, np.int64))
+    windows.exclude(Prices.of(np.zeros(0, np.int64), [(2, np.full(11, IMPOSSIBLE))], 5))
     assert [windows.lowest(), windows.highest(), windows.narrowest(), windows.draw(9, Random(0))] == [None] * 4
     assert windows.least_width == windows.width == 5
 

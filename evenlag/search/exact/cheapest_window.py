@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from evenlag.model.plan import Number
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.move_windows import LARGEST
-from evenlag.search.exact.windows import Answer, Window
+from evenlag.search.exact.windows import LARGEST, Answer, Window
 
 NEAR_FIT = 7  # eighths of the way from what is proven to what fits: where a window is asked about that may not fit
 COARSE = 3  # units between what is proven and what fits that are left to the next finer grid

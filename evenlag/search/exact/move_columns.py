@@ -21,7 +21,7 @@ from evenlag.model.backends import fits
 from evenlag.model.balance import CountRule
 from evenlag.model.certificate import searched
 from evenlag.model.objective import Objective
-from evenlag.search.exact import move_dp, move_patterns, move_windows
+from evenlag.search.exact import move_dp, move_patterns
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.deepening import deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
@@ -30,7 +30,7 @@ from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.priced_options import PricedOptions
 from evenlag.search.exact.rounded_plans import rounded_plans
-from evenlag.search.exact.windows import Answer, Window
+from evenlag.search.exact.windows import LARGEST, Answer, Window
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.patterns import EnumerationLimitError
 from evenlag.search.task import Task
@@ -53,7 +53,7 @@ class MoveColumns:
     def applies(self, task: Task, best: Incumbent) -> bool:
         """Where moves count, loads are whole messages, and the group is not so small that all can be listed."""
         count = int(task.problem.assignable.sum())
-        if count < FEWEST_PARTITIONS or (count + 1) * best.value >= move_windows.LARGEST or not fits(task.problem):
+        if count < FEWEST_PARTITIONS or (count + 1) * best.value >= LARGEST or not fits(task.problem):
             return False
         return task.moves_matter and not best.settled and move_patterns.applies(task.rule)
 

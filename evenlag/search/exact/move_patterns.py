@@ -1,7 +1,7 @@
 """How many moves a window of loads takes at least, by a linear program over what each member may hold.
 
 Column generation as in packing.py, where members differ: each has patterns of its own (own_columns.py), priced by a
-table of its own (pricing.py). What prices prove is kept of all windows (move_windows.py); which one is asked about is
+table of its own (pricing.py). What prices prove is kept of all windows (windows.py); which one is asked about is
 decided in cheapest_window.py. Where the linear program is slow to head in, there are subgradient steps
 (price_steps.py).
 """
@@ -21,11 +21,10 @@ from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
 from evenlag.search.exact.member_share import idle_of, share_of
-from evenlag.search.exact.move_windows import UNIT, MoveWindows, Prices
 from evenlag.search.exact.own_columns import OwnColumns
 from evenlag.search.exact.price_steps import PriceSteps, Progress
 from evenlag.search.exact.pricing import Pricing, rows_of
-from evenlag.search.exact.windows import Answer, Grid, Window
+from evenlag.search.exact.windows import UNIT, Answer, Grid, MoveWindows, Prices, Window
 
 CELLS = 1_500_000  # of the tables of all members together: a hundredth of a second or two
 MOST_LOADS = 4_000  # that tables tell apart

@@ -14,9 +14,8 @@ import numpy as np
 
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.column_program import ColumnProgram
-from evenlag.search.exact.move_windows import UNIT
 from evenlag.search.exact.pricing import OwnTable, Pricing
-from evenlag.search.exact.windows import Answer, Window
+from evenlag.search.exact.windows import UNIT, Answer, Window
 
 MOST_NEW = 6  # columns that one table adds
 

@@ -23,7 +23,7 @@ import numpy as np
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.column_program import NEAR, ColumnProgram
 from evenlag.search.exact.knapsack import Items, Knapsack, Pattern
-from evenlag.search.exact.windows import Answer, Holding, Window, Windows
+from evenlag.search.exact.windows import Answer, Prices, Window, Windows
 
 MOST_NEW = 20  # columns that one table adds
 MOST_TRIES = 6  # patterns that a dive may fix in vain, one after another
@@ -98,22 +98,23 @@ class Packing:
         def price(prices: Whole, _costs: float) -> Answer | None:
             values = prices[:-1]
             table = Knapsack(left.items, values, capacity, self.most)
-            holding = self._holding(table, left, int(values @ left.items.demand))
-            if not holding.allows(window):
+            proven = self._proven(values, table, left)
+            if proven.slack(window) < 0:
                 if windows is not None:
-                    windows.exclude(holding, values)
+                    windows.exclude(proven)
                 return Answer.EXCLUDED
             lacking = self._generate(table, window, least=-int(prices[-1]))
             return None if lacking else Answer.FITS  # all columns are there, and no proof: floats are near enough
 
         return self._program.generate(self.stop, price)
 
-    def _holding(self, table: Knapsack, left: Left, demand: int) -> Holding:
-        """Return what members can hold of all value, by their loads: any sharing out holds all of it."""
-        if self.counts is None:
-            return Holding([(left.members, table.best[0])], demand)
-        levels = [(left.members - left.extra, table.best[self.counts.fewest]), (left.extra, table.best[-1])]
-        return Holding([(members, best) for members, best in levels if members], demand)
+    def _proven(self, values: Whole, table: Knapsack, left: Left) -> Prices:
+        """Return what values of lags prove, by the table of them."""
+        levels = [(left.members, table.best[0])]
+        if self.counts is not None:
+            levels = [(left.members - left.extra, table.best[self.counts.fewest]), (left.extra, table.best[-1])]
+        best = [(members, most) for members, most in levels if members]
+        return Prices.of(values, best, int(values @ left.items.demand))
 
     def _generate(self, table: Knapsack, window: Window, least: int) -> bool:
         """Add the columns that a table finds lacking, worth more than `least`; say whether there was one."""

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Whole
-from evenlag.search.exact.move_windows import UNIT, Prices
 from evenlag.search.exact.pricing import OwnTable, Pricing
-from evenlag.search.exact.windows import Window
+from evenlag.search.exact.windows import UNIT, Prices, Window
 
 FIRST_STEPS, FIRST_STEP, SHORTER = 60, 0.5, 0.96  # how many at first; the first in moves; each by the last
 FIRST_NEW = 6  # columns of each table, at first

@@ -15,11 +15,10 @@ from evenlag.search.exact.bits import sizes_of, weighed
 from evenlag.search.exact.exchanges import Exchanges
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.move_windows import UNIT, Prices
 from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.pricing import OwnTable, tables_of
-from evenlag.search.exact.windows import Window
+from evenlag.search.exact.windows import UNIT, Prices, Window
 from evenlag.search.patterns import EnumerationLimitError
 
 MOST_LISTED = 300_000  # patterns of one member at size 1
@@ -127,4 +126,4 @@ class PricedOptions:
 
 def _most(prices: Prices, i: int, window: Window) -> int:
     """Return the most that a member can hold."""
-    return int(prices.best[i][window.low : window.high + 1].max())
+    return int(prices.held[i][window.low : window.high + 1].max())

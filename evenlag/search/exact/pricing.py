@@ -1,7 +1,7 @@
 """What partitions are worth to each member, and what the members can hold by that: each has a table of its own.
 
 Whatever values partitions are given, no member holds more than the best pattern in its table. So any values prove
-something of all windows (move_windows.py); which ones prove most is left to price_steps.py and move_patterns.py.
+something of all windows (windows.py); which ones prove most is left to price_steps.py and move_patterns.py.
 
 Members under the same rules differ by what they own alone. Their tables are built together: half of the members have
 what nobody of them owns in common, half of those have more in common, and so on. That takes the logarithm of their
@@ -23,11 +23,10 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.exact.bits import Bits
 from evenlag.search.exact.exchange_table import ExchangeTable
 from evenlag.search.exact.member_share import Idle, Share
-from evenlag.search.exact.move_windows import UNIT, Prices
 from evenlag.search.exact.own_layers import Begun, Listing, begin, nothing_held
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.topics_table import TopicsTable
-from evenlag.search.exact.windows import Window
+from evenlag.search.exact.windows import UNIT, Prices, Window
 
 
 class OwnTable(Protocol):
@@ -160,7 +159,7 @@ class Pricing:
         by_member = dict(tables_of(self.roundings, worth, self._largest))
         tables = [by_member[n] for n in range(len(worth))]
         total = int(values[self.places].sum()) - UNIT * self.idle.unowned
-        return Prices(values, [table.best for table in tables], total), tables
+        return Prices.of(values, [(1, table.best) for table in tables], total), tables
 
     def worth(self, values: Whole, n: int) -> Whole:
         """Return what each partition is worth to one of the members: a move less where it comes from another."""

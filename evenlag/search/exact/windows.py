@@ -1,7 +1,8 @@
 """Windows of loads: between which loads may all members of a better plan lie?
 
 A plan with a spread of w has all its loads in some window that is w wide; one with a makespan of w has them in the
-window from 0 to w. What is proven is kept for each low end, as the least high end that is still possible.
+window from 0 to w. What prices of partitions prove is kept for each low end: as the least high end that is still
+possible, or where moves count as the fewest moves that each width takes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from random import Random
 
 import numpy as np
@@ -20,6 +21,9 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 
 LEAST = -(1 << 62)  # of what all members hold together: it is a number still
+UNIT = 10**6  # where moves count, prices are multiples of 1 / UNIT of a move, so that most tables need 32 bits only
+IMPOSSIBLE = 2**31  # moves
+LARGEST = 2**62  # objectives, in messages
 
 
 class Answer(Enum):
@@ -39,34 +43,42 @@ class Window:
 
 
 @dataclass(frozen=True, eq=False)
-class Holding:
-    """How much of the partitions' value members can hold, by their loads: in any plan they hold all of it.
+class Prices:
+    """What partitions are worth to whoever holds them, and how much of that members can hold: in any plan all of it.
 
     Attributes
     ----------
-    by_load : list of (int, int64 array)
-        How many members, and the most that one of them can hold with each load.
-    value : int
-        Of all partitions.
+    values : int64 array
+        Of each partition; where moves count, in 1 / `UNIT` of a move.
+    held : list of int64 array
+        The most that members alike can hold together by load, less their moves; far below 0 where none has a load.
+    total : int
+        What members hold together in a plan without moves.
     """
 
-    by_load: list[tuple[int, Whole]]
-    value: int
+    values: Whole
+    held: list[Whole]
+    total: int
 
-    def allows(self, window: Window) -> bool:
-        """Whether members can hold all of it with loads in a window."""
-        return sum(n * int(best[window.low : window.high + 1].max()) for n, best in self.by_load) >= self.value
+    @classmethod
+    def of(cls, values: Whole, best: list[tuple[int, Whole]], total: int) -> Prices:
+        """Return prices by how many members are alike, and the most that one of them can hold by load."""
+        least = LEAST // sum(n for n, _ in best)
+        return cls(values, [n * np.maximum(most, least) for n, most in best], total)
+
+    def slack(self, window: Window, moves: int = 0) -> int:
+        """Return what members can hold more in a window than in a plan with so many moves; below 0: there is none."""
+        held = sum(int(most[window.low : window.high + 1].max()) for most in self.held)
+        return held - self.total + moves * UNIT
 
     def least_highs(self, first: int, last: int, largest: int) -> Whole:
-        """Return the least high end that is allowed for each low end from `first` to `last`; `largest` + 1: none is."""
-        kinds = len(self.by_load)
-        worth = [n * np.maximum(best[: largest + 1], LEAST // (n * kinds)) for n, best in self.by_load]
-        ranges = [_RangeMaximum(each) for each in worth]
+        """Return the least high end without moves for each low end from `first` to `last`; `largest` + 1: none."""
+        ranges = [_RangeMaximum(most[: largest + 1]) for most in self.held]
         lows = np.arange(first, last + 1, dtype=np.int64)
         below, above = lows - 1, np.full(len(lows), largest + 1, dtype=np.int64)  # not allowed, and allowed or none
         while (open_ := np.flatnonzero(above - below > 1)).size:
             middle = (below[open_] + above[open_]) // 2
-            allowed = sum(each.between(lows[open_], middle) for each in ranges) >= self.value
+            allowed = sum(each.between(lows[open_], middle) for each in ranges) >= self.total
             above[open_[allowed]], below[open_[~allowed]] = middle[allowed], middle[~allowed]
         return above
 
@@ -163,12 +175,11 @@ class Windows:
                     break
         return answer
 
-    def exclude(self, holding: Holding, values: Whole) -> None:
-        """Leave out all windows that it does not allow; `values` are the partitions' it is of."""
-        first, last = int(self._lows[0]), int(self._lows[-1])
-        highs = holding.least_highs(first, last, self.largest)
+    def exclude(self, prices: Prices) -> None:
+        """Leave out all windows in which members cannot hold what partitions are worth."""
+        highs = prices.least_highs(int(self._lows[0]), int(self._lows[-1]), self.largest)
         if (highs > self._highs).any():
-            self.excluded.append((values, holding.value, highs))
+            self.excluded.append((prices.values, prices.total, highs))
             np.maximum(self._highs, highs, out=self._highs)
 
 
@@ -217,3 +228,65 @@ class Grid:
         if windows.least_width == windows.width:
             return value
         return max(windows.least_width * self.unit - self.loss * self.spread, 0)
+
+
+class MoveWindows:
+    """All windows that a plan below some objective may have, and the fewest moves that each is known to take.
+
+    Prices prove something of all windows, of some more and of some less. The most that has been proven of each is kept,
+    so any budget or price of moves is bounded by the cheapest window.
+
+    Parameters
+    ----------
+    grid : Grid
+    bounds : LoadBounds
+    value : number
+        The objective.
+
+    Attributes
+    ----------
+    first, largest : int
+        The least low end, and the greatest high end.
+    """
+
+    def __init__(self, grid: Grid, bounds: LoadBounds, value: Number) -> None:
+        self._grid = grid
+        self.first, last = grid.lows(bounds, value)
+        widths = grid.width(value)
+        self.largest = last + widths - 1
+        least = ceil(bounds.max_load_lb)
+        highs = np.arange(self.first, last + 1)[:, None] + np.arange(widths)
+        self._moves: Whole = np.where(highs < least // grid.unit, IMPOSSIBLE, 0)  # by low end and width
+        self._least = max(least - floor(bounds.min_load_ub), 0) if grid.spread else least
+
+    def learn(self, prices: Prices, partitions: int) -> None:
+        """Keep what prices prove of all windows; no plan moves more than all partitions."""
+        lows, widths = self._moves.shape
+        held = np.zeros((lows, widths), dtype=np.int64)
+        for most in prices.held:
+            by_low = np.lib.stride_tricks.sliding_window_view(most[self.first :], widths)
+            held += np.maximum.accumulate(by_low, axis=1)
+        proven = -((held - prices.total) // UNIT)  # rounded up: moves are whole
+        np.maximum(self._moves, np.where(proven > partitions, IMPOSSIBLE, proven), out=self._moves)
+
+    def costs(self, most: int | None, price: int) -> Whole:
+        """Return a bound of the objective in each window, by low end and width: with at most so many moves."""
+        widths = np.arange(self._moves.shape[1]) * self._grid.unit - self._grid.loss * self._grid.spread
+        moves = np.where(self._moves < IMPOSSIBLE, self._moves, 0)
+        endless = self._moves > (IMPOSSIBLE - 1 if most is None else most)
+        return np.where(endless, LARGEST, np.maximum(widths, self._least) + moves * price)
+
+    def widest(self, costs: Whole, most: int, around: float) -> tuple[int, Window, int]:
+        """Return of the windows that cost no more the one nearest to a load: its cost, itself, and its moves."""
+        cheap = costs <= most
+        rows = np.flatnonzero(cheap.any(axis=1))
+        widths = costs.shape[1] - 1 - cheap[rows, ::-1].argmax(axis=1)
+        chosen = int(np.abs(self.first + rows + widths / 2 - around).argmin())
+        row, width = int(rows[chosen]), int(widths[chosen])
+        low = self.first + row
+        return int(costs[row, width]), Window(low, low + width), int(self._moves[row, width])
+
+    def open_lows(self, width: int, moves: int) -> Whole:
+        """Return the low ends of windows so wide that may take no more than so many moves."""
+        width = min(width, self._moves.shape[1] - 1)
+        return self.first + np.flatnonzero(self._moves[:, width] <= moves)
