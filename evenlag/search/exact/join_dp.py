@@ -18,9 +18,9 @@ import numpy as np
 from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
 from evenlag.search.exact.bits import Bits, sizes_of, unpacked
-from evenlag.search.exact.exchanges import Exchanges, affordable
+from evenlag.search.exact.completion import completed
 from evenlag.search.exact.labels import PartialPlans, compatible, equal_pairs, joined, undominated
-from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.member_options import Exchanges, MemberOptions
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.patterns import EnumerationLimitError
 
@@ -93,7 +93,7 @@ class JoinDP:
         if not self.options.narrow():
             return None
         every = [self.options.exchanges(i) for i in range(len(self.members))]
-        lists, self._called_for = affordable(self.members, every, self.options.slack, self.stop)
+        lists, self._completion = completed(self.members, every, self.options.slack, self.stop)
         if any(listed is not None and not len(listed) for listed in lists):
             return None
         self._gives, self._takes = self._needs(lists)
@@ -144,9 +144,8 @@ class JoinDP:
             fits &= count >= sum(self.members[i].lo for i in rest)
             fits &= count <= sum(self.members[i].hi for i in rest)
         within = self.target.cost(low, high, moves) <= self.target.objective
-        kept = np.flatnonzero(fits & (moves <= self.target.most_moves) & within & (plans.lost <= self.options.slack))
-        lost = plans.lost[kept] + self._called_for.lost_by(rest, plans.open[:, kept])
-        return kept[lost <= self.options.slack]
+        kept = fits & (moves <= self.target.most_moves) & within
+        return np.flatnonzero(kept & self._completion.possible(rest, plans.open, plans.lost))
 
     def _least_moves(self, plans: PartialPlans, rest: list[int], left: Whole, got: Whole) -> Whole:
         """How many moves a plan has at least that goes on from here: by what others give, and by what they take."""

@@ -56,6 +56,40 @@ class Subsets:
     sums: Whole
 
 
+@dataclass(frozen=True)
+class Exchanges:
+    """What one member may do, N ways.
+
+    Attributes
+    ----------
+    bits : uint64 array (W, N)
+        Partitions that it gives or takes; without idle ones.
+    idle : int64 array (N,)
+        How many more idle partitions (member_share.py) it holds.
+    reduced : int64 array (N,)
+        Sums of reduced lags of what it holds then.
+    gives : int64 array (N,)
+        How many it gives.
+    lost : int64 array (N,)
+        What it could hold more by some prices of partitions; 0 without prices.
+    """
+
+    bits: Bits
+    idle: Whole
+    reduced: Whole
+    gives: Whole
+    lost: Whole
+
+    def __len__(self) -> int:
+        return len(self.lost)
+
+    def take(self, kept: Bools) -> Exchanges:
+        """Return only these."""
+        return Exchanges(
+            self.bits[:, kept], self.idle[kept], self.reduced[kept], self.gives[kept], self.lost[kept]
+        )  # fmt: skip
+
+
 class MemberOptions:
     """One member: the subsets that it may give and take, and their sums.
 

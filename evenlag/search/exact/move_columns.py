@@ -9,7 +9,7 @@ halved. If that does not end with the best plan, plans are rounded once more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from random import Random
@@ -25,9 +25,9 @@ from evenlag.search.exact import move_dp, move_patterns
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.deepening import deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
-from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.move_dp import MovePlans
 from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns
-from evenlag.search.exact.plan_target import PlanTarget, plan_target
+from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.priced_options import PricedOptions
 from evenlag.search.exact.rounded_plans import rounded_plans
 from evenlag.search.exact.windows import LARGEST, Answer, Window
@@ -76,7 +76,8 @@ class MoveColumns:
         if patterns is None or stop() or not members_decide(task.rule, goal):
             return
         size = min(seconds / FULL_SECONDS, 1.0)
-        search, rests_on = _Search(task, patterns, ceil(best.base_bound), stop, size), best.authors
+        plans = MovePlans(task.rule, goal, task.bounds, stop, size, ceil(best.base_bound), reduced=False)
+        search, rests_on = _Search(plans, patterns), best.authors
         proof = deepened(ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST)
         if proof.plan is None and search.found is not None:
             yield Candidate(search.found[1])
@@ -92,14 +93,10 @@ def members_decide(rule: CountRule, goal: Objective) -> bool:
 class _Search:
     """Looks for the best plan up to an objective."""
 
-    def __init__(self, task: Task, patterns: MovePatterns, least: int, stop: Callable[[], bool], size: float) -> None:
-        self._task, self._patterns, self._least, self._stop, self._size = task, patterns, least, stop, size
+    def __init__(self, plans: MovePlans, patterns: MovePatterns) -> None:
+        self._plans, self._patterns, self._stop, self._size = plans, patterns, plans.stop, plans.size
         self.found: Found | None = None  # the best one so far
-        self._lags = task.problem.lags[task.problem.assignable].astype(np.int64)
-        self._loads = floor(task.bounds.min_load_ub) if task.spread_matters else 0, ceil(task.bounds.max_load_lb)
-        self._alike = move_dp.loads_and_moves_alone(task.rule, task.goal)
-        active, price = np.flatnonzero(task.problem.active).tolist(), int(task.goal.stickiness)
-        self._members = [MemberOptions(task.rule, m, self._lags, price, size) for m in active]
+        self._alike = move_dp.loads_and_moves_alone(plans.rule, plans.goal)
 
     def look(self, asked: int) -> Found | None:
         """Return the best plan with an objective of at most `asked`, or None if there is none.
@@ -122,8 +119,7 @@ class _Search:
 
     def _target(self, asked: int) -> tuple[PlanTarget, range]:
         """Return the target for an objective, and the numbers of moves that are to be looked at each for itself."""
-        task = self._task
-        target = plan_target(task.rule, task.goal, self._loads, asked, self._least, self._lags)
+        target = self._plans.target(asked)
         return target, range(0 if target.price else max(target.most_moves, 0), target.most_moves + 1)
 
     def _open(self, target: PlanTarget, moves: int) -> tuple[int, Whole]:
@@ -143,7 +139,7 @@ class _Search:
         size = self._size * SEVERAL if apart else self._size
         try:
             options = PricedOptions(
-                self._members, self._patterns, target, _around(lows, width), self._stop, size, alike=self._alike
+                self._plans.members, self._patterns, target, _around(lows, width), self._stop, size, alike=self._alike
             )
             found = JoinDP(options, self._stop, size).best()
         except EnumerationLimitError:

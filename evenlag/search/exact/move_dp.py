@@ -30,7 +30,7 @@ from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.plan_target import plan_target
+from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.exact.target_options import TargetOptions
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.task import Task
@@ -74,6 +74,8 @@ class MovePlans:
         How much may be listed, as a share of the most there may ever be; in 1 / `size` of the time it takes less.
     least : int
         What is proven of the spread (makespan) alone.
+    reduced : bool
+        Whether lists are by reduced lags (model/reduced_lags.py); else by lags as they are.
     """
 
     def __init__(
@@ -84,13 +86,20 @@ class MovePlans:
         stop: Callable[[], bool],
         size: float = 1.0,
         least: int = 0,
+        *,
+        reduced: bool = True,
     ) -> None:
         problem = rule.problem
-        self.rule, self.goal, self.stop, self.size, self.least = rule, goal, stop, size, least
-        self.loads = floor(bounds.min_load_ub) if goal.kind == ObjectiveKind.SPREAD else 0, ceil(bounds.max_load_lb)
-        self.reduced = reduced_lags(rule, self.loads[0])[problem.assignable]
+        self.rule, self.goal, self.stop, self.size, self._least = rule, goal, stop, size, least
+        self._loads = floor(bounds.min_load_ub) if goal.kind == ObjectiveKind.SPREAD else 0, ceil(bounds.max_load_lb)
+        lags = reduced_lags(rule, self._loads[0]) if reduced else problem.lags.astype(np.int64)
+        self._lags = lags[problem.assignable]
         price, active = int(goal.stickiness), np.flatnonzero(problem.active).tolist()
-        self.members = [MemberOptions(rule, m, self.reduced, price, size) for m in active]
+        self.members = [MemberOptions(rule, m, self._lags, price, size) for m in active]
+
+    def target(self, asked: int) -> PlanTarget:
+        """Return the target for an objective."""
+        return plan_target(self.rule, self.goal, self._loads, asked, self._least, self._lags)
 
     def best_within(self, asked: int) -> Found | None:
         """Return the best plan with an objective of at most `asked`, or None if there is none.
@@ -100,7 +109,7 @@ class MovePlans:
         EnumerationLimitError
             There is too much to list, or `stop` ended it.
         """
-        target = plan_target(self.rule, self.goal, self.loads, asked, self.least, self.reduced)
+        target = self.target(asked)
         if target.most_moves < 0:
             return None
         options = TargetOptions(self.members, target, self.stop, self.size)

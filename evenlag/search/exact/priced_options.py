@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from evenlag.search.exact.bits import sizes_of, weighed
-from evenlag.search.exact.exchanges import Exchanges
-from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.member_options import Exchanges, MemberOptions
 from evenlag.search.exact.move_patterns import MovePatterns
 from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.plan_target import PlanTarget

@@ -8,9 +8,8 @@ import numpy as np
 
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.bits import Bits
-from evenlag.search.exact.exchanges import Exchanges
 from evenlag.search.exact.join_dp import NOTHING
-from evenlag.search.exact.member_options import MemberOptions, Shape
+from evenlag.search.exact.member_options import Exchanges, MemberOptions, Shape
 from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.patterns import EnumerationLimitError
 
