@@ -5,13 +5,17 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.problems import cases
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.broker import Broker
 
 # Nothing may fail because the machine is busy.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=cases(100)
+)
 settings.load_profile("untimed")
 
 os.environ.pop("COLUMNS", None)  # of the terminal, which must not change what the command prints

@@ -12,15 +12,21 @@ import evenlag
 Partition = tuple[str, int]
 Topics = Mapping[str, Sequence[int]]  # lags of each topic
 
-CASES = int(os.environ.get("EVENLAG_TEST_CASES", "1"))  # how many times the usual number of random cases to run
+SHARE = float(os.environ.get("EVENLAG_TEST_CASES", "0.2"))  # of the random cases that tests name, how many to run
+FEW = 30  # random cases, which run whatever the share
 HUGE = 2**62  # the most messages that a lag may be
 LAG_KINDS = ("small", "wide", "skewed", "hot", "equal", "zero")
 PROVOKING_LAGS = ("few", "wide", "tailed", "zeros", "giant", "near-giants", "near-equal", "huge", "huge-and-alike")
 
 
+def cases(count: int) -> int:
+    """How many of `count` random cases to run: their share by EVENLAG_TEST_CASES, but at least FEW of them."""
+    return max(min(count, FEW), round(count * SHARE))
+
+
 def seeds(count: int) -> range:
-    """Seeds of `count` random cases, times EVENLAG_TEST_CASES."""
-    return range(count * CASES)
+    """Seeds of as many of `count` random cases as are to run."""
+    return range(cases(count))
 
 
 def lags(random: Random, count: int, kind: str) -> list[int]:

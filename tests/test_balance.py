@@ -14,7 +14,7 @@ from evenlag.model.balance import count_rule
 from evenlag.model.flow import CountNetwork
 from evenlag.model.problem import NOBODY
 from tests.exact import FEWEST, Goal, Group, Infeasible, exhaustive
-from tests.problems import CASES, alike, problems, random_problem, seeds
+from tests.problems import alike, cases, problems, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
 BRIEFLY: dict[str, Any] = {"deterministic": True, "work": 0.05}  # where counts are asked for and no good spread
@@ -51,7 +51,7 @@ def test_counts_are_allowed_exactly_as_defined(seed: int) -> None:
     assert_as_defined(problem, random.choice(BALANCES), random.choice([0, 0, 0, 1, 2]), random)
 
 
-@settings(max_examples=100 * CASES, derandomize=True)
+@settings(max_examples=cases(100), derandomize=True)
 @given(problems(partitions=6), st.sampled_from(BALANCES), st.integers(0, 2))
 def test_counts_are_allowed_exactly_as_defined_shrinking(problem: evenlag.Problem, balance: str, slack: int) -> None:
     assert_as_defined(problem, balance, slack, Random(0))

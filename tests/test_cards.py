@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import evenlag
 from evenlag.compare.history import Snapshot
 from evenlag.markup import Bars, table
-from tests.problems import alike
+from tests.problems import alike, cases
 
 TAGS = {"style", "div", "p", "span", "b", "table", "thead", "tbody", "tr", "th", "td", "i", "ul", "li"}
 VOID = {"br", "hr", "img", "meta", "input"}
@@ -107,7 +107,7 @@ def test_edge_cases_are_shown(problem: evenlag.Problem) -> None:
         assert problem.group in Parsed(each._repr_html_()).text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(st.lists(NAMES, min_size=4, max_size=4))
 def test_names_are_escaped(names: list[str]) -> None:
     group, topic, one, other = names

@@ -28,6 +28,7 @@ from evenlag.search.solver import task_of
 from evenlag.search.stage import run_steps
 from evenlag.search.task import Task
 from tests.portfolios import without
+from tests.problems import seeds
 from tests.terms import Question, drawn
 
 
@@ -72,7 +73,7 @@ def check_bounds(seed: int) -> None:
         assert max(bounds) <= least.criteria[0], (seed, options, name)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_bounds_hold_for_every_plan_of_small_groups(seed: int) -> None:
     check_bounds(seed)
 

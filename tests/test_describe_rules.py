@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evenlag.errors import SourceError
 from evenlag.tables.formats import Reading, describe
 from tests.describe_texts import CHANGES, FOREIGN, Table, table
+from tests.problems import cases
 
 Outcome = tuple[str, dict[str, tuple[int, str | None]], set[str]]
 
@@ -71,7 +72,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.integers(0, 10_000), st.lists(st.lists(WORDS, min_size=1, max_size=6), max_size=3), st.randoms())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=cases(300))
 def test_no_foreign_line_and_no_order_gives_another_problem(
     seed: int, others: list[list[str]], rng: random.Random
 ) -> None:
@@ -82,7 +83,7 @@ def test_no_foreign_line_and_no_order_gives_another_problem(
 
 
 @given(st.integers(0, 10_000), st.integers(1, 200), st.booleans())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=cases(200))
 def test_wrapped_lines_are_refused_unless_nothing_is_lost(seed: int, width: int, at_words: bool) -> None:
     made = table(random.Random(seed))
     wrapped = [
@@ -94,7 +95,7 @@ def test_wrapped_lines_are_refused_unless_nothing_is_lost(seed: int, width: int,
 
 
 @given(st.integers(0, 10_000), st.integers(1, 200))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=cases(200))
 def test_cut_lines_are_refused_unless_nothing_is_lost(seed: int, width: int) -> None:
     made = table(random.Random(seed))
     assert outcome("\n".join(line[:width] for line in (made.header, *made.rows))) in (None, right(made))

@@ -86,8 +86,8 @@ def test_what_belongs_to_a_plan_stays(*, unlisted: bool) -> None:
                 assert used is not None
                 assert (*before.bits[:, used].tolist(), int(before.lost[used])) in columns
             dropped, kept = dropped + len(before) - len(after), kept + len(of_plans)
-    assert dropped > 150
-    assert kept > 80
+    assert dropped > len(seeds(150))
+    assert kept > len(seeds(150)) / 2
 
 
 @pytest.mark.parametrize("unlisted", [False, True])
@@ -104,7 +104,7 @@ def test_the_others_complete_what_belongs_to_a_plan(*, unlisted: bool) -> None:
                     row = [chosen[n]]
                     assert completion.possible([k for k in range(MEMBERS) if k != n], one.bits[:, row], one.lost[row])
                     belong += 1
-    assert belong > 20
+    assert belong > len(seeds(100)) / 5
 
 
 def test_others_must_take_what_is_given_and_lose_what_they_lose_at_least() -> None:

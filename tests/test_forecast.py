@@ -15,6 +15,7 @@ from evenlag.model.forecast import DAY, MOST_SCENARIOS, STEP, Forecast, Record, 
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND, Offsets
+from tests.problems import cases
 
 TOPIC_OF = np.repeat([0, 1], [9, 12]).astype(np.int32)
 SEVEN = np.array([0, 0, 0, 0, 1, 1, 1], dtype=np.int32)
@@ -144,7 +145,7 @@ def hostile(draw: Any) -> Record:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=cases(150))
 @given(hostile())
 def test_every_record_has_a_forecast_of_numbers_or_none(of: Record) -> None:
     found = forecast(of)
@@ -165,7 +166,7 @@ def test_every_record_has_a_forecast_of_numbers_or_none(of: Record) -> None:
             assert vector.any()
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(hostile(), st.sampled_from([0.25, 2.0, 1024.0]))
 def test_messages_have_no_unit(of: Record, times: float) -> None:
     found, other = forecast(of), forecast(replace(of, produced=of.produced * times))
@@ -175,7 +176,7 @@ def test_messages_have_no_unit(of: Record, times: float) -> None:
         assert (found.lasting == other.lasting).all()
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(hostile(), st.integers(0, 2**32))
 def test_the_order_of_partitions_does_not_matter(of: Record, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(of.produced.shape[1])

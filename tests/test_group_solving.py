@@ -37,6 +37,7 @@ from evenlag.spark.worker.task import Solver
 from evenlag.spark.worker.turns import Budget, recoverable, take_turns
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.outputs import AUDIT_FIELDS
+from tests.problems import cases
 
 Partition = tuple[str, int, int, str | None]
 PARTITIONS: list[Partition] = [
@@ -298,7 +299,7 @@ def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPa
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(50))
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 2)), min_size=1, max_size=5), st.integers(3, 4))
 def test_what_may_be_recovered_is_no_less_than_what_any_plan_recovers(
     partitions: list[tuple[int, int]], members: int

@@ -13,6 +13,7 @@ from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.spark.worker.arrow_groups import group_rows
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS
+from tests.problems import cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -144,7 +145,7 @@ PLAIN: Row = {
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=cases(300), deadline=None)
 @given(st.lists(PARTITION_ROWS, max_size=30), st.lists(MEMBER_ROWS, max_size=12), st.randoms(), st.integers(1, 9))
 def test_groups_are_what_their_rows_say(
     partitions: list[Row], members: list[Row], chance: random.Random, size: int

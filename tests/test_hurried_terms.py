@@ -25,6 +25,7 @@ from evenlag.spark.worker import turns
 from evenlag.spark.worker.one_group import Effort, GroupResult, Want, solve_group
 from evenlag.spark.worker.turns import Budget, take_turns
 from evenlag.tables.group import GroupRows, Member
+from tests.problems import seeds
 from tests.terms import Best, Question, drawn
 
 TURNS = (Effort.LEAST, Effort.FIRST, Effort.QUICK, Effort.FULL)
@@ -50,7 +51,7 @@ def turns_of(problem: Problem, options: SolveOptions, efforts: tuple[Effort, ...
     return several
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_no_turn_breaks_a_limit_and_none_is_worse_than_the_one_before(seed: int) -> None:
     question = drawn(seed)
     if question is None:

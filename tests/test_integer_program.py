@@ -11,6 +11,7 @@ from ortools.sat.python import cp_model
 
 from evenlag.model.backends.integer_program import IntegerProgram
 from evenlag.model.interrupt import ending_searches, interrupted
+from tests.problems import seeds
 
 
 def random_pair(random: Random) -> tuple[IntegerProgram, cp_model.CpModel, list[Any]]:
@@ -54,7 +55,7 @@ def random_pair(random: Random) -> tuple[IntegerProgram, cp_model.CpModel, list[
     return ours, theirs, columns
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_programs_are_what_or_tools_makes_of_them(seed: int) -> None:
     ours, theirs, columns = random_pair(Random(seed))
     assert str(ours._model) == str(theirs.proto)  # so that the runs of both are the same to the last step

@@ -86,7 +86,7 @@ def test_so_it_is_of_balanced_topics_subscriptions_pins_and_caps(cells: int, mon
         if move_columns.members_decide(rule, goal):
             assert found.value == found.bound == best, seed
             proven += 1
-    assert proven > 200
+    assert proven > 2 / 3 * len(seeds(300))
 
 
 @pytest.mark.parametrize("seed", seeds(40))
@@ -160,7 +160,7 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
             if len(worth) > 1:
                 with pytest.raises(EnumerationLimitError):
                     table.listed(least, window, Listing(numbers, any_may, 0))
-    assert listed > 100
+    assert listed > 2.5 * len(seeds(40))
     assert table.best.min() >= IMPOSSIBLE - 1000
 
 

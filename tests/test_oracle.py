@@ -282,7 +282,7 @@ def test_equal_subscriptions_take_the_fewest_moves(assignor: str) -> None:
             goal = exact.Goal(balance="group", stickiness=exact.FEWEST)
             assert HEURISTICS[assignor](problem).moves == exact.optimum(problem, goal).fewest_moves
             cases += 1
-    assert cases >= 60
+    assert cases >= 0.4 * len(seeds(150))
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.pipeline import Packing, Task, pack_offset_ranges
 from evenlag.spark.offsets import packing as packing_module
 from evenlag.spark.offsets.ranges import offset_ranges
+from tests.problems import cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,7 +79,7 @@ def check(packing: Packing, offsets: Offsets, tasks: int, tolerance: float) -> N
 
 @pytest.mark.slow
 @given(OFFSETS, st.integers(1, 20), TOLERANCES)
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_everything_is_read_once_in_even_tasks(offsets: Offsets, tasks: int, tolerance: float) -> None:
     packing = pack_offset_ranges(offsets, tasks, tolerance=tolerance)
     check(packing, offsets, tasks, tolerance)
@@ -173,7 +174,7 @@ def test_ranges_longer_than_a_lag_may_be_are_packed_too() -> None:
 
 @pytest.mark.slow
 @given(st.data(), OFFSETS, st.integers(1, 6), st.integers(1, 6), TOLERANCES)
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 def test_what_fits_where_it_was_read_stays(
     data: st.DataObject, before: Offsets, tasks_before: int, tasks: int, tolerance: float
 ) -> None:
@@ -194,7 +195,7 @@ def test_what_fits_where_it_was_read_stays(
     st.lists(st.tuples(st.integers(1, 12), st.sets(st.integers(0, 3))), min_size=1, max_size=8),
     st.sampled_from([0, 0.1, 0.3, 1]),
 )
-@settings(max_examples=500)
+@settings(max_examples=cases(500))
 def test_cuts_move_so_that_partitions_need_not(drawn: list[tuple[int, set[int]]], tolerance: float) -> None:
     offsets = {("t", p): (0, size) for p, (size, _) in enumerate(drawn)}
     previous = [[("t", p) for p, (_, tasks) in enumerate(drawn) if task in tasks] for task in range(4)]

@@ -20,6 +20,7 @@ from tests.problems import random_document, seeds
 
 REBALANCES = 1_000
 SOLVED = 100  # of these by the solver too
+PARTS = 2  # tests that share them
 
 Name = tuple[str, int]
 Held = dict[str, set[Name]]
@@ -159,10 +160,10 @@ def plans(problem: evenlag.Problem) -> dict[str, Plan]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_random_rebalances_of_every_strategy(part: int) -> None:
     seen: Counter[str] = Counter()
-    for seed in seeds(REBALANCES)[part::10]:
+    for seed in seeds(REBALANCES)[part::PARTS]:
         random = Random(seed)
         document = disputed_document(random)
         problem = evenlag.Problem.from_dict(document)
@@ -176,10 +177,10 @@ def test_random_rebalances_of_every_strategy(part: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_random_rebalances_of_the_solver(part: int) -> None:
     solved = 0
-    for seed in seeds(SOLVED)[part::4]:
+    for seed in seeds(SOLVED)[part::PARTS]:
         random = Random(seed)
         document = disputed_document(random)
         problem = evenlag.Problem.from_dict(document)
@@ -189,7 +190,7 @@ def test_random_rebalances_of_the_solver(part: int) -> None:
             continue
         simulate(result.plan, document, random)
         solved += 1
-    assert solved >= 20
+    assert solved >= 0.8 * len(seeds(SOLVED)[part::PARTS])
 
 
 # ---- single cases ------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from evenlag.search.stage import Step, run_steps
 from evenlag.search.task import Task
 from evenlag.spark import plans
 from tests.pages import table
-from tests.problems import alike, problems, seeds
+from tests.problems import alike, cases, problems, seeds
 
 LAGS = [90, 70, 50, 40, 30, 20, 10, 5]
 
@@ -159,7 +159,7 @@ def test_bounds_only_rise() -> None:
     assert (best.bound, best.base_bound, best.moves_bound) == (5, 4, 3)
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(problems())
 def test_a_question_changes_nothing(problem: Problem) -> None:
     assume(problem.active.any())
@@ -175,7 +175,7 @@ def test_a_question_changes_nothing(problem: Problem) -> None:
     assert vars(best) == before
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 @given(problems(), st.sampled_from([0, "0.1%", "fewest-moves"]), st.sampled_from(["spread", "makespan"]))
 def test_what_stages_yield_is_sound(problem: Problem, stickiness: Any, objective: str) -> None:
     assume(problem.active.any())

@@ -17,7 +17,7 @@ from evenlag import Problem
 from evenlag.errors import EvenlagError, InfeasibleError, InvalidProblemError
 from evenlag.report.text import audit_report, frontier_report, phases_report, plan_report
 from evenlag.search.options import METHODS
-from tests.problems import CASES, documents
+from tests.problems import cases, documents
 
 MEMBERS = {"c0": ["orders", "paid"], "c1": ["orders"]}
 LAGS = {"orders": [5, 3], "paid": [8]}
@@ -337,7 +337,7 @@ def test_the_document_of_the_design() -> None:
     assert (result.spread, result.moves, result.forced_moves) == (10_000, 0, 2)
 
 
-@settings(max_examples=200 * CASES, derandomize=True)
+@settings(max_examples=cases(200), derandomize=True)
 @given(documents(partitions=12, members=5, topics=4, empty_topics=True))
 def test_round_trip(given_document: dict[str, Any]) -> None:
     problem = Problem.from_dict(given_document)
@@ -395,7 +395,7 @@ def without_empty_topics(document: dict[str, Any]) -> dict[str, Any]:
     return document | {"topics": topics, "members": members}
 
 
-@settings(max_examples=60 * CASES, derandomize=True, deadline=None)
+@settings(max_examples=cases(60), derandomize=True, deadline=None)
 @given(documents(partitions=10, members=4, topics=3, empty_topics=True), st.sampled_from(METHODS))
 def test_topics_without_partitions_change_nothing_else(given_document: dict[str, Any], method: str) -> None:
     outcomes: list[Any] = []

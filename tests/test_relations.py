@@ -19,7 +19,7 @@ import evenlag
 from evenlag.errors import InfeasibleError
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
-from tests.problems import alike, documents, lags, random_document, random_owners, random_parameters, seeds
+from tests.problems import alike, cases, documents, lags, random_document, random_owners, random_parameters, seeds
 from tests.solving import briefly
 
 NET = 600.0  # seconds: the wall clock ends nothing here
@@ -62,7 +62,7 @@ def medium_document(random: Random) -> Document:
     return document
 
 
-def cases(count: int, medium: int) -> list[Any]:
+def small_and_medium(count: int, medium: int) -> list[Any]:
     """Seeds of small groups, all of whose plans are looked at, and of larger ones."""
     return [*((seed, False) for seed in seeds(count)), *((seed, True) for seed in seeds(medium))]
 
@@ -80,7 +80,7 @@ def drawn(seed: int, medium: bool) -> Case:
             continue
 
 
-both_sizes = pytest.mark.parametrize(("seed", "medium"), cases(25, 8))
+both_sizes = pytest.mark.parametrize(("seed", "medium"), small_and_medium(25, 8))
 
 
 # ---- what changes nothing ------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_what_does_not_matter_changes_no_objective(
     agree(solved(document, **parameters), solved(other, **changed))
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 @given(documents(), st.randoms(use_true_random=False), st.sampled_from(UNCHANGED))
 def test_what_does_not_matter_changes_no_objective_of_any_group(
     document: Document, random: Random, change: Callable[[Document, Parameters, Random], Case]

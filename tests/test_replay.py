@@ -22,6 +22,7 @@ from evenlag.model.problem import Problem
 from evenlag.search.solver import search
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.past import snapshots
+from tests.problems import cases
 from tests.replays import Taken, by_weight, foreseen, simulate
 
 FAST = ("range", "roundrobin", "lag-aware", "sticky", "fair", "swap-balance")
@@ -105,7 +106,7 @@ def assigner(name: str) -> Callable[..., Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 @given(
     st.integers(0, 2**32),
     st.sampled_from([0, 10, 90]),
@@ -182,7 +183,7 @@ def test_horizon_auto_plans_for_what_plain_python_foresees(seed: int, capacity: 
     assert other.steps == [step for step in found.steps if step.strategy != "evenlag"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(300))
 @given(st.integers(0, 2**32))
 def test_members_read_a_message_of_each_partition_in_turn(seed: int) -> None:
     rng = random.Random(seed)

@@ -23,9 +23,9 @@ from evenlag.search.solver import task_of
 from tests.command import evenlag as command
 from tests.exact import FEWEST, Goal, Group, Infeasible, Optimum, assess, exhaustive
 from tests.problems import (
-    CASES,
     LAG_KINDS,
     alike,
+    cases,
     lags,
     problems,
     random_document,
@@ -161,7 +161,7 @@ def test_copies_of_one_scenario_give_its_plan(seed: int, copies: int) -> None:
     assert result.plan.problem is many
 
 
-@settings(max_examples=80 * CASES, derandomize=True)
+@settings(max_examples=cases(80), derandomize=True)
 @given(problems(partitions=10), st.integers(1, 3), st.randoms(use_true_random=True))
 def test_a_problem_with_scenarios_survives_its_file(problem: evenlag.Problem, count: int, random: Random) -> None:
     document = with_scenarios(random, problem.to_dict() | {"topics": listed(problem)}, count)

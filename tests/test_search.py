@@ -36,7 +36,7 @@ from evenlag.search.improve.state import SearchState
 from evenlag.search.improve.subset_sum import nearest_subset, subset_of_size
 from evenlag.search.patterns import EnumerationLimitError, exact_cover, exact_cover_is_a_plan, patterns_within
 from tests.exact import Goal, Group, by_cp_sat, by_moves, every_plan, exhaustive, grouped, within
-from tests.problems import CASES, HUGE, PROVOKING_LAGS, alike, provoking_lags, random_owners, random_problem, seeds
+from tests.problems import HUGE, PROVOKING_LAGS, alike, cases, provoking_lags, random_owners, random_problem, seeds
 
 BALANCES = ("both", "topic", "group", "none")
 LIMIT = 20.0  # seconds; none of the groups here should take more than a few
@@ -162,7 +162,7 @@ def subset_sums(draw: st.DrawFn, lowest: int) -> tuple[list[int], int, int, Any]
     return values, near, draw(st.sampled_from([0, 1, kind // 8, 4 * kind * len(values)])), dtype
 
 
-@settings(max_examples=300 * CASES, derandomize=True)
+@settings(max_examples=cases(300), derandomize=True)
 @given(subset_sums(lowest=-1), st.integers(0, 99))
 def test_nearest_subset_is_nearest(drawn: tuple[list[int], int, int, Any], seed: int) -> None:
     values, target, within, dtype = drawn
@@ -175,7 +175,7 @@ def test_nearest_subset_is_nearest(drawn: tuple[list[int], int, int, Any], seed:
     assert missed(values, target, np.flatnonzero(found)) == least <= within
 
 
-@settings(max_examples=300 * CASES, derandomize=True)
+@settings(max_examples=cases(300), derandomize=True)
 @given(subset_sums(lowest=0), st.integers(0, 9), st.integers(0, 99))
 def test_subset_of_size_is_nearest_of_its_size(
     drawn: tuple[list[int], int, int, Any], size: int, seed: int
@@ -204,7 +204,7 @@ def test_there_is_no_subset_larger_than_all(dtype: Any) -> None:
 # ---- set partitioning -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=250 * CASES, derandomize=True)
+@settings(max_examples=cases(250), derandomize=True)
 @given(st.randoms(use_true_random=True), st.sampled_from(PROVOKING_LAGS), st.integers(0, 9), st.integers(0, 5))
 def test_patterns_are_all_subsets_in_the_window(random: Random, kind: str, count: int, size: int) -> None:
     lags = provoking_lags(random, count, kind) if count else []

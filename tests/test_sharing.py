@@ -18,6 +18,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.construct.relabel import relabel
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
+from tests.problems import cases
 
 
 def problem_of(lags: list[int], owners: list[int], members: int) -> Problem:
@@ -36,7 +37,7 @@ PROBLEMS = st.builds(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(50))
 @given(PROBLEMS, st.randoms(use_true_random=True))
 def test_names_change_so_that_no_other_change_moves_less(problem: Problem, random: object) -> None:
     members = len(problem.members)
@@ -53,7 +54,7 @@ def test_names_change_so_that_no_other_change_moves_less(problem: Problem, rando
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(PROBLEMS, st.sampled_from([0.001, 0.05, 0.5]), st.sampled_from(["both", "none"]))
 def test_near_enough_is_near_enough(problem: Problem, gap: float, balance: str) -> None:
     options = SolveOptions(balance=balance, stickiness=0, gap=gap, time_limit=1.0)

@@ -29,7 +29,7 @@ from tests.command import evenlag as run
 from tests.command import refused
 from tests.exact import Group, every_plan
 from tests.fleet import fleet, write_tables
-from tests.problems import CASES, alike, seeds
+from tests.problems import alike, cases, seeds
 from tests.traffic import commit, create_topics, produce
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def test_size_against_all_plans(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=30 * CASES, deadline=None)
+@settings(max_examples=cases(30), deadline=None)
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=9), st.integers(1, 4), st.integers(1, 60), st.booleans())
 def test_what_every_sizing_keeps(lags: list[int], members: int, drain: int, incoming: bool) -> None:
     problem = alike(lags, members)

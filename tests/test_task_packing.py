@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from evenlag.spark.jobs.placement import COST, COST_PER_ROW, TaskPacking, partition_keys
 from tests.frames import OFFSETS_DDL, assert_same_rows, table
+from tests.problems import cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@settings(max_examples=50)
+@settings(max_examples=cases(50))
 @given(st.lists(st.integers(0, 100_000), max_size=60), st.integers(1, 12))
 def test_no_task_has_more_than_its_share_and_one_group(sizes: list[int], tasks: int) -> None:
     packing = TaskPacking.pack([(("now", f"g{g}"), size) for g, size in enumerate(sizes)], tasks)

@@ -19,12 +19,13 @@ from evenlag.model.pair_costs import PAIR_COSTS
 from evenlag.model.parse_pairs import COSTS_OF_OURS
 from evenlag.model.plan import Plan
 from tests.portfolios import without
+from tests.problems import seeds
 from tests.terms import drawn, pair_tables
 
 BACKENDS = ("cp-sat", "cbc", "highs")
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_the_optimum_is_that_of_all_plans(seed: int) -> None:
     question = drawn(seed)
     assert question is None or question.check(question.ask(time_limit=5))
@@ -44,7 +45,7 @@ def test_bounds_hold_though_nothing_is_solved_to_the_end(seed: int) -> None:
         assert question is None or question.check(question.ask(time_limit=1)) in (False, True)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_nothing_wrong_is_said_of_large_numbers(seed: int) -> None:
     question = drawn(seed, large=True)
     with without("enumeration"):
@@ -53,7 +54,7 @@ def test_nothing_wrong_is_said_of_large_numbers(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", BACKENDS)
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", seeds(100))
 def test_backends_say_nothing_wrong_of_large_numbers(seed: int, method: str) -> None:
     question = drawn(seed, large=True)
     assert question is None or question.check(question.ask(time_limit=30, method=method)) in (False, True)
@@ -61,7 +62,7 @@ def test_backends_say_nothing_wrong_of_large_numbers(seed: int, method: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", BACKENDS)
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_the_mip_finds_it_too(seed: int, method: str) -> None:
     question = drawn(10_000 + seed)
     assert question is None or question.check(question.ask(time_limit=30, method=method))
@@ -107,7 +108,7 @@ def draw_units(rng: random.Random) -> Problem:
     return Problem.from_lags(lags, members, owned=owned, together=[("a", "b")], **more)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_units_are_assigned_as_one(seed: int) -> None:
     rng = random.Random(seed)
     problem = draw_units(rng)
