@@ -1,5 +1,6 @@
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,6 +22,7 @@ settings.load_profile("untimed")
 os.environ.pop("COLUMNS", None)  # of the terminal, which must not change what the command prints
 
 SHARED = {"spark", "broker"}  # fixtures that take long to start, and the marks of tests that need them
+MARKS = {*SHARED, "cluster"}
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +38,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what uses them, so that `make test` can run it in processes that start each of them once."""
     for name in SHARED & set(getattr(item, "fixturenames", ())):
         item.add_marker(name)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that do not name a mark asked for, as in `-m "broker and not spark"`: to read all takes longer."""
+    terms = config.option.markexpr.split(" and ")
+    if collection_path.suffix != ".py" or not set(terms) <= {*MARKS, *(f"not {mark}" for mark in MARKS)}:
+        return None
+    text = collection_path.read_text()
+    return True if any(mark in terms and mark not in text for mark in MARKS) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
