@@ -41,7 +41,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files that do not name a mark asked for, as in `-m "broker and not spark"`: to read all takes longer."""
+    """Leave out files that do not name a mark asked for, as in `-m "broker and not spark"`: all take long to read."""
     terms = config.option.markexpr.split(" and ")
     if collection_path.suffix != ".py" or not set(terms) <= {*MARKS, *(f"not {mark}" for mark in MARKS)}:
         return None

@@ -139,7 +139,7 @@ def test_a_first_call_in_haste_gives_what_others_give_and_counts_nothing(
 
     counts = fleet._counted
     monkeypatch.setattr(fleet, "_counted", count)
-    monkeypatch.setattr(fleet, "HASTE", PATIENT)  # else a busy machine is late
+    monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.HASTE", PATIENT)  # else a busy machine is late
     df = table(spark, recorded({"once": 1, "twice": 2, "thrice": 3}), OFFSETS_DDL)
     options: dict[str, Any] = {"method": "lag-aware", "stickiness": 0}
     whole = pipeline.solve(df, time_limit=None, **options)
@@ -152,7 +152,7 @@ def test_a_first_call_in_haste_gives_what_others_give_and_counts_nothing(
         assert_same_rows(each.groups, whole.groups, without=["seconds"])
         assert_same_rows(each.plans, whole.plans)
         assert_same_rows(each.audit, whole.audit, without=["seconds"])
-    for more in ({"progress": lambda *_: None}, {"deterministic": True}, {"time_limit": fleet.HASTE}):
+    for more in ({"progress": lambda *_: None}, {"deterministic": True}, {"time_limit": PATIENT}):
         monkeypatch.setattr(classic, "_warmed", set())
-        pipeline.solve(df, want="plan", **({"time_limit": fleet.HASTE - 1} | options | more))
+        pipeline.solve(df, want="plan", **({"time_limit": PATIENT - 1} | options | more))
     assert counted == [True] * 5
