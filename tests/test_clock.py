@@ -1,10 +1,11 @@
 """Limits of a search by hand: shares of the time that is left, and work limits that do not look at it."""
 
+from math import inf
 from types import SimpleNamespace
 
 import pytest
 
-from evenlag.search.clock import LONGEST, Clock, Turn, in_steps_of
+from evenlag.search.clock import GRACE, LONGEST, Clock, Turn, in_steps_of
 
 
 class Time:
@@ -69,6 +70,18 @@ def test_work_is_done_once_whoever_does_it(time: Time) -> None:
     clock.part(0.5).use(0.5)
     assert clock.allowance() == pytest.approx(1.5)
     assert clock.work() == pytest.approx(0.075)
+
+
+def test_a_step_that_cannot_be_interrupted_has_the_time_left(time: Time) -> None:
+    clock = time.clock(10)
+    time.now = 4.0
+    assert (clock.room(found=True), clock.room(found=False)) == (6, 6)
+    time.now = 12.0
+    assert (clock.room(found=True), clock.room(found=False)) == (0, GRACE)  # a first plan is worth a little more
+    clock = time.clock(10, 1, deterministic=True)
+    assert clock.room(found=True) == inf  # whatever time it is, the same steps are taken
+    time.now = 22.0
+    assert clock.room(found=True) == 0
 
 
 def test_the_clock_is_a_net_beside_work_limits(time: Time) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Any, TypeVar
 
 from evenlag.errors import EvenlagError
 from evenlag.heuristics import HEURISTICS
+from evenlag.model.arrays import Ints
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
+from evenlag.model.pair_flow import CheapestPlan, cheapest_plan
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
 
@@ -42,6 +46,7 @@ class SolveCache:
         self._rules: dict[tuple[str, int], CountRule] = {}
         self._load_bounds: dict[tuple[str, int], LoadBounds] = {}
         self._kept: dict[tuple[Any, ...], Any] = {}
+        self._cheapest: dict[tuple[str, int, bytes], CheapestPlan] = {}
         self._plans: dict[str, Plan | EvenlagError] = {}
         self.seconds: dict[str, float] = {}
 
@@ -69,6 +74,17 @@ class SolveCache:
             self._kept[key] = make(rule, self.load_bounds(rule), *more)
         kept: T = self._kept[key]
         return kept
+
+    def cheapest_plan(self, rule: CountRule, costs: Ints, seconds: float = inf) -> CheapestPlan | None:
+        """Return `cheapest_plan` of a rule of the problem, made once."""
+        table = str(costs.tolist()).encode() if costs.dtype == object else costs.tobytes()
+        key = (rule.balance, rule.slack, hashlib.blake2b(table).digest())
+        if key not in self._cheapest:
+            found = cheapest_plan(rule, costs, seconds)
+            if found is None:
+                return None
+            self._cheapest[key] = found
+        return self._cheapest[key]
 
     def plan(self, heuristic: str) -> Plan:
         """Return a published heuristic's plan.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from evenlag.model.interrupt import interrupted
 STEPS_PER_SECOND = 1000  # a step: what it takes to look at one pair of members, about half a millisecond
 WORK_PER_SECOND = 0.05
 LEAST_SECONDS = 0.001  # of a search whose turn comes when the time is over: there is a plan and a bound all the same
+GRACE = 0.1  # seconds of a step that may always be taken where there is no plan yet
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 
 
@@ -68,6 +70,12 @@ class Clock:
     def left(self) -> float:
         """Return the seconds left, never negative."""
         return 0.0 if interrupted() else max(self.limit - self.spent, 0.0)
+
+    def room(self, *, found: bool) -> float:
+        """Return the most seconds that a step may take which cannot be interrupted; `found`: there is a plan."""
+        if self.deterministic and self.left():  # work limits must not depend on the time left
+            return math.inf
+        return self.left() if found else max(self.left(), GRACE)
 
     def passed(self) -> bool:
         """Say whether the limit is reached, or the search interrupted."""

@@ -9,7 +9,6 @@ from fractions import Fraction
 from evenlag.errors import InfeasibleError, NoPlanFoundError
 from evenlag.figures import number
 from evenlag.model.objective import MOVES, Objective, ObjectiveKind
-from evenlag.model.pair_flow import cheapest_plan
 from evenlag.model.plan import Number
 from evenlag.search.incumbent import Incumbent
 from evenlag.search.stage import Step, run_steps
@@ -23,8 +22,10 @@ def no_plan(best: Incumbent, steps: tuple[Step, ...]) -> InfeasibleError:
     task, goal = best.task, best.task.goal
     place = f"group {task.problem.group!r}"
     for pair in goal.pairs:
-        least = None if pair.budget is None else cheapest_plan(task.rule, pair.costs)
-        if least is not None and pair.budget is not None and least.bound > pair.budget:
+        if pair.budget is None:
+            continue
+        least = task.cache.cheapest_plan(task.rule, pair.costs, task.clock.room(found=False))
+        if least is not None and least.bound > pair.budget:
             return InfeasibleError(
                 f"{place}: the budget of {pair.name} is {pair.budget:,}, but {task.rule.balance} balance needs "
                 f"{least.bound:,}: allow that, or relax the balance"

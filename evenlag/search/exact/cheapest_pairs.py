@@ -12,7 +12,7 @@ import numpy as np
 from evenlag.model.arrays import Ints, leaving
 from evenlag.model.objective import EVERY_TERM
 from evenlag.model.pair_costs import total
-from evenlag.model.pair_flow import cheapest_plan, combined
+from evenlag.model.pair_flow import combined
 from evenlag.model.plan import Number, Plan, whole
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent
 from evenlag.search.task import Task
@@ -44,16 +44,16 @@ class CheapestPairs:
         """Where pairs have costs."""
         return bool(task.goal.pairs or task.goal.kind is None) and _size(task) <= self.most_pairs
 
-    def run(self, task: Task, _best: Incumbent, share: float) -> Iterator[Finding]:
-        """Offer the cheapest plans, and prove what they must cost."""
+    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+        """Offer the cheapest plans, and prove what they must cost; no flow begins that takes longer than there is."""
         stop = task.clock.stop(share)
         priced, budgeted, most = _parts(task)
-        found = yield from self._flow(task, priced, 0)
-        if found is None or not budgeted:
-            return
-        if task.goal.broken(found.plan) is None:
-            return
-        first = yield from self._flow(task, [(1, costs) for _, costs in budgeted], None)
+        if not (budgeted and task.clock.passed()):  # else a plan within the budgets is all that is wanted
+            found = yield from self._flow(task, priced, 0, task.clock.room(found=best.found))
+            if found is None or not budgeted or task.goal.broken(found.plan) is None:
+                return
+        of_budgets: list[Part] = [(1, costs) for _, costs in budgeted]
+        first = yield from self._flow(task, of_budgets, None, task.clock.room(found=best.found))
         if first is None:
             return
         if first.bound > most:
@@ -65,7 +65,7 @@ class CheapestPairs:
             if stop():
                 return
             parts = [*priced, *((factor, costs) for _, costs in budgeted)]
-            plan = yield from self._flow(task, parts, factor * most)
+            plan = yield from self._flow(task, parts, factor * most, task.clock.room(found=best.found))
             if plan is None:
                 return
             if sum(total(costs, plan.plan.member_of) for _, costs in budgeted) > most:
@@ -80,7 +80,7 @@ class CheapestPairs:
                 factor = (low + high) / 2 if low else high / 16
 
     def _flow(
-        self, task: Task, parts: list[Part], allowed: Number | None
+        self, task: Task, parts: list[Part], allowed: Number | None, seconds: float
     ) -> Generator[Finding, None, _Cheapest | None]:
         """Offer the plan that is cheapest by these parts, and return it; with `allowed` for budgets, a bound."""
         table = combined(parts)
@@ -88,7 +88,7 @@ class CheapestPairs:
             costs, unit = np.zeros((len(task.problem.lags), len(task.problem.members)), np.int64), Fraction(1)
         else:
             costs, unit = table
-        cheapest = cheapest_plan(task.rule, costs)
+        cheapest = task.cache.cheapest_plan(task.rule, costs, seconds)
         if cheapest is None:
             return None
         plan = Plan(task.problem, cheapest.member_of)

@@ -105,7 +105,7 @@ class ByClass:
     ) -> Index | None:
         """Return the class of each partition."""
         away = np.rint((1 - shares.clip(0, 1)) * PARTS).astype(np.int64)
-        rounded = cheapest_plan(self._rule, away)
+        rounded = cheapest_plan(self._rule, away, self._task.clock.room(found=True))
         if rounded is None:
             return None
         task, unit = self._task, float(self._task.problem.load_unit)

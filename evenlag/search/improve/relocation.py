@@ -16,7 +16,7 @@ from typing import ClassVar
 from evenlag.model.arrays import Ints, leaving
 from evenlag.model.backends import fits
 from evenlag.model.objective import CEILING, PAIRS
-from evenlag.model.pair_flow import cheapest_plan, combined
+from evenlag.model.pair_flow import combined
 from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.start_plans import Greedy
 from evenlag.search.improve.cost_table import cost_table
@@ -181,7 +181,9 @@ def _cheapest(task: Task, best: Incumbent) -> Plan:
     for share in FACTORS[: None if budgeted else 1]:
         factor = share * max(ceil(task.scale), 1)
         table = combined([*parts, *((factor, costs) for costs in budgeted)])
-        found = None if table is None else cheapest_plan(task.rule, table[0])
+        if table is None:
+            continue
+        found = task.cache.cheapest_plan(task.rule, table[0], task.clock.room(found=True))
         if found is not None and goal.broken(plan := Plan(problem, found.member_of)) is None:
             return plan
     return best.plan
