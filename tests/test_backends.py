@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 import evenlag
 from evenlag.heuristics import HEURISTICS
-from evenlag.model.asked_terms import resolve_objective
+from evenlag.model.asked_terms import AskedTerms, resolve_objective
 from evenlag.model.backends import BACKENDS, Limits, Outcome, pulp_models, runner
 from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.balance import count_rule
@@ -231,6 +232,59 @@ def test_written_programs_name_partitions_and_members(tmp_path: Path) -> None:
         path = tmp_path / f"group.{suffix}"
         pulp_models.write(program(problem, Goal()), path)
         assert "orders-1 goes to b" in path.read_text()
+
+
+Costs = dict[str, dict[tuple[str, int, str], int]]
+
+
+def _far(*pairs: tuple[int, int, int]) -> dict[tuple[str, int, str], int]:
+    return {("t", p, f"c{m}"): units for p, m, units in pairs}
+
+
+WIDE: dict[str, tuple[list[int], Costs, dict[str, float]]] = {
+    "large lags": (
+        [518102157, 2, 4, 4, 9, 3, 2],
+        {"near": _far(*((p, 0, 1) for p in range(7))), "far": _far((0, 0, 1), (1, 0, 1), (4, 0, 1))},
+        {"far": 1, "near": 1000},
+    ),
+    "large lags, small prices": (
+        [87, 704202, 3, 7, 6, 8, 2, 322353284],
+        {"near": _far((5, 1, 34)), "far": _far()},
+        {"near": 1e-9, "far": 1000},
+    ),
+    "large costs and prices beside small ones": (
+        [0, 29, 0, 8],
+        {
+            "near": _far(
+                (0, 0, 199368), (1, 0, 983552), (2, 0, 732310), (3, 0, 412277),
+                (0, 1, 116987), (1, 1, 996391), (2, 1, 351077), (3, 1, 819052),
+            ),
+            "far": _far((1, 0, 557650)),
+        },
+        {"far": 1e-9, "near": 1e12},
+    ),
+    "small costs, large prices beside small ones": (
+        [40, 3, 12, 7],
+        {"near": _far((0, 0, 1), (1, 1, 2), (2, 0, 1)), "far": _far((1, 0, 1), (3, 0, 1), (3, 1, 1))},
+        {"near": 1e-9, "far": 1e12},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case_of", WIDE)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_solvers_are_believed_only_as_far_as_their_digits_reach(backend: str, case_of: str) -> None:
+    lags, costs, prices = WIDE[case_of]
+    problem = evenlag.Problem.from_lags({"t": lags}, ["c0", "c1"], costs=costs)
+    rule = count_rule(problem, "both")
+    goal = resolve_objective(rule, stickiness=0, asked=AskedTerms(prices))
+    members = np.array(list(product(range(2), repeat=len(lags))), dtype=np.int32)
+    even = members[abs(2 * members.sum(axis=1) - len(lags)) <= 1]
+    least = min(goal.value(Plan(problem, member_of)) for member_of in even)
+    mip = formulate(problem, rule, goal)
+    outcome = run(backend, mip, Limits(ROOM))
+    assert not outcome.infeasible
+    assert outcome.bound is None or mip.in_messages(outcome.bound) <= least
 
 
 # ---- backends that fail ----------------------------------------------------------------------------------------

@@ -22,12 +22,9 @@ from evenlag.model.backends.outcome import Limits, Outcome, Report, Stopped
 from evenlag.model.formulation import Mip
 
 NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
-LARGEST_CBC = 1e9  # of a coefficient: beyond it float solvers lose digits or refuse the model
-LARGEST_HIGHS = 1e7  # HiGHS 1.13 calls wrong optima proven from some 1e8 on
-LARGEST_COST = 1e7  # the same of a pair cost as a whole
-TOLERANCE = (
-    2e-8  # of the total lag and the highest cost of pairs: what the solvers' own tolerances may have added to a bound
-)
+LARGEST = 1e7  # of a load's coefficient, or a pair cost as a whole: CBC and HiGHS 1.13 err from some 1e8 on
+DIGITS = 1e15  # of the highest objective: beyond it doubles do not tell messages apart, and nothing is believed
+TOLERANCE = 1e-6  # within which booleans of the solvers are whole: so much of the highest objective may a bound be off
 _NUMBER = r":?\s+(-?[\d.]+(?:e[+-]?\d+)?)"
 _PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)
 _BOUND = re.compile(r"^(?:Lower bound|Continuous objective value is)" + _NUMBER, re.MULTILINE)
@@ -44,7 +41,7 @@ def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
     problem = pulp.LpProblem("evenlag", pulp.LpMinimize)
     unit, step = float(mip.unit) / messages, float(mip.step) / messages
     measured = dict.fromkeys(mip.levels, unit)  # sums, in units of their own
-    measured |= {i: min(LARGEST_COST / largest, 1.0) for i, largest in _largest_costs(mip).items()}
+    measured |= {i: min(LARGEST / largest, 1.0) for i, largest in _largest_costs(mip).items()}
     columns = []
     for i, (lower, upper, name) in enumerate(zip(mip.lower, mip.upper, mip.names, strict=True)):
         kind = pulp.LpContinuous if i in measured else pulp.LpInteger
@@ -80,7 +77,7 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
     Its bound, and the objective of what it proves, are read from its log: PuLP's solution file has 8 digits.
     """
     started = time.monotonic()
-    scale = _scale(mip, LARGEST_CBC)
+    scale = _scale(mip)
     problem = build(mip, scale)
     options = [f"maxNodes {int(limits.work * NODES_PER_WORK)}"] if limits.work is not None else []
     options.append(f"randomCbcSeed {limits.seed + 1}")
@@ -129,7 +126,7 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
     Its tolerances stay as they are: with mip_feasibility_tolerance 1e-9 HiGHS 1.13 calls wrong optima proven.
     """
     started = time.monotonic()
-    scale = _scale(mip, LARGEST_HIGHS)
+    scale = _scale(mip)
     problem = build(mip, scale)
     # A caller that used HiGHS before the fork leaves a scheduler whose threads this process does not have.
     highspy.Highs.resetGlobalScheduler(False)
@@ -195,10 +192,10 @@ def _set_values(problem: pulp.LpProblem, mip: Mip, hint: NDArray[Any]) -> None:
             variables[name].setInitialValue(int(value))
 
 
-def _scale(mip: Mip, most: float) -> float:
-    """Return the unit, in messages, in which no coefficient of a load is beyond `most`."""
+def _scale(mip: Mip) -> float:
+    """Return the unit, in messages, in which no coefficient of a load is beyond `LARGEST`."""
     largest = max(int(future.lags.max(initial=0)) for future in mip.problem.judged_by)
-    return max(float(largest * _heaviest(mip)) / most, 1.0)
+    return max(float(largest * _heaviest(mip)) / LARGEST, 1.0)
 
 
 def _heaviest(mip: Mip) -> Fraction:
@@ -209,7 +206,14 @@ def _heaviest(mip: Mip) -> Fraction:
 
 def _unscaled(mip: Mip, scale: float) -> bool:
     """Return whether all numbers were small enough to be written as they are: only then is infeasibility believed."""
-    return scale == 1 and max(_largest_costs(mip).values(), default=0) <= LARGEST_COST
+    small = scale == 1 and max(_largest_costs(mip).values(), default=0) <= LARGEST
+    return small and _highest(mip) <= DIGITS
+
+
+def _highest(mip: Mip) -> float:
+    """Return a number of messages that no objective passes."""
+    total = float(max(future.total_lag for future in mip.problem.judged_by) * max(_heaviest(mip), Fraction(1)))
+    return total + sum(float(mip.costs.get(i, 0) * mip.upper[i] * mip.step) for i in mip.pairs)
 
 
 def _at_least(printed: str) -> float:
@@ -223,10 +227,9 @@ def _whole(values: list[float | None]) -> NDArray[np.int64]:
 
 
 def _outcome(mip: Mip, values: NDArray[np.int64] | None, bound: float | None, stopped: Stopped) -> Outcome:
-    """Round the bound up to a multiple of the step, less what floating point may have added."""
-    if bound is None:
+    """Round the bound up to a multiple of the step, less what floating point may have added, or leave it out."""
+    highest = _highest(mip)
+    if bound is None or highest > DIGITS:
         return Outcome(values, None, stopped)
-    total = float(max(future.total_lag for future in mip.problem.judged_by) * max(_heaviest(mip), Fraction(1)))
-    total += sum(float(mip.costs.get(i, 0) * mip.upper[i] * mip.step) for i in mip.pairs)
-    margin = (1e-6 + TOLERANCE * total) / float(mip.step)
+    margin = (1e-6 + TOLERANCE * highest) / float(mip.step)
     return Outcome(values, round_up(bound / float(mip.step), margin), stopped)
