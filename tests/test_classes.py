@@ -19,8 +19,9 @@ from evenlag.model.objective import Objective
 from evenlag.model.pair_costs import total
 from evenlag.model.plan import Plan
 from evenlag.search.exact.classes import Classes
-from evenlag.search.improve.cost_table import cost_table
 from evenlag.search.improve.equal_cost import equalize_at_cost
+from evenlag.search.improve.exchanges import ALL, Exchanges
+from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Incumbent
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import START
@@ -119,23 +120,22 @@ def test_exchanges_cost_what_the_plans_after_them_say(seed: int) -> None:
     rng = random.Random(seed)
     problem = racked(rng, 24, 5, owned=True)
     task = task_of(problem, SolveOptions(stickiness=7, rack_price=30, max_crossings=rng.randint(0, 24)))
-    table = cost_table(problem, task.goal)
     member_of = np.array([rng.randrange(5) for _ in range(24)], dtype=np.int32)
-    me = rng.randrange(5)
-    ours, theirs = np.append(np.flatnonzero(member_of == me), -1), np.append(np.flatnonzero(member_of != me), -1)
-    holder = np.append(member_of[theirs[:-1]], (me + 1) % 5)
-    change, fits = table.change(ours, theirs, me, holder), table.fits(member_of, ours, theirs, me, holder)
     before = Plan(problem, member_of)
-    costs, budget = task.goal.pairs[0].costs, task.goal.pairs[0].budget
+    state = SearchState(before, count_rule(problem, "none"), (0, 0), 0, goal=task.goal)
+    me = rng.randrange(5)
+    table = Exchanges(state, me, np.flatnonzero(np.arange(5) != me), ALL, 0)
+    cost, costs, budget = table.cost(7.0), task.goal.pairs[0].costs, task.goal.pairs[0].budget
     assert budget is not None
-    for (i, p), (j, q) in itertools.product(enumerate(ours.tolist()), enumerate(theirs.tolist())):
+    for (i, p), (j, q) in itertools.product(enumerate(table.ours.tolist()), enumerate(table.theirs.tolist())):
         after = member_of.copy()
-        after[[p] if p >= 0 else []] = holder[j]
+        after[[p] if p >= 0 else []] = table.holder[j]
         after[[q] if q >= 0 else []] = me
         plan = Plan(problem, after)
         moved = 7 * (plan.moves - before.moves)
-        assert change[i, j] == moved + 30 * (total(costs, after) - total(costs, member_of))
-        assert fits[i, j] == (total(costs, after) <= max(budget, total(costs, member_of)))
+        assert cost[i, j] == moved + 30 * (total(costs, after) - total(costs, member_of))
+        kept = total(costs, after) <= max(budget, total(costs, member_of))
+        assert table.fits[i, j] == (kept and not p == q == -1)
 
 
 @pytest.mark.parametrize("wanted", [{"rack_price": "1%"}, {"max_crossings": 12}, {"first": ("crossings",)}])

@@ -20,6 +20,7 @@ from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.check import violation
 from evenlag.model.move_bounds import MoveBound
+from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan, current_plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import reduced_lags
@@ -654,13 +655,16 @@ def test_careful_relocations_push_nobody_outside(careful: bool) -> None:
     assert plans[-1].assignment["c002"] == ([("t", 1), ("t", 4)] if careful else [("t", 2), ("t", 4)])
 
 
+MAKESPAN = Objective(ObjectiveKind.MAKESPAN)
+
+
 @pytest.mark.parametrize("seed", seeds(20))
 def test_relocations_for_the_makespan_keep_each_fall_of_it(seed: int) -> None:
     random = Random(seed)
     lags = provoking_lags(random, 60, "tailed")
     problem = alike(lags, 8, owned=random_owners(random, {"t": lags}, 8))
     rule, high = count_rule(problem, "none"), load_bounds(count_rule(problem, "none")).max_load_lb
-    found = relocate(current_plan(problem), rule, (0, high), steps(2_000), spread=False)
+    found = relocate(current_plan(problem), rule, (0, high), steps(2_000), goal=MAKESPAN)
     makespans = [plan.makespan for plan in found]
     assert all(after < before for before, after in pairwise(makespans))
     by_spread = relocate(current_plan(problem), rule, (0, high), steps(2_000))
@@ -678,7 +682,7 @@ def test_the_holder_of_a_hot_partition_finds_the_smallest_companions_wherever_th
     owned = {f"c{m:03}": [("t", p) for p in range(m, members * each, members)] for m in range(members)}
     problem = alike(lags, members, owned=owned)
     rule = count_rule(problem, "both")
-    plans = relocate(current_plan(problem), rule, (0, 50_010), steps(10**6), spread=False)
+    plans = relocate(current_plan(problem), rule, (0, 50_010), steps(10**6), goal=MAKESPAN)
     assert (plans[-1].makespan, plans[-1].moves) == (50_010, 2 * (each - 1))
 
 

@@ -121,8 +121,10 @@ class _BestPair:
 
     def give_back(self) -> None:
         """Tell the state who holds what."""
-        for row, m in enumerate(self.state.active.tolist()):
-            self.state.give(m, self.held[row][self.held[row] != NOBODY])
+        member_of = self.state.member_of.copy()
+        for held, m in zip(self.held, self.state.active.tolist(), strict=True):
+            member_of[held[held != NOBODY]] = m
+        self.state.start_from(member_of)
 
 
 @lru_cache(maxsize=8)

@@ -16,20 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from math import ceil
+from math import ceil, log2
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evenlag.model.arrays import Whole
 from evenlag.model.balance import CountRule
-from evenlag.model.plan import Number, Plan
-from evenlag.model.problem import NOBODY, Index
+from evenlag.model.objective import Objective
+from evenlag.model.plan import Plan
+from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.improve.cost_table import CostTable
-from evenlag.search.improve.state import Column, SearchState
+from evenlag.search.improve.exchanges import ALL, Exchange, Taste, by_distance, ways_home
+from evenlag.search.improve.state import LOADS_ALONE, Column, SearchState
 
 STEPS_OF_AN_EXCHANGE = 3  # what one exchange takes, in steps of pairs
+IN_VAIN = 1e-9  # of the distances: less may be nothing, squares are floats
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class RelocationSettings:
 def relocate(
     plan: Plan,
     rule: CountRule,
-    window: tuple[Number, Number],
+    window: tuple[Any, Any],
     stop: Callable[[], bool],
     seed: int = 0,
     *,
@@ -75,8 +77,7 @@ def relocate(
     noise: float = 0.0,
     undone: float = 0.0,
     careful: bool = False,
-    costs: CostTable | None = None,
-    spread: bool = True,
+    goal: Objective = LOADS_ALONE,
     settings: RelocationSettings | None = None,
 ) -> list[Plan]:
     """Return plans of falling spread (makespan) and mostly rising moves, `plan` first, or what undoing leaves of it.
@@ -87,24 +88,22 @@ def relocate(
         Must keep the rule; the fewer moves it has, the better.
     rule : CountRule
     window : (low, high)
-        Loads per weight, in messages, beyond which no plan can be bettered.
+        Loads per weight, in messages, beyond which no plan can be bettered; as `SearchState` takes it.
     stop : callable
         Asked before each step.
     seed : int
     most_moves : int, optional
-        Go no further than this.
+        Go no further than this; in messages where pairs cost something.
     greed : float
-        1: as much as possible for each move; 0: as much as possible, whatever it costs.
+        1: as much as possible for each move; 0: as much as possible, whatever it costs. Between them, 1/2 and 1/4.
     noise : float
         How far, as a share, what an exchange is worth is misjudged at random.
     undone : float
         First so large a share of the partitions that have moved, drawn at random, goes home.
     careful : bool
         Nobody else may get farther outside the window by an exchange of the worst member.
-    costs : CostTable, optional
-        What counts in place of the number of moves, in `most_moves` too.
-    spread : bool
-        Keep plans of falling spread; else of falling makespan.
+    goal : Objective
+        What falls: the spread or the makespan. Its budgets and ceiling are kept, and costs of pairs counted.
     settings : RelocationSettings, optional
 
     Returns
@@ -113,252 +112,182 @@ def relocate(
         Each keeps the rule.
     """
     settings = settings or RelocationSettings()
-    state = SearchState(plan, rule, window, seed)
-    search = _Relocation(state, plan.moves, greed, noise, settings, careful=careful, costs=costs)
+    state = SearchState(plan, rule, window, seed, goal=goal)
+    search = _Relocation(state, Taste(_roots(greed), noise, careful), settings)
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     if undone:
         search.undo(undone, stop)
-        plan = Plan(plan.problem, state.member_of.copy())
+        plan = state.plan()
     found = [plan]
-    measured = search.spread if spread else search.makespan
-    least = measured()
+    least = state.base()
     least_fall = 0 if len(plan.problem.lags) < settings.large else settings.large_fall
     while not stop() and len(found) < settings.most_plans and search.step(most_moves):
-        now = measured()
+        now = state.base()
         if now < least and float(least - now) >= least_fall * float(least):
-            found.append(Plan(plan.problem, state.member_of.copy()))
+            found.append(state.plan())
             least = now
-    if measured() < least:
-        found.append(Plan(plan.problem, state.member_of.copy()))
+    if state.base() < least:
+        found.append(state.plan())
     return found
+
+
+def _roots(greed: float) -> int:
+    """Return how many square roots of a cost its power by a greed is nearest to; 3 for none."""
+    return 3 if greed <= 0 else min(max(round(-log2(greed)), 0), 3)
 
 
 def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
     """Carry out such exchanges on a state whatever they move, until none helps or `stop`, asked before each."""
-    search = _Relocation(state, 0, greed=0.0, noise=0.0, settings=RelocationSettings())
+    search = _Relocation(state, Taste(roots=3), RelocationSettings())
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     while not stop() and search.step(None):
         pass
 
 
 class _Relocation:
-    """The descent on one state; `moves` are those of the state so far."""
+    """The descent on one state."""
 
-    def __init__(
-        self,
-        state: SearchState,
-        moves: int,
-        greed: float,
-        noise: float,
-        settings: RelocationSettings,
-        *,
-        careful: bool = False,
-        costs: CostTable | None = None,
-    ) -> None:
+    def __init__(self, state: SearchState, taste: Taste, settings: RelocationSettings) -> None:
         self.state, self.problem = state, state.problem
-        self.greed, self.noise, self.settings, self.careful = greed, noise, settings, careful
-        self.owner: Index = state.problem.owner if costs is None else costs.home
-        self.costs = costs
-        self.moves: float = moves if costs is None else costs.of(state.member_of)
+        self.taste, self.settings = taste, settings
         self.stuck = np.zeros(len(state.active), dtype=bool)
-
-    def spread(self) -> Number:
-        """Return the spread of the state in messages."""
-        scaled = self.state.scaled[self.state.active]
-        return int(scaled.max() - scaled.min()) * self.problem.load_unit
-
-    def makespan(self) -> Number:
-        """Return the makespan of the state in messages."""
-        return int(self.state.scaled[self.state.active].max()) * self.problem.load_unit
+        self.by_lag: dict[int, tuple[Whole, Column]] = {}  # the free partitions by rising lag, and their lags
 
     def undo(self, share: float, stop: Callable[[], bool]) -> None:
         """Send so large a share of the partitions that have moved home, as far as the rule allows, or until `stop`."""
-        moved = self._moved()
+        state = self.state
+        moved = state.away()
         left = ceil(share * len(moved))
-        for p in self.state.rng.permutation(moved).tolist():
+        for p in state.rng.permutation(moved).tolist():
             if not left or stop():
                 break
-            left -= self._send_home(p)
+            ways = ways_home(state, p)
+            if ways:
+                way = ways[int(state.rng.integers(len(ways)))]
+                state.exchange(int(state.member_of[p]), way.other, way.give, way.take)
+                left -= 1
 
-    def _moved(self) -> Column:
-        """Return the partitions that are not with their owner and could go home."""
-        owner, state = self.owner, self.state
-        away = (
-            (owner != NOBODY) & (owner != state.member_of) if self.costs is None else self.costs.away(state.member_of)
-        )
-        return np.flatnonzero(state.free & away & self.problem.active[owner])
-
-    def _send_home(self, p: int) -> bool:
-        """Let a partition go home, for nothing or for one that does not belong there; say whether the rule allowed it.
-
-        What goes home itself in exchange is taken first.
-        """
-        state, home = self.state, int(self.owner[p])
-        me = int(state.member_of[p])
-        ours, theirs = np.array([p]), np.append(state.held[home], NOBODY)
-        holder = np.full(len(theirs), home)
-        cost = self._costs(ours, theirs, me, holder)[0]
-        cost[~self._fits(me, ours, theirs, holder)[0]] = 0
-        if cost.min() >= 0:
-            return False
-        best = state.rng.choice(np.flatnonzero(cost == cost.min()))
-        take = theirs[best : best + 1]
-        self.moves += cost[best].item()
-        state.carry_out(me, home, ours, take[take != NOBODY])
-        return True
-
-    def step(self, most_moves: float | None) -> bool:
+    def step(self, most: float | None) -> bool:
         """Carry out the best exchange of the worst member, if it has one; say whether to go on."""
         state = self.state
-        bad = np.where(self.stuck, 0, state.badness())
+        bad = state.badness()
+        bad[self.stuck] = 0
         a = int(bad.argmax())
         if bad[a] <= 0:
             return False
-        budget = None if most_moves is None else most_moves - self.moves
+        budget = np.inf if most is None else most - state.spent()
         found = self._best(a, budget)
         if found is None:
-            self.stuck[a] = budget is None or not self._rotate(int(state.active[a]), budget)
+            self.stuck[a] = most is None or not self._rotate(int(state.active[a]), budget)
             return True
-        b, give, take, cost = found
-        self.moves += cost
-        state.carry_out(int(state.active[a]), b, give, take)
+        state.exchange(int(state.active[a]), found.other, found.give, found.take)
         self.stuck[:] = False
         return True
+
+    def _best(self, a: int, budget: float) -> Exchange | None:
+        """Return the best exchange of the worst member with its partners."""
+        state, settings = self.state, self.settings
+        me, others = int(state.active[a]), self._partners(a)
+        rows, width = len(state.held[me]) + 1, ALL
+        if rows * int((state.starts[others + 1] - state.starts[others]).sum()) > settings.most_exchanges:
+            width = max(settings.most_exchanges // (rows * len(others)), 1)
+        seed = int(state.rng.integers(2**31)) if self.taste.noise or width < ALL else 0
+        return by_distance(state, me, others, self.taste, budget, width, seed)
+
+    def _partners(self, a: int) -> Whole:
+        """Those farthest on the other side, some at random, and holders of what would serve best."""
+        state, partners, active = self.state, self.settings.partners, self.state.active
+        if len(active) - 1 <= partners:
+            return np.delete(active, a)
+        me = int(active[a])
+        scenario = self._worst_scenario(me)
+        loads = state.loads[active, scenario]
+        order = np.argsort(loads, kind="stable")
+        chosen = np.zeros(len(state.counts), dtype=bool)
+        chosen[active[order[: partners // 2] if loads[a] > state.highs[scenario] else order[-partners // 2 :]]] = True
+        chosen[active[state.rng.integers(len(active), size=partners // 2)]] = True
+        chosen[self._holders_of_what_lacks(me, scenario)] = True
+        chosen[me] = False
+        return np.flatnonzero(chosen)
+
+    def _worst_scenario(self, me: int) -> int:
+        state = self.state
+        outside: Column = np.maximum(state.lows - state.loads[me], state.loads[me] - state.highs)
+        weighed: Column = outside.astype(np.float64) * state.weights
+        return int(weighed.argmax())
+
+    def _holders_of_what_lacks(self, me: int, scenario: int) -> Column:
+        """Members that hold what takes a member nearest to the window, one partition for another."""
+        state, mine = self.state, self.state.held[me]
+        if not len(mine):
+            return np.zeros(0, np.int64)
+        load, high, low = int(state.loads[me, scenario]), int(state.highs[scenario]), int(state.lows[scenario])
+        if scenario not in self.by_lag:
+            free = np.flatnonzero(state.free)
+            free = free[np.argsort(state.table[free, scenario], kind="stable")]
+            self.by_lag[scenario] = free, state.table[free, scenario]
+        free, lags = self.by_lag[scenario]
+        over = load - (high if load > high else low)
+        wanted = state.table[mine, scenario] - over // int(state.factors[me])
+        reach = min(len(mine), self.settings.reach) + 1  # so that not all of it is the member's own
+        near = np.searchsorted(lags, wanted)[:, None] + np.arange(-reach, reach)
+        holders: Column = state.member_of[free[np.minimum(np.maximum(near, 0), len(free) - 1)]]
+        return holders
 
     def _rotate(self, me: int, budget: float) -> bool:
         """Let one partition go home and its holder take another, of a third member; say whether that helps `me`.
 
         Where counts leave nobody room, as for a member that has just joined, it takes three to send anything home.
         """
-        state, owner = self.state, self.owner
-        if self.costs is not None or self.stuck.sum() >= self.settings.most_stuck:
+        state, owner = self.state, self.problem.owner
+        if state.goal.terms or len(state.weights) > 1 or self.stuck.sum() >= self.settings.most_stuck:
             return False
-        moved = self._moved()
+        moved = state.away()
         mine = (state.member_of[moved] == me) | (owner[moved] == me)
         for back, instead in ((moved[mine], np.flatnonzero(state.free)), (moved[~mine], state.held[me])):
             found = self._best_rotation(me, back, instead, budget) if len(back) and len(instead) else None
             if found is not None:
-                p, q, cost = found
-                holder, third, nothing = int(state.member_of[p]), int(state.member_of[q]), np.array([], dtype=np.int64)
-                self.moves += cost
-                state.carry_out(holder, int(owner[p]), np.array([p]), nothing)
-                state.carry_out(holder, third, nothing, np.array([q]))
+                p, q = found
+                holder, third = int(state.member_of[p]), int(state.member_of[q])
+                state.exchange(holder, int(owner[p]), p, NOBODY)
+                state.exchange(holder, third, NOBODY, q)
                 self.stuck[:] = False
                 return True
         return False
 
-    def _best_rotation(self, me: int, back: Column, instead: Column, budget: float) -> tuple[int, int, int] | None:
-        """Return which of these goes home, which of those its holder takes, and the moves that adds."""
+    def _best_rotation(self, me: int, back: Column, instead: Column, budget: float) -> tuple[int, int] | None:
+        """Return which of these goes home, and which of those its holder takes."""
         state, problem = self.state, self.problem
         most = max(self.settings.most_exchanges // len(back), 1)
         if len(instead) > most:
             instead = instead[self._sample(instead, most)]
-        holder, home, third = state.member_of[back], self.owner[back], state.member_of[instead]
+        holder, home, third = state.member_of[back], self.problem.owner[back], state.member_of[instead]
         topics, their_topics = problem.topic_of[back], problem.topic_of[instead]
         fits = (third != holder[:, None]) & (third != home[:, None]) & problem.allowed[their_topics][:, holder].T
         fits &= problem.allowed[topics, home][:, None]
         for m in np.unique(home).tolist():
-            fits[home == m] &= state.shift_allowed_with(m, third)[1]
-        if state.topic_counts is not None:
+            fits[home == m] &= state.rule.may_shift(state.counts, third, m)
+        if state.by_topic:
             fits &= (topics[:, None] == their_topics) & (state.rule.topic_distance == 0)
             fits &= state.rule.may_shift_of(topics[:, None], state.topic_counts, third, home[:, None])
-        away = self.owner[instead]
+        away = self.problem.owner[instead]
         cost = (away == third).astype(np.int64) - (away == holder[:, None]) - 1
         fits &= cost <= budget
         given, taken = state.lag_of(back)[:, None], state.lag_of(instead)
         before, gain = np.zeros(fits.shape), np.zeros(fits.shape)
         for members, change in ((holder[:, None], taken - given), (home[:, None], given), (third[None, :], -taken)):
             loads = state.scaled[members]
-            old, new = self._distance(loads), self._distance(loads + change * state.factors[members])
+            old, new = _distance(state, loads), _distance(state, loads + change * state.factors[members])
             before, gain = before + old**2, gain + old**2 - new**2
-            if self.careful:
+            if self.taste.careful:
                 fits &= (new <= old) | (members == me)
-        fits &= gain > 1e-9 * before
+        fits &= gain > IN_VAIN * before
         if not fits.any():
             return None
-        if self.noise:
-            gain = gain * state.rng.uniform(1 - self.noise, 1 + self.noise, gain.shape)
+        if self.taste.noise:
+            gain = gain * state.rng.uniform(1 - self.taste.noise, 1 + self.taste.noise, gain.shape)
         row, column = divmod(int(np.where(fits, gain, -1.0).argmax()), len(instead))
-        return int(back[row]), int(instead[column]), int(cost[row, column])
-
-    def _best(self, a: int, budget: float | None) -> tuple[int, Column, Column, float] | None:
-        """The best exchange of the worst member: with whom, what it gives and takes, and the moves that it adds.
-
-        Rows are what the member gives (last: nothing), columns what it takes of others (last of each: nothing).
-        """
-        state = self.state
-        me = int(state.active[a])
-        others = self._partners(a)
-        ours = np.append(state.held[me], NOBODY)
-        theirs = np.concatenate([np.append(state.held[m], NOBODY) for m in others])
-        holder = np.repeat(others, [len(state.held[m]) + 1 for m in others])
-        if len(ours) * len(theirs) > self.settings.most_exchanges:
-            kept = self._sample(theirs, max(self.settings.most_exchanges // len(ours), 1))
-            theirs, holder = theirs[kept], holder[kept]
-        fits = self._fits(me, ours, theirs, holder)
-        gain, before = self._gains(me, ours, theirs, holder)
-        cost = self._costs(ours, theirs, me, holder)
-        fits &= gain > 1e-9 * before  # squares are floats: less may be nothing
-        if budget is not None:
-            fits &= cost <= budget
-        if not fits.any():
-            return None
-        worth = np.where(cost > 0, gain / np.maximum(cost, 1) ** self.greed, gain * 1e6)
-        if self.noise:
-            worth = worth * self.state.rng.uniform(1 - self.noise, 1 + self.noise, worth.shape)
-        best = int(np.where(fits, worth, -1.0).argmax())
-        row, column = divmod(best, len(theirs))
-        give, take = ours[row : row + 1], theirs[column : column + 1]
-        return int(holder[column]), give[give != NOBODY], take[take != NOBODY], cost[row, column].item()
-
-    def _gains(self, me: int, ours: Column, theirs: Column, holder: Column) -> tuple[Column, Column]:
-        """By how much each exchange lets the pair's squared distances to the window fall, and what they are."""
-        state = self.state
-        change = state.lag_of(theirs)[None, :] - state.lag_of(ours)[:, None]
-        mine = state.scaled[me] + change * state.factors[me]
-        other = state.scaled[holder] - change * state.factors[holder]
-        before = (
-            self._distance(np.array([state.scaled[me]], dtype=state.dtype))[0] ** 2
-            + self._distance(state.scaled[holder]) ** 2
-        )
-        after = self._distance(other)
-        gain: Column = before - self._distance(mine) ** 2 - after**2
-        if self.careful:
-            gain[after > self._distance(state.scaled[holder])] = 0
-        return gain, before
-
-    def _partners(self, a: int) -> Column:
-        """Those farthest on the other side, some at random, and holders of what would serve best."""
-        state, partners = self.state, self.settings.partners
-        active = state.active
-        if len(active) - 1 <= partners:
-            return np.delete(active, a)
-        scaled = state.scaled[active]
-        order = np.argsort(scaled, kind="stable")
-        far = order[: partners // 2] if scaled[a] > state.high else order[-partners // 2 :]
-        chosen = active[np.union1d(far, state.rng.integers(len(active), size=partners // 2))]
-        able = np.union1d(chosen, self._holders_of_what_lacks(int(active[a])))
-        others: Column = able[able != active[a]]
-        return others
-
-    def _holders_of_what_lacks(self, me: int) -> Column:
-        """Members that hold what takes a member nearest to the window, one partition for another."""
-        state, free, mine = self.state, self._by_lag, self.state.held[me]
-        if not len(mine):
-            return mine
-        over = int(state.scaled[me]) - (state.high if state.scaled[me] > state.high else state.low)
-        wanted = np.unique(state.lags[mine] - over // int(state.factors[me]))
-        reach = min(len(mine), self.settings.reach) + 1  # so that not all of it is the member's own
-        near = np.searchsorted(state.lags[free], wanted)[:, None] + np.arange(-reach, reach)
-        holders: Column = np.unique(state.member_of[free[np.unique(np.clip(near, 0, len(free) - 1))]])
-        return holders
-
-    @cached_property
-    def _by_lag(self) -> Column:
-        """The free partitions by rising lag."""
-        free = np.flatnonzero(self.state.free)
-        by_lag: Column = free[np.argsort(self.state.lags[free], kind="stable")]
-        return by_lag
+        return int(back[row]), int(instead[column])
 
     def _sample(self, theirs: Column, most: int) -> Column:
         """Positions of what is looked at where there is too much: evenly over the lags."""
@@ -366,38 +295,7 @@ class _Relocation:
         kept: Column = order[np.unique(np.linspace(0, len(order) - 1, most).astype(np.int64))]
         return kept
 
-    def _fits(self, me: int, ours: Column, theirs: Column, holder: Column) -> NDArray[np.bool_]:
-        """Which exchanges keep subscriptions and counts."""
-        state, problem = self.state, self.problem
-        nothing, none_of_theirs = ours == NOBODY, theirs == NOBODY
-        topics, their_topics = problem.topic_of[ours], problem.topic_of[theirs]
-        fits: NDArray[np.bool_] = np.logical_and.outer(
-            np.ones(len(ours), bool), none_of_theirs | problem.allowed[their_topics, me]
-        )
-        fits &= nothing[:, None] | problem.allowed[topics][:, holder]
-        fits[nothing[:, None] & none_of_theirs[None, :]] = False
-        gives, takes = state.shift_allowed_with(me, holder)
-        fits &= ~none_of_theirs | gives
-        fits &= ~nothing[:, None] | takes
-        if state.topic_counts is not None:
-            leave = nothing[:, None] | state.rule.may_shift_of(topics[:, None], state.topic_counts, me, holder)
-            enter = none_of_theirs | state.rule.may_shift_of(their_topics, state.topic_counts, holder, me)
-            same = np.equal.outer(topics, their_topics) & ~nothing[:, None] & ~none_of_theirs
-            across = leave & enter & (state.rule.topic_distance == 0)
-            fits &= same | across
-        if self.costs is not None:
-            fits &= self.costs.fits(state.member_of, ours, theirs, me, holder)
-        return fits
 
-    def _distance(self, scaled: Column) -> Column:
-        return self.state.distance(scaled).astype(np.float64)
-
-    def _costs(self, ours: Column, theirs: Column, me: int, holder: Column) -> Column:
-        """Moves that each exchange adds, or what it costs; a partition that goes home takes one away."""
-        if self.costs is not None:
-            return self.costs.change(ours, theirs, me, holder)
-        owner = np.where(ours == NOBODY, NOBODY, self.owner[ours])
-        give: Column = (owner == me).astype(np.int64)[:, None] - (owner[:, None] == holder[None, :])
-        owner = np.where(theirs == NOBODY, NOBODY, self.owner[theirs])
-        costs: Column = give + ((owner == holder).astype(np.int64) - (owner == me))
-        return costs
+def _distance(state: SearchState, scaled: Column) -> Column:
+    distance: Column = state.distance(scaled).astype(np.float64)
+    return distance

@@ -200,8 +200,7 @@ class NeighbourhoodSearch:
         if found is None:
             return _Repair.FAILED
         by_size = members[np.argsort(counts, kind="stable")].tolist()
-        for m, row in zip(by_size, sorted(found, key=len), strict=True):
-            state.give(m, items[row])
+        state.share_out(by_size, [items[row] for row in sorted(found, key=len)])
         return _Repair.DONE
 
     # ---- more: one member after another --------------------------------------------------------------------------
@@ -212,8 +211,7 @@ class NeighbourhoodSearch:
         shares = self._serve(members, np.concatenate([state.held[m] for m in members]))
         if shares is None:
             return _Repair.FAILED
-        for m, share in zip(members.tolist(), shares, strict=True):
-            state.give(m, share)
+        state.share_out(members.tolist(), shares)
         return _Repair.DONE
 
     def _serve(self, members: Whole, left: Whole) -> list[Whole] | None:

@@ -15,11 +15,10 @@ from typing import ClassVar
 
 from evenlag.model.arrays import Ints, leaving
 from evenlag.model.backends import fits
-from evenlag.model.objective import CEILING, PAIRS
+from evenlag.model.objective import CEILING, PAIRS, Objective
 from evenlag.model.pair_flow import combined
 from evenlag.model.plan import Number, Plan
 from evenlag.search.construct.start_plans import Greedy
-from evenlag.search.improve.cost_table import cost_table
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.local_search import LocalSearch, local_search
@@ -74,7 +73,7 @@ class Relocation:
     again: bool = False
     vain: int = 100
     most: int = 1_000
-    greeds: tuple[float, ...] = (1.0, 0.6, 0.3, 0.0)
+    greeds: tuple[float, ...] = (1.0, 0.5, 0.25, 0.0)
     noise: tuple[float, float] = (0.5, 0.8)
     from_best: float = 0.8
     undone: tuple[float, ...] = (0.2, 0.4, 0.6)
@@ -99,8 +98,7 @@ class Relocation:
     def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
         """Offer the best plan of each relocation, and what local search makes of it."""
         stop, rng = task.clock.stop(share), Random(task.seed + self.again)
-        costs = cost_table(task.problem, task.goal) if task.goal.terms else None
-        if costs is None:
+        if not task.goal.terms:
             start = task.fewest_moves_plan
             yield Candidate(start, Greedy.name)
             stop_first = task.clock.stop(self.start_share)
@@ -110,8 +108,8 @@ class Relocation:
             start = _cheapest(task, best)
         vain = 0
         for number in self._numbers(task):
-            most = best.moves_worth if costs is None else _worth(task, best)
-            spent = start.moves if costs is None else costs.of(start.member_of)
+            most = _worth(task, best) if task.goal.terms else best.moves_worth
+            spent = _spent(start, task.goal) if task.goal.terms else start.moves
             if stop() or best.settled or (most is not None and most < spent):
                 break
             if vain == self.vain and not self.again and fits(task.problem):
@@ -120,7 +118,7 @@ class Relocation:
             points = relocate(
                 way.start, task.rule, way.window, stop, task.seed + number,
                 most_moves=most, greed=way.greed, noise=way.noise, undone=way.undone, careful=way.careful,
-                costs=costs,                 spread=task.spread_matters,
+                goal=task.goal,
             )  # fmt: skip
             point = min(points, key=task.goal.value)
             vain += 1
@@ -165,6 +163,11 @@ def _worth(task: Task, best: Incumbent) -> float | None:
     goal = task.goal
     priced = goal.stickiness or any(pair.price for pair in goal.pairs)
     return float(best.value - best.base_bound) if priced else None
+
+
+def _spent(plan: Plan, goal: Objective) -> float:
+    """Return what moves and pairs of a plan cost, in messages."""
+    return float(goal.stickiness * plan.moves + sum(pair.price * pair.of(plan.member_of) for pair in goal.pairs))
 
 
 def _cheapest(task: Task, best: Incumbent) -> Plan:

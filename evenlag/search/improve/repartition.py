@@ -66,23 +66,27 @@ def force_inside(state: SearchState, a: int, b: int, more: int, most: int) -> bo
 
     Say whether that was possible; `most` is that of `repartition`.
     """
-    held = state.held[a]
-    biggest = int(state.lags[held].argmax())
-    state.held[a] = np.delete(held, biggest)
+    ours = state.held[a]
+    biggest = int(state.lags[ours].argmax())
     change = -more * (state.factors[a] + state.factors[b]) // state.factors[a]
-    found = _nearest(state, a, b, change, state.scaled.sum(), most)
+    found = _nearest(state, a, b, change, state.scaled.sum(), most, np.delete(ours, biggest))
     fits = found is not None and state.low <= _loads_after(state, a, b, found)[0] <= state.high
     if found is not None and fits:
         state.carry_out(a, b, *found)
-    state.held[a] = np.append(state.held[a], held[biggest])
     return fits
 
 
-def _nearest(state: SearchState, a: int, b: int, change: Any, within: Any, most: int) -> Exchange | None:
-    """The exchange that takes nearest to `change` off the difference of the loads, no farther than `within`."""
-    if state.interchangeable and min(len(state.held[a]), len(state.held[b])) < FEW_HELD:
-        return _split(state, a, b, change, within, most)
-    return _subset_of_exchanges(state, a, b, change, within, most)
+def _nearest(
+    state: SearchState, a: int, b: int, change: Any, within: Any, most: int, ours: Column | None = None
+) -> Exchange | None:
+    """The exchange that takes nearest to `change` off the difference of the loads, no farther than `within`.
+
+    `ours` is what `a` may give, all that it holds by default.
+    """
+    sides = state.held[a] if ours is None else ours, state.held[b]
+    if state.interchangeable and min(map(len, sides)) < FEW_HELD:
+        return _split(state, a, b, sides, change, within, most)
+    return _subset_of_exchanges(state, a, b, sides, change, within, most)
 
 
 def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tuple[Any, Any]:
@@ -94,8 +98,10 @@ def _loads_after(state: SearchState, a: int, b: int, exchange: Exchange) -> tupl
 # ---- a subset of disjoint exchanges ------------------------------------------------------------------------------
 
 
-def _subset_of_exchanges(state: SearchState, a: int, b: int, change: Any, within: Any, most: int) -> Exchange | None:
-    give, take = _disjoint_exchanges(state, a, b)
+def _subset_of_exchanges(
+    state: SearchState, a: int, b: int, held: Exchange, change: Any, within: Any, most: int
+) -> Exchange | None:
+    give, take = _disjoint_exchanges(state, a, b, held)
     if not len(give):
         return None
     changes = (state.lag_of(give) - state.lag_of(take)) * (state.factors[a] + state.factors[b])
@@ -127,14 +133,14 @@ def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -
     return useful[:fixed], rng.permutation(np.concatenate([biggest, others]))
 
 
-def _disjoint_exchanges(state: SearchState, a: int, b: int) -> Exchange:
+def _disjoint_exchanges(state: SearchState, a: int, b: int, held: Exchange) -> Exchange:
     """Disjoint exchanges of the pair, drawn at random: what `a` gives and what it takes (NOBODY: nothing)."""
     rng, problem = state.rng, state.problem
-    ours, theirs = rng.permutation(state.held[a]), rng.permutation(state.held[b])
+    ours, theirs = rng.permutation(held[0]), rng.permutation(held[1])
     if not problem.equal_subscriptions:
         ours = ours[problem.allowed[problem.topic_of[ours], b]]
         theirs = theirs[problem.allowed[problem.topic_of[theirs], a]]
-    if state.topic_counts is None:
+    if not state.by_topic:
         swaps = min(len(ours), len(theirs))
         give, take = ours[:swaps], theirs[:swaps]
         over, under = ours[swaps:], theirs[swaps:]
@@ -193,7 +199,7 @@ def _few_swaps_within_topics(ours: list[int], theirs: list[int]) -> tuple[Column
 
 def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:
     """Of each topic at most one of `items`, where the topic's counts allow to shift it."""
-    if state.rule.topic_distance or state.topic_counts is None or not len(items):
+    if state.rule.topic_distance or not state.by_topic or not len(items):
         return items[:0]
     topics, first = np.unique(state.problem.topic_of[items], return_index=True)
     fits = state.rule.may_shift_of(topics, state.topic_counts, source, target)
@@ -203,12 +209,12 @@ def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column
 # ---- every way to split a sample -----------------------------------------------------------------------------------
 
 
-def _split(state: SearchState, a: int, b: int, change: Any, within: Any, most: int) -> Exchange | None:
+def _split(state: SearchState, a: int, b: int, held: Exchange, change: Any, within: Any, most: int) -> Exchange | None:
     """Compare all ways to split a sample of the pair's partitions, as many from each as before."""
     half = most // 2
     sides = []
-    for source, target in ((a, b), (b, a)):
-        items = state.rng.permutation(state.held[source])[:half]
+    for source, target, free in ((a, b, held[0]), (b, a, held[1])):
+        items = state.rng.permutation(free)[:half]
         if state.shifts_allowed(target, source):  # an empty place that the other side may fill
             items = np.append(items[: half - 1], NOBODY)
         sides.append(items)

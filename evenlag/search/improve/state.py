@@ -1,7 +1,8 @@
-"""The state that all local searches share: who holds what, loads and counts, and the window that loads should reach.
+"""The one state of all searches in this room: who holds what, the loads, the counts, and what pairs cost.
 
-The window is what the bounds leave (model/bounds.py): with all loads inside, the plan is optimal. So a search has a
-target, and how bad a plan is can be said by member: how far its load lies outside the window.
+Loads are kept for every scenario, one where the problem has none. They are scaled by `load_factors`, so that members
+of different weight compare, and are exact integers. The window is what the bounds leave (model/bounds.py): with all
+loads inside, the plan is optimal. How bad a plan is can be said by member: how far its load lies outside the window.
 
 An *oversized* partition is one that takes its member past the low end of the window, with no more than the companions
 that the counts ask for (model/reduced_lags.py). The smaller these are, the better. Where the low end is 0, it is one
@@ -10,27 +11,51 @@ that takes its member to the high end.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cached_property
+from math import floor, lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenlag.model.arrays import Bools, Whole, leaving
 from evenlag.model.balance import CountRule
-from evenlag.model.plan import Number, Plan, by_member
+from evenlag.model.objective import Across, Objective, ObjectiveKind
+from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index
 from evenlag.model.reduced_lags import reduction
+from evenlag.search.improve import kernel
 
 Column = NDArray[Any]
 Score = tuple[int, int]
+
+NO_LIMIT = 2**62
+LOADS_ALONE = Objective()
 
 # Load beside a member's biggest partition, as a multiple of the smallest lag, up to which its companions stay with it.
 COMPANION_LAGS = 4
 
 
-class SearchState:
-    """Who holds what, with loads and counts that are kept up to date.
+class Held(Sequence[Whole]):
+    """The free partitions of each member: views of one array, in which they stand member after member."""
 
-    Loads are scaled by `load_factors`, so that members of different weight compare, and are exact integers.
+    def __init__(self, items: Whole, starts: Whole) -> None:
+        self._items, self._starts = items, starts
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, m: Any) -> Any:
+        return self._items[self._starts[m] : self._starts[m + 1]]
+
+    def __iter__(self) -> Iterator[Whole]:
+        return map(self.__getitem__, range(len(self)))
+
+
+class SearchState:
+    """Who holds what, with loads, counts and costs that are kept up to date in place.
 
     Parameters
     ----------
@@ -38,10 +63,13 @@ class SearchState:
         Must keep the rule.
     rule : CountRule
     window : (low, high)
-        Loads per weight, in messages, beyond which no plan can be bettered.
+        Loads per weight, in messages, beyond which no plan can be bettered; in every scenario the same, or a pair of
+        sequences with an entry for each.
     seed : int
     keep_home : bool
         Leave every partition that is with its owner where it is.
+    goal : Objective
+        What is counted beside loads: moves, costs of pairs, budgets and a ceiling.
 
     Attributes
     ----------
@@ -49,21 +77,30 @@ class SearchState:
         The one source of random draws of all searches on this state.
     active : int64 array (A,)
         Indices of the members that can hold a partition.
-    lags, factors : int64 or object arrays (P,), (M,)
-    low, high : int
-        The window for scaled loads.
+    table : int64 or object array (P + 1, S)
+        Lags in each scenario; the last row, which NOBODY stands for, is of none.
+    loads : int64 or object array (M, S)
+        Loads times factors.
+    lags, scaled : arrays (P,), (M,)
+        The first scenario of both.
+    factors : int64 or object array (M,)
+    lows, highs : int64 or object arrays (S,)
+        The window for scaled loads; `low` and `high` are those of the first scenario.
+    weights : float array (S,)
+        Of the scenarios; they add up to 1.
     free : bool array (P,)
         Partitions that may change hands.
     member_of : int32 array (P,)
-    scaled : int64 or object array (M,)
-        Loads times factors.
     counts : int64 array (M,)
-    topic_counts : int64 array (T, M) or None
-        None where the rule does not balance topics.
-    held : list of int64 arrays
-        The free partitions of every member.
-    oversized : bool array (M,)
-        Who holds an oversized partition.
+    topic_counts : int64 array (T, M)
+    items, starts : int64 arrays
+        The free partitions that somebody holds, member after member, and where each member's begin, (M + 1,).
+    held : sequence of int64 arrays
+        The free partitions of every member: views of `items`.
+    sums : int64 array (3,)
+        Moves, the distance of topic counts from their bounds, and the rank sum of counts, where the rule knows these.
+    used : int64 or object array (K,)
+        What the plan costs in each pair cost of the goal.
     tabu : bool array (A,)
         Who was just helped at another's cost: nobody's partner until the others have made up for it.
     interchangeable : bool
@@ -73,63 +110,158 @@ class SearchState:
     """
 
     def __init__(
-        self, plan: Plan, rule: CountRule, window: tuple[Number, Number], seed: int, *, keep_home: bool = False
+        self,
+        plan: Plan,
+        rule: CountRule,
+        window: tuple[Any, Any],
+        seed: int,
+        *,
+        keep_home: bool = False,
+        goal: Objective = LOADS_ALONE,
     ) -> None:
         problem = self.problem = plan.problem
-        self.rule = rule
+        self.rule, self.goal = rule, goal
         self.rng = np.random.default_rng(seed)
         self.active = np.flatnonzero(problem.active)
-        factor = max((int(f) for f in problem.load_factors), default=1)
-        fits = 8 * max(problem.total_lag, 1) * factor * factor < 2**62
-        self.dtype: Any = np.int64 if fits else object
-        self.lags, self.factors = problem.lags.astype(self.dtype), problem.load_factors.astype(self.dtype)
-        self._lags_and_none: Column = np.append(self.lags, 0)  # the last is NOBODY's
-        low, high = (bound / problem.load_unit for bound in window)
-        self.low, self.high = int(low // 1), -int(-high // 1)
-        self.free = (problem.pins == NOBODY) & problem.assignable
+        lags = problem.scenario_lags if problem.futures else problem.lags[None]
+        self._take_prices(int(lags.sum(axis=1).max(initial=0)))
+        self.table: Column = np.zeros((len(problem.lags) + 1, len(lags)), self.dtype)
+        self.table[:-1] = lags.T
+        self.lags, self.factors = self.table[:-1, 0], problem.load_factors.astype(self.dtype)
+        self.aim_at(window)
+        self.free = (problem.pins == NOBODY) & problem.assignable & (plan.member_of != NOBODY)
         if keep_home:
             self.free &= plan.member_of != problem.owner
         self.tabu = np.zeros(len(self.active), dtype=bool)
         self.interchangeable = rule.interchangeable
+        self.by_topic = not rule.interchangeable and rule.topic_bounds is not None
         positive = self.lags[self.free & (self.lags > 0)]
         self.least_companion = int(positive.min()) if len(positive) else 0
-        limits = reduction(rule, self.low)
-        self.least_reduced, self.most_reduced = (0, self.low) if limits is None else limits
+        members = len(problem.members)
+        self.member_of = plan.member_of.copy()
+        self.loads: Column = np.zeros((members, len(lags)), self.dtype)
+        self.scaled = self.loads[:, 0]
+        self.counts = np.zeros(members, np.int64)
+        self.topic_counts = np.zeros((len(problem.topics), members), np.int64)
+        self.items, self.starts = np.zeros(int(self.free.sum()), np.int64), np.zeros(members + 1, np.int64)
+        self.held = Held(self.items, self.starts)
+        self.sums, self.used = np.zeros(3, np.int64), np.zeros(len(goal.pairs), self.costs.dtype)
         self.start_from(plan.member_of)
+        self.kernel = kernel.prepare(self)
+
+    def _take_prices(self, most: int) -> None:
+        """Put what the goal counts into whole numbers: `unit` for a message of scaled load, and so on; `most` lags."""
+        goal, problem = self.goal, self.problem
+        weights = [Fraction(weight) for weight in problem.scenario_weights] if problem.futures else [Fraction(1)]
+        shares = [weight / sum(weights) for weight in weights]
+        self.weights = np.array([float(share) for share in shares])
+        self.worst_counts = len(shares) == 1 or goal.across == Across.WORST
+        prices = [Fraction(price) / problem.load_unit for price in (goal.stickiness, *(p.price for p in goal.pairs))]
+        unit = lcm(*(price.denominator for price in prices))
+        if not self.worst_counts:
+            unit = lcm(unit, *(share.denominator for share in shares))
+        self.unit = unit if goal.kind is not None else 0  # loads do not count, but for the ceiling
+        units = [self.unit] * len(shares) if self.worst_counts else [int(share * self.unit) for share in shares]
+        self.move_price, *of_pairs = (int(price * unit) for price in prices)
+        factor, dearest = max((int(f) for f in problem.load_factors), default=1), len(problem.lags) * self.move_price
+        dearest += sum(price * int(p.costs.max(initial=0)) * 4 for price, p in zip(of_pairs, goal.pairs, strict=True))
+        largest = 8 * max(most, 1) * factor * max(factor, unit) + dearest
+        self.dtype: Any = np.int64 if largest < NO_LIMIT else object
+        self.units, self.pair_prices = np.array(units, self.dtype), np.array(of_pairs, self.dtype)
+        self.ceiling = NO_LIMIT if goal.ceiling is None else floor(goal.ceiling / problem.load_unit)
+        self._take_costs()
+
+    def _take_costs(self) -> None:
+        """Put the costs of pairs into one table, of Python integers where sums of them need that."""
+        goal, problem = self.goal, self.problem
+        most = sum(int(pair.costs.max(initial=0)) for pair in goal.pairs) * len(problem.lags)  # of any plan
+        wide = most >= NO_LIMIT or any(pair.costs.dtype == object for pair in goal.pairs)
+        shape = len(goal.pairs), len(problem.lags) + 1, len(problem.members)
+        self.costs: Column = np.zeros(shape, object if wide else np.int64)
+        for table, pair in zip(self.costs, goal.pairs, strict=True):
+            table[:-1] = pair.costs
+        budgets = [most if pair.budget is None else min(pair.budget, most) for pair in goal.pairs]
+        self.budgets = np.array(budgets, self.costs.dtype)
+        self.rates = np.array([float(pair.price) for pair in goal.pairs])  # in messages
+
+    def aim_at(self, window: tuple[Any, Any]) -> None:
+        """Take another window."""
+        unit, scenarios = self.problem.load_unit, self.table.shape[1]
+        low, high = (side if isinstance(side, Sequence) else [side] * scenarios for side in window)
+        self.lows = np.array([int(bound / unit // 1) for bound in low], self.dtype)
+        self.highs = np.array([-int(-bound / unit // 1) for bound in high], self.dtype)
+        self.low, self.high = int(self.lows[0]), int(self.highs[0])
+        self._limits: tuple[int, int] | None = None
 
     def start_from(self, member_of: Index) -> None:
         """Take over an assignment of the same problem that differs in free partitions only."""
-        plan = Plan(self.problem, member_of.copy())
-        self.member_of = member_of.copy()
-        self.scaled = plan.loads.astype(self.dtype) * self.factors
-        self.counts = plan.counts.copy()
-        by_topic = not self.interchangeable and self.rule.topic_bounds is not None
-        self.topic_counts = plan.topic_counts.copy() if by_topic else None
-        self.held = by_member(member_of, len(self.problem.members), self.free)
-        self.companions_in_place = True
-        self.oversized = self._all_oversized()
-        others = self.free & ~self.oversized[self.member_of]
-        if (self.lags[others] < self.least_reduced).any():
-            self.companions_in_place = False
-            self.oversized = self._all_oversized()
+        problem, members = self.problem, len(self.problem.members)
+        self.member_of[:] = member_of
+        placed = np.flatnonzero(member_of != NOBODY)
+        holder = member_of[placed]
+        self.loads[:] = 0
+        np.add.at(self.loads, holder, self.table[placed])
+        self.loads *= self.factors[:, None]
+        self.counts[:] = np.bincount(holder, minlength=members)
+        self.topic_counts[:] = 0
+        np.add.at(self.topic_counts, (problem.topic_of[placed], holder), 1)
+        free = np.flatnonzero(self.free)
+        self.items[:] = free[np.argsort(member_of[free], kind="stable")]
+        self.starts[1:] = np.cumsum(np.bincount(member_of[free], minlength=members))
+        rule, owner = self.rule, problem.owner
+        self.sums[0] = ((owner != NOBODY) & (member_of != owner)).sum()
+        self.sums[1] = 0 if rule.topic_bounds is None else rule.topic_bounds.distance(self.topic_counts)
+        self.sums[2] = 0 if rule.ranks is None else rule.ranks.cost(self.counts)
+        self.used[:] = [costs[placed, holder].sum() for costs in self.costs]
+        self._stale: set[int] | None = None
 
     # ---- the window ----------------------------------------------------------------------------------------------
 
     def badness(self) -> Column:
-        """How far each active member's load lies outside the window."""
-        return self.distance(self.scaled[self.active])
+        """How far each active member's load lies outside the window; of several scenarios, their mean by weight."""
+        if len(self.weights) == 1:
+            return self.distance(self.scaled[self.active])
+        outside = np.maximum(np.maximum(self.lows - self.loads, self.loads - self.highs), 0)
+        mean: Column = outside[self.active].astype(np.float64) @ self.weights
+        return mean
 
     def distance(self, scaled: Column) -> Column:
-        """How far scaled loads lie outside the window."""
+        """How far scaled loads of the first scenario lie outside the window."""
         outside: Column = np.maximum(np.maximum(self.low - scaled, scaled - self.high), 0)
         return outside
 
-    def may_be_partner(self) -> NDArray[np.bool_]:
+    def base(self) -> int:
+        """Return the spread (makespan) that counts, in `unit`s of scaled load."""
+        loads = self.loads[self.active]
+        each = loads.max(axis=0) - (loads.min(axis=0) if self.goal.kind == ObjectiveKind.SPREAD else 0)
+        priced = each * self.units
+        return int(priced.max() if self.worst_counts else priced.sum())
+
+    def may_be_partner(self) -> Bools:
         """Which active members others may burden: neither tabu nor holders of an oversized partition."""
-        able: NDArray[np.bool_] = ~(self.tabu | self.oversized[self.active])
+        able: Bools = ~(self.tabu | self.oversized[self.active])
         return able
 
-    def _all_oversized(self) -> NDArray[np.bool_]:
+    @property
+    def oversized(self) -> Bools:
+        """Who holds an oversized partition, bool (M,)."""
+        if self._stale is None:
+            if self._limits is None:
+                limits = reduction(self.rule, self.low)
+                self._limits = (0, self.low) if limits is None else limits
+            self.companions_in_place = True
+            self._oversized = self._all_oversized()
+            others = self.free & ~self._oversized[self.member_of]
+            if (self.lags[others] < self._limits[0]).any():
+                self.companions_in_place = False
+                self._oversized = self._all_oversized()
+        else:
+            for m in self._stale:
+                self._oversized[m] = self._holds_oversized(m)
+        self._stale = set()
+        return self._oversized
+
+    def _all_oversized(self) -> Bools:
         return np.array([self._holds_oversized(m) for m in range(len(self.held))], dtype=bool)
 
     def _holds_oversized(self, m: int) -> bool:
@@ -150,9 +282,10 @@ class SearchState:
 
         As long as no other member holds so small partitions, it has none to give for them.
         """
+        assert self._limits is not None
         lags = self.lags[self.held[m]]
-        few = self.scaled[m] >= self.low and (lags > self.least_reduced).sum() <= 1
-        return bool(few and len(lags) and lags.max() >= self.most_reduced)
+        few = self.scaled[m] >= self.low and (lags > self._limits[0]).sum() <= 1
+        return bool(few and len(lags) and lags.max() >= self._limits[1])
 
     def has_its_companions(self, biggest: Any, scaled: Any) -> Any:
         """Whether members whose biggest partition falls just short of the window are inside by the smallest companions.
@@ -163,7 +296,18 @@ class SearchState:
         short = (self.low > 0) & (biggest + self.least_companion > self.low)
         return short & (scaled >= self.low) & (scaled - biggest <= COMPANION_LAGS * self.least_companion)
 
-    # ---- what counts allow ---------------------------------------------------------------------------------------
+    # ---- costs and counts ----------------------------------------------------------------------------------------
+
+    @property
+    def moves(self) -> int:
+        """Partitions that are not with their owner."""
+        return int(self.sums[0])
+
+    @property
+    def moves_left(self) -> int:
+        """Moves that the budget still allows."""
+        most = self.goal.max_moves
+        return NO_LIMIT if most is None else min(most, len(self.member_of)) - self.moves
 
     def shifts_allowed(self, source: int, target: int) -> int:
         """How many shifts the total counts allow; at most one where the group rule weighs them."""
@@ -173,42 +317,141 @@ class SearchState:
             return 0
         return int(most) if ranks is None else int(ranks.allows(self.counts, source, target))
 
-    def shift_allowed_with(self, m: int, others: Column) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Whether the total counts allow to shift one partition from `m` to each of `others`, and from them to `m`."""
-        return self.rule.may_shift(self.counts, m, others), self.rule.may_shift(self.counts, others, m)
+    @cached_property
+    def prices(self) -> NDArray[np.float64]:
+        """Messages that each pair costs, moves with the others; (P, M)."""
+        price = float(self.goal.stickiness) * leaving(self.problem.owner, len(self.problem.members)).astype(np.float64)
+        for rate, costs in zip(self.rates, self.costs, strict=True):
+            price += rate * costs[:-1].astype(np.float64)
+        return price
+
+    @cached_property
+    def home(self) -> Index:
+        """Where each partition belongs: with its owner; where pairs cost something, where it costs least."""
+        owner = self.problem.owner
+        if not self.goal.terms:
+            return owner
+        least, at = self.prices.argmin(axis=1).astype(np.int32), np.arange(len(owner))
+        owned = self.prices[at, owner] <= self.prices[at, least]
+        home: Index = np.where((owner != NOBODY) & owned, owner, least)
+        return home
+
+    def spent(self) -> float:
+        """Return what the plan costs: moves, or where pairs cost something messages."""
+        if not self.goal.terms:
+            return self.moves
+        return float(self.goal.stickiness) * self.moves + float((self.rates * self.used.astype(np.float64)).sum())
+
+    def away(self) -> Whole:
+        """Return the free partitions that would cost less at home, where that is with an active member."""
+        home, at = self.home, np.arange(len(self.home))
+        away = (home != NOBODY) & (home != self.member_of)
+        if self.goal.terms:
+            away &= self.prices[at, self.member_of] > self.prices[at, home]
+        found: Whole = np.flatnonzero(self.free & away & self.problem.active[home])
+        return found
 
     # ---- changes -------------------------------------------------------------------------------------------------
 
+    def exchange(self, a: int, b: int, p: int, q: int) -> None:
+        """Let `a` give partition p to `b` and take q; NOBODY is none."""
+        if self.kernel is not None:
+            kernel.exchange(self.kernel, a, b, p, q)
+        else:
+            self._exchange(a, b, p, q)
+        if self._stale is not None:
+            self._stale |= {a, b}
+
+    def _exchange(self, a: int, b: int, p: int, q: int) -> None:
+        items, starts = self.items, self.starts
+        of_a, of_b = (
+            (starts[m] + int((items[starts[m] : starts[m + 1]] == each).argmax()) if each != NOBODY else NOBODY)
+            for m, each in ((a, p), (b, q))
+        )
+        if p != NOBODY and q != NOBODY:
+            items[of_a], items[of_b] = q, p
+        elif p != NOBODY:
+            self._shift(a, b, of_a)
+        else:
+            self._shift(b, a, of_b)
+        self._account(np.array([p], np.int64)[: p != NOBODY], a, b)
+        self._account(np.array([q], np.int64)[: q != NOBODY], b, a)
+
+    def _shift(self, source: int, target: int, at: int) -> None:
+        """Take the item at a place out of the source's and put it at the end of the target's."""
+        items, starts, item = self.items, self.starts, int(self.items[at])
+        if source < target:
+            end = starts[target + 1] - 1
+            items[at:end] = items[at + 1 : end + 1].copy()
+            starts[source + 1 : target + 1] -= 1
+        else:
+            end = starts[target + 1]
+            items[end + 1 : at + 1] = items[end:at].copy()
+            starts[target + 1 : source + 1] += 1
+        items[end] = item
+
+    def _account(self, items: Whole, source: int, target: int) -> None:
+        """Count these partitions for the target instead of the source."""
+        if not len(items):
+            return
+        problem, rule, count = self.problem, self.rule, len(items)
+        ranks, bounds, topics = rule.ranks, rule.topic_bounds, problem.topic_of[items]
+        moved, owner = self.table[items].sum(axis=0), problem.owner[items]
+        self.member_of[items] = target
+        self.loads[source] -= moved * self.factors[source]
+        self.loads[target] += moved * self.factors[target]
+        self.counts[source] -= count
+        self.counts[target] += count
+        np.subtract.at(self.topic_counts[:, source], topics, 1)
+        np.add.at(self.topic_counts[:, target], topics, 1)
+        self.sums[0] += int((owner == source).sum()) - int((owner == target).sum())
+        if bounds is not None and rule.topic_distance:
+            self.sums[1] = bounds.distance(self.topic_counts)
+        if ranks is not None:
+            self.sums[2] = ranks.cost(self.counts)
+        for k, costs in enumerate(self.costs):
+            self.used[k] += (costs[items, target] - costs[items, source]).sum()
+
     def carry_out(self, a: int, b: int, give: Column, take: Column) -> None:
         """Exchange: `a` gives these partitions to `b` and takes those."""
-        for items, source, target in ((give, a, b), (take, b, a)):
-            self.member_of[items] = target
-            moved = self.lags[items].sum() if len(items) else 0
-            self.scaled[source] -= moved * self.factors[source]
-            self.scaled[target] += moved * self.factors[target]
-            self.counts[source] -= len(items)
-            self.counts[target] += len(items)
-            if self.topic_counts is not None:
-                topics = self.problem.topic_of[items].astype(np.int64)
-                self.topic_counts[:, source] -= np.bincount(topics, minlength=len(self.topic_counts))
-                self.topic_counts[:, target] += np.bincount(topics, minlength=len(self.topic_counts))
+        self._account(give, a, b)
+        self._account(take, b, a)
+        first, last = min(a, b), max(a, b)
         both = np.concatenate([self.held[a], self.held[b]])
-        for m in (a, b):
-            self.held[m] = both[self.member_of[both] == m]
-            self.oversized[m] = self._holds_oversized(m)
+        lower = both[self.member_of[both] == first]
+        change = len(lower) - len(self.held[first])
+        between = self.items[self.starts[first + 1] : self.starts[last]]
+        begin, end = self.starts[first], self.starts[last + 1]
+        self.items[begin:end] = np.concatenate([lower, between, both[self.member_of[both] == last]])
+        self.starts[first + 1 : last + 1] += change
+        if self._stale is not None:
+            self._stale |= {a, b}
 
-    def give(self, m: int, items: Column) -> None:
-        """Let `m` hold these and no others of its free partitions; counts must stay what they are."""
-        self.member_of[items] = m
-        self.scaled[m] += (self.lags[items].sum() - self.lags[self.held[m]].sum()) * self.factors[m]
-        self.held[m] = items
-        self.oversized[m] = self._holds_oversized(m)
+    def share_out(self, members: Sequence[int], shares: Sequence[Column]) -> None:
+        """Let each of these members hold these of the free partitions that they hold together, and no others.
+
+        The rule tells these partitions apart by their lags alone.
+        """
+        for m, items in zip(members, shares, strict=True):
+            self.member_of[items] = m
+        if any(len(self.held[m]) != len(items) for m, items in zip(members, shares, strict=True)):
+            self.start_from(self.member_of)
+            return
+        for m, items in zip(members, shares, strict=True):
+            self.scaled[m] += (self.lags[items].sum() - self.lags[self.held[m]].sum()) * self.factors[m]
+            self.held[m][:] = items
+        if self._stale is not None:
+            self._stale.update(members)
 
     # ---- small helps ---------------------------------------------------------------------------------------------
 
+    def plan(self) -> Plan:
+        """Return the plan that the state stands for."""
+        return Plan(self.problem, self.member_of.copy())
+
     def lag_of(self, items: Column) -> Column:
         """Lags of partitions, 0 for NOBODY."""
-        lags: Column = self._lags_and_none[items]
+        lags: Column = self.table[items, 0]
         return lags
 
     def draw_up_to(self, whole: int) -> int:

@@ -135,8 +135,10 @@ class _ThreeWay:
 
     def give_back(self) -> None:
         """Tell the state who holds what."""
-        for row, m in enumerate(self.members.tolist()):
-            self.state.give(m, self.held[row][self.held[row] != NOBODY])
+        member_of = self.state.member_of.copy()
+        for held, m in zip(self.held, self.members.tolist(), strict=True):
+            member_of[held[held != NOBODY]] = m
+        self.state.start_from(member_of)
 
     def badness(self) -> Column:
         """How far each load lies outside the window."""
