@@ -3,14 +3,14 @@
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from fractions import Fraction
 from random import Random
 from typing import Any
 
 import evenlag
-from evenlag.errors import InfeasibleError
+from evenlag.errors import InfeasibleError, InvalidProblemError
 
 GROUPS = 10_000
 BROKEN = 200
@@ -19,45 +19,51 @@ SIZES = ((6, 3), (6, 3), (8, 4), (9, 3), (12, 3), (12, 4), (16, 4), (20, 5))  # 
 
 Document = dict[str, Any]
 Case = tuple[evenlag.Problem, Document]
+Draw = Callable[[Random, int, int], tuple[evenlag.Problem, dict[str, Any]]]
 
 
 def certificates(seed: int, groups: int = GROUPS, broken: int = BROKEN) -> Iterator[str]:
     """Small groups of all kinds, each verified; then some of them with one thing changed, all to be refused."""
     yield f"## Certificates of {groups:,} small groups\n"
     yield "Topics, weights, subscriptions, caps, pins, owners, prices, budgets, slack and balances at random.\n"
+    yield from verdicts(filter(None, (solved(Random(seed * 1_000_003 + n)) for n in range(groups))), broken)
+    yield f"\nThe same for {groups // 20:,} groups with costs of pairs, orders, ceilings, units and scenarios:\n"
+    randoms = (Random(seed * 1_000_003 + n) for n in range(groups // 20))
+    yield from verdicts(filter(None, (solved(random, drawn_with_terms) for random in randoms)), broken)
+
+
+def verdicts(cases: Iterable[Case], broken: int) -> Iterator[str]:
+    """Verify results, and as many broken ones."""
     yield "| bound by | status | results | verified | plan verified | refused | checks, ms |"
     yield "|---|---|---|---|---|---|---|"
-    counts, seconds, cases = Counter[tuple[str, str, str]](), defaultdict[tuple[str, str], float](float), list[Case]()
-    for number in range(groups):
-        case = solved(Random(seed * 1_000_003 + number))
-        if case is None:
-            continue
-        problem, document = case
+    counts, seconds = Counter[tuple[str, str, str]](), defaultdict[tuple[str, str], float](float)
+    verified = list[Case]()
+    for problem, document in cases:
         key = str(document["bound_by"] or "nothing: it is 0"), document["status"]
-        started = time.perf_counter()
+        started = time.process_time()
         verdict = evenlag.verify(document, problem)
-        seconds[key] += time.perf_counter() - started
+        seconds[key] += time.process_time() - started
         counts[(*key, verdict.outcome)] += 1
         if verdict.outcome == "verified" and document["objective"]:
-            cases.append(case)
+            verified.append((problem, document))
     for key in sorted({key[:2] for key in counts}):
         outcomes = [counts[(*key, outcome)] for outcome in ("verified", "plan verified", "refused")]
         cells = [*key, sum(outcomes), *outcomes, f"{1000 * seconds[key] / sum(outcomes):.1f}"]
         yield "| " + " | ".join(map(str, cells)) + " |"
     yield ""
     refused = Counter(
-        change_and_verify(*cases[n % len(cases)], Random(n), CHANGES[n % len(CHANGES)]) for n in range(broken)
+        change_and_verify(*verified[n % len(verified)], Random(n), CHANGES[n % len(CHANGES)]) for n in range(broken)
     )
     yield f"Of {broken} broken on purpose {refused['refused']} are refused."
 
 
-def solved(random: Random) -> Case | None:
+def solved(random: Random, draw: Draw | None = None) -> Case | None:
     """A group and the document of its result; None where it has no plan."""
     partitions, members = random.choice(SIZES)
-    problem, parameters = drawn(random, partitions, members)
     try:
+        problem, parameters = (draw or drawn)(random, partitions, members)
         result = evenlag.solve(problem, time_limit=SECONDS, **parameters)
-    except InfeasibleError:
+    except (InfeasibleError, InvalidProblemError):  # nobody reads all topics of a unit
         return None
     return problem, json.loads(json.dumps(result.to_dict()))
 
@@ -97,6 +103,43 @@ def drawn(random: Random, most_partitions: int, most_members: int) -> tuple[even
     if random.random() < 0.2:
         parameters["max_moves"] = random.randint(0, 6)
     return evenlag.Problem.from_lags(topics, members, owned=owned, **more), parameters
+
+
+def drawn_with_terms(random: Random, most_partitions: int, most_members: int) -> tuple[evenlag.Problem, dict[str, Any]]:
+    """The same with costs of pairs, an order of criteria, a ceiling, units and scenarios."""
+    problem, parameters = drawn(random, most_partitions, most_members)
+    document = problem.to_dict()
+    topics, members = document["topics"], document["members"]
+    if random.random() < 0.7:
+        for entry in members.values():
+            entry["rack"] = random.choice("ab")
+        document["partition_racks"] = {
+            t: [random.sample("ab", random.randint(1, 2)) for _ in lags] for t, lags in topics.items()
+        }
+        parameters |= random.choice([{"rack_price": "1%"}, {"rack_price": 20}, {"max_crossings": 2}, {}])
+    if random.random() < 0.3:
+        document["move_sizes"] = {topic: [random.randint(0, 9) for _ in lags] for topic, lags in topics.items()}
+    if random.random() < 0.3:
+        document["costs"] = {"night": {"members": {member: random.randint(0, 9) for member in members}}}
+        parameters["prices"] = {"night": random.choice([1, 10])}
+    if random.random() < 0.3:
+        parameters["first"] = random.choice([["moves"], ["crossings"], ["crossings", "moves"]])
+    if random.random() < 0.2:
+        parameters["max_load"] = int(float(problem.mean_load) * random.choice([1.1, 1.5]))
+    if random.random() < 0.2 and "t1" in topics:
+        topics["t1"] = [int(random.lognormvariate(5, 1.5)) for _ in topics["t0"]]
+        document["together"] = [["t0", "t1"]]
+        for key in ("partition_racks", "move_sizes"):
+            document.get(key, {}).pop("t1", None)
+        document["pins"] = []
+        for entry in members.values():
+            entry["owned"] = [name for name in entry["owned"] if name[0] != "t1" or name[1] < len(topics["t1"])]
+    if random.random() < 0.3:
+        document["scenarios"] = [
+            {"weight": 1, "topics": {t: [int(n * random.uniform(0.5, 2)) for n in lags] for t, lags in topics.items()}}
+            for _ in range(2)
+        ]
+    return evenlag.Problem.from_dict(document), parameters
 
 
 # ---- broken on purpose -----------------------------------------------------------------------------------------------

@@ -17,13 +17,14 @@ from click.testing import CliRunner
 
 import evenlag
 from evenlag.errors import InfeasibleError, InvalidProblemError
-from evenlag.verifier.all_plans import best_of_all
+from evenlag.verifier.all_plans import allowed_plans, best_of_all
+from evenlag.verifier.cheapest import cheapest
 from evenlag.verifier.costs_of_pairs import Terms
 from evenlag.verifier.count_limits import check_counts, counts_of
 from evenlag.verifier.group import read_group
 from evenlag.verifier.held_sets import Search
 from evenlag.verifier.load_arguments import Loads
-from evenlag.verifier.question import Question, RefusedError
+from evenlag.verifier.question import Question, RefusedError, UncheckedError
 from tests.exact import Infeasible, every_plan
 from tests.problems import alike, random_owners, random_parameters, random_problem, seeds
 from tests.solving import briefly, unexplained
@@ -120,6 +121,8 @@ def test_terms_are_checked_and_broken_ones_refused(asked: str) -> None:
         assert evenlag.verify(changed, RACKED).outcome == "refused"
     if question["max_load"] is not None:
         question["max_load"] = 1
+        assert "max_load of 1" in evenlag.verify(document, RACKED).reason
+        document["max_load"] = 1
         assert "max_load is 1" in evenlag.verify(document, RACKED).reason
 
 
@@ -154,6 +157,59 @@ def test_results_with_terms_are_verified(seed: int) -> None:
         return
     verdict = evenlag.verify(result, problem)
     assert verdict.outcome == "verified", verdict.reason
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_plans_of_the_least_criteria_are_those_of_the_flow(seed: int) -> None:
+    random = Random(seed)
+    problem = random_problem(random, partitions=6, members=3)
+    costs = {name: {member: random.randint(0, 2) for member in problem.members} for name in ("a", "b")}
+    for table in costs.values():
+        table.update(
+            {(*partition, random.choice(problem.members)): random.randint(0, 3) for partition in problem.partitions}
+        )
+    problem = evenlag.Problem.from_dict(problem.to_dict() | {"costs": {
+        name: {"members": {m: n for m, n in table.items() if isinstance(m, str)},
+               "pairs": [[*pair, n] for pair, n in table.items() if not isinstance(pair, str)]}
+        for name, table in costs.items()
+    }})  # fmt: skip
+    group, balance = read_group(problem.to_dict()), random.choice(["both", "topic", "group", "none"])
+    if not group.active:
+        return
+    try:
+        holders = [[None if m < 0 else int(m) for m in row] for row in every_plan(problem, balance)]
+    except Infeasible:
+        return
+    question = Question("spread", balance, 0, "mean", 0, None, False)
+    first = random.sample([["a", None], ["b", None], ["moves", None]], 2)
+    pairs = [{"name": name, "price": 0, "budget": None} for name, _ in first if name != "moves"]
+    terms = Terms(group, {"pairs": pairs, "first": first, "max_load": None, "fetch_from": "followers"})
+    worth = [terms.criteria(holder) for holder in holders]
+    best = [holder for holder, criteria in zip(holders, worth, strict=True) if criteria == min(worth)]
+    counts = counts_of(group, question, holders[0])
+    kept = list(map(list, allowed_plans(*cheapest(group, counts, terms, random.choice(best)), 10**8)))
+    assert sorted(map(str, kept)) == sorted(map(str, best))
+    other = random.choice(holders)
+    if terms.criteria(other) != min(worth):
+        with pytest.raises(UncheckedError, match="not proven to be least"):
+            cheapest(group, counts, terms, other)
+
+
+def test_units_are_checked_as_partitions_of_their_own() -> None:
+    problem = evenlag.Problem.from_lags(
+        {"a": [9, 5, 4], "b": [1, 7, 2], "c": [6, 3]}, {m: ["a", "b", "c"] for m in "xyz"}, together=[("a", "b")],
+        owned={"x": [("a", 0), ("b", 0), ("c", 0)], "y": [("a", 1)]}, move_sizes={"a": [3, 1, 2]},
+    )  # fmt: skip
+    document = solved(problem, stickiness=1)
+    assert evenlag.verify(document, problem).outcome == "verified"
+    raised(document, 1)
+    document["objective"] += 1
+    assert "objective is" in evenlag.verify(document, problem).reason
+    document = solved(problem, stickiness=1)
+    holder = next(names for names in document["assignment"].values() if ["a", 0] in names)
+    other = next(names for names in document["assignment"].values() if names is not holder)
+    other.append(holder.pop(holder.index(["a", 0])))
+    assert "go together, but to two members" in evenlag.verify(document, problem).reason
 
 
 # ---- broken on purpose -----------------------------------------------------------------------------------------------

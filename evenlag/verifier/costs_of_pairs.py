@@ -53,7 +53,7 @@ class Terms:
         self.pairs: list[PairCost] = []
         self.max_load: Fraction | None = None
         self.first: dict[str, int | None] = {}
-        if group.together or not self.any:
+        if not self.any:
             return
         try:
             for pair in asked["pairs"]:
@@ -115,6 +115,12 @@ def costs_of(group: Group, name: str, fetch_from: str) -> Costs:
         The problem says nothing of such a cost.
     """
     members = range(len(group.members))
+    if group.parts is not None:
+        whole, parts = group.parts
+        of_whole = costs_of(whole, name, fetch_from)
+        return [[sum(of_whole[p][m] for p in each) for m in members] for each in parts]
+    if name == "moves":
+        return [[int(owner is not None and owner != m) for m in members] for owner in group.owner]
     if name in group.costs:
         return group.costs[name]
     if name == "moved_size" and group.sizes is not None:

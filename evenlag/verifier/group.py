@@ -41,6 +41,10 @@ class Group:
         Of each partition; None: not given.
     costs : dict of name to list of list of int (P, M)
         Costs of pairs that the problem gives by itself.
+    parts : (Group, list of list of int), or None
+        Of a group of units: the group that it was made of, and which of its partitions each unit is.
+    only : list of list of int (P, …), or None
+        Members that alone may hold each partition, of those that could.
     """
 
     partitions: list[tuple[str, int]]
@@ -58,6 +62,8 @@ class Group:
     sizes: list[int] | None
     traffic: list[int] | None
     costs: dict[str, list[list[int]]]
+    parts: tuple[Group, list[list[int]]] | None = None
+    only: list[list[int]] | None = None
 
     @cached_property
     def topics(self) -> list[str]:
@@ -73,6 +79,10 @@ class Group:
     @cached_property
     def takers(self) -> list[list[int]]:
         """Members that may hold each partition; shape (P, …)."""
+        return self._able if self.only is None else self.only
+
+    @cached_property
+    def _able(self) -> list[list[int]]:
         open_to = {
             topic: [m for m, topics in enumerate(self.topics_of) if topic in topics and self.caps[m] != 0]
             for topic in self.topics
@@ -84,7 +94,7 @@ class Group:
     @cached_property
     def active(self) -> list[int]:
         """Members that may hold a partition."""
-        return sorted({m for p in self.here for m in self.takers[p]})
+        return sorted({m for p in self.here for m in self._able[p]})
 
     def allowed(self, m: int) -> frozenset[str]:
         """Topics with partitions that a member may take."""

@@ -153,8 +153,9 @@ class Search:
 
     def _kind(self, m: int) -> object:
         cells = tuple(sorted((topic, limits) for (topic, member), limits in self.counts.cells.items() if member == m))
-        pins = tuple(p for p in self.here if self.group.pin[p] == m)
-        return self.group.allowed(m), self.factor[m], self.counts.totals[m], cells, pins
+        forced = tuple(p for p in self.here if self.group.takers[p] == [m])
+        able = tuple(p for p in self.here if m in self.group.takers[p])
+        return able, self.factor[m], self.counts.totals[m], cells, forced
 
     def _spend(self, amount: int) -> None:
         self.effort -= amount
@@ -170,7 +171,7 @@ class Search:
         kept = [i for i in mine if own >> i & 1] or mine[: len(mine) // 2]
         taken = [i for i in mine if i not in set(kept)]
         ones, others = self._subsets(kept, m), self._subsets(taken, m)
-        forced = sum(1 << i for i in mine if group.pin[self.here[i]] == m)
+        forced = sum(1 << i for i in mine if group.takers[self.here[i]] == [m])
         found: list[Option] = []
         for (counts, (loads, sets)), (other_counts, (other_loads, other_sets)) in product(
             ones.items(), others.items()

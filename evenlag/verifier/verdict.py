@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from evenlag.errors import InvalidProblemError
 from evenlag.verifier import priced_windows
 from evenlag.verifier.all_plans import Best, best_of_all
+from evenlag.verifier.cheapest import cheapest
 from evenlag.verifier.costs_of_pairs import PairCost, Terms, costs_of
 from evenlag.verifier.count_limits import Counts, check_counts, counts_of, fewest_moves
 from evenlag.verifier.group import Group, common_divisor, read_group
@@ -20,6 +21,7 @@ from evenlag.verifier.held_sets import Search
 from evenlag.verifier.load_arguments import ARGUMENTS, Loads
 from evenlag.verifier.move_argument import check_moves
 from evenlag.verifier.question import Question, RefusedError, UncheckedError, moves_of
+from evenlag.verifier.units import holders_of_units, units_of
 
 EFFORT = 20_000_000  # steps of a search: some seconds
 VERIFIED, PLAN_VERIFIED, REFUSED = "verified", "plan verified", "refused"
@@ -98,15 +100,19 @@ class _Check:
     """The check of one result."""
 
     def __init__(self, document: Mapping[str, Any], group: Group, effort: int) -> None:
-        self.document, self.group, self.effort = document, group, effort
+        self.document, self.effort = document, effort
         certificate = document.get("certificate")
         if not isinstance(certificate, Mapping):
             raise RefusedError("the result has no certificate; write it again with this version of evenlag")
         self.certificate = certificate
         self.question = Question.read(certificate)
-        self.terms = Terms(group, certificate["question"])
         self.bound = self._number(certificate.get("bound"), "bound")
-        self.holder = self._plan()
+        self.whole, self.holds = group, self._plan(group)
+        self.group, self.holder = group, self.holds  # what is decided: of partitions that go together their units
+        if group.together:
+            self.group = units_of(group)
+            self.holder = holders_of_units(self.group, self.holds)
+        self.terms = Terms(self.group, certificate["question"])
 
     def verdict(self) -> Verdict:
         """Return what is found."""
@@ -132,9 +138,8 @@ class _Check:
 
     # ---- the plan
 
-    def _plan(self) -> list[int | None]:
+    def _plan(self, group: Group) -> list[int | None]:
         """Read the assignment."""
-        group = self.group
         index = {name: p for p, name in enumerate(group.partitions)}
         holder: list[int | None] = [None] * len(index)
         assignment = self.document.get("assignment")
@@ -154,12 +159,20 @@ class _Check:
 
     def _asked(self) -> None:
         """Compare the question with what the result says of it."""
-        question, said = self.question, self.document.get("stickiness")
-        price = "fewest-moves" if question.fewest else _plain(Fraction(question.price))
-        if self.document.get("balance") != question.balance:
-            raise RefusedError("the certificate is for another balance than the result")
-        if said != price and not self.terms.any:
-            raise RefusedError(f"the certificate is for a stickiness of {price}, and the result for {said}")
+        question, terms = self.question, self.terms
+        prices = {pair.name: _plain(Fraction(pair.price)) for pair in terms.pairs if pair.price}
+        of_moves = prices.pop("moves", _plain(Fraction(question.price)))
+        of_moves = prices.pop("moved_size", of_moves)
+        first = [*terms.first, *(["moves"] if question.fewest and "moves" not in terms.first else [])]
+        for name, asked, default in (
+            ("balance", question.balance, None),
+            ("stickiness", "fewest-moves" if question.fewest else of_moves, None),
+            ("prices", prices, {}),
+            ("max_load", None if terms.max_load is None else _plain(terms.max_load), None),
+            ("first", first, []),
+        ):
+            if (said := self.document.get(name, default)) != asked:
+                raise RefusedError(f"the certificate is for a {name} of {asked}, and the result for {said}")
 
     def _rules(self) -> None:
         """Check subscriptions, pins, caps, the budget and the balance."""
@@ -182,24 +195,12 @@ class _Check:
             return
         if (broken := self.terms.broken(question, self.holder)) is not None:
             raise RefusedError(broken)
-        if group.together:
-            self._together()
-            return
         try:
             check_counts(group, self.counts, self.holder)
         except UncheckedError as error:
             self._unchecked = f"the count balance is not derived again ({error})"
 
     _unchecked: str | None = None
-
-    def _together(self) -> None:
-        """Check that partitions which go together are at one member."""
-        holder = dict(zip(self.group.partitions, self.holder, strict=True))
-        for topics in self.group.together:
-            for topic, number in self.group.partitions:
-                if topic in topics and holder[topic, number] != holder[topics[0], number]:
-                    raise RefusedError(f"{topic}-{number} and {topics[0]}-{number} go together, but to two members")
-        self._unchecked = "partitions go together, and their counts are not checked"
 
     @cached_property
     def counts(self) -> Counts:
@@ -220,40 +221,38 @@ class _Check:
 
     def _figures(self) -> None:
         """Compare all figures with those of the plan."""
-        group, question, document = self.group, self.question, self.document
-        loads = question.loads(group, self.holder, group.lags)
+        group, question, document = self.whole, self.question, self.document
+        loads = question.loads(group, self.holds, group.lags)
         held, lags = Counter[str](), Counter[str]()
-        for p, m in enumerate(self.holder):
+        for p, m in enumerate(self.holds):
             if m is not None:
                 held[group.members[m]] += 1
                 lags[group.members[m]] += group.lags[p]
-        objective = question.value(group, self.holder) + self.terms.price(self.holder)
+        objective = question.value(self.group, self.holder) + self.terms.price(self.holder)
         figures: dict[str, Fraction | dict[str, int]] = {
             "bound": self.bound,
             "spread": max(loads) - min(loads),
             "makespan": max(loads),
-            "moves": Fraction(moves_of(group, self.holder)),
+            "moves": Fraction(moves_of(group, self.holds)),
             "counts": {member: held[member] for member in group.members},
             "loads": {member: lags[member] for member in group.members},
+            "objective": objective,
         }
         if document.get("costs"):
             asked = document.get("fetch_from", "followers")
             costs = {name: PairCost(name, costs_of(group, name, asked), 0, None) for name in document["costs"]}
-            figures["costs"] = {name: pair.of(self.holder) for name, pair in costs.items()}
-        if not group.together:
-            figures["objective"] = objective
+            figures["costs"] = {name: pair.of(self.holds) for name, pair in costs.items()}
         for name, right in figures.items():
             said = document.get(name)
             if said != (right if isinstance(right, dict) else _plain(right)):
                 raise RefusedError(
                     f"{name} is {_shown(right)} by the plan and the certificate, and {said} in the result"
                 )
-        if group.together:
-            return
         if self.bound > objective and document.get("violation") is None and not self._stays:
             raise RefusedError(f"the bound {_shown(self.bound)} lies above the objective {_shown(objective)}")
         if document.get("status") == "OPTIMAL" and self.bound < objective and not self._stays:
             raise RefusedError("the status is OPTIMAL, but the bound does not meet the objective")
+        group = self.group
         totals = [sum(lags[p] for p in group.here) for _, lags in group.judged_by]
         mean = question.combined(group, [Fraction(total, len(group.active)) for total in totals])
         gap = float((objective - self.bound) / max(Fraction(1), mean))
@@ -295,13 +294,18 @@ class _Check:
         raise RefusedError(f"there is no kind of proof {kind!r}")
 
     def _with_terms(self, proof: Mapping[str, Any]) -> str:
-        """Look at all plans; where they are too many, prove the bound without the terms beyond loads and moves."""
+        """Look at all plans; where they are too many, prove the bound without the terms beyond loads and moves.
+
+        Of criteria that come first all plans are kept that reach the least of them, and no others.
+        """
         try:
             return self._by_plans(proof)
-        except UncheckedError as error:
-            if self.terms.first:
-                raise UncheckedError(f"criteria come before its objective, and {error}") from error
-        relaxed = self._about(replace(self.question, fewest=False), self.bound)
+        except UncheckedError:
+            relaxed = self._about(replace(self.question, fewest=False), self.bound)
+        if self.terms.first:
+            if "moves" in self.terms.first:
+                relaxed.question = replace(relaxed.question, max_moves=None)
+            relaxed.group, relaxed.counts = cheapest(self.group, self.counts, self.terms, self.holder)
         relaxed.terms = Terms(self.group, {})
         try:
             return relaxed._proven(proof) + ", whatever pairs cost"

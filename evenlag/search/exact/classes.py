@@ -9,6 +9,7 @@ from itertools import islice
 from math import floor
 from typing import ClassVar
 
+from evenlag.model.certificate import searched
 from evenlag.model.objective import EVERY_TERM
 from evenlag.search.exact.class_program import NEAR, ClassProgram, member_classes
 from evenlag.search.improve.by_class import ByClass
@@ -61,7 +62,7 @@ class Classes:
         by_class, next_look, going_on = ByClass(task, classes.members), 0, None
         highest, at = Fraction(-1), 0
         for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
-            yield Bound(relaxed.bound, rests_on=rests_on)
+            yield Bound(relaxed.bound, rests_on=rests_on, certificate=searched(task.bounds))
             if relaxed.bound - highest > WORTH * task.scale:
                 highest, at = Fraction(relaxed.bound), number
             if number > 2 * at + self.vain:

@@ -1,0 +1,66 @@
+"""Plans that reach the least of the criteria that come first: a flow says which pairs and counts these have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from evenlag.verifier.costs_of_pairs import Costs, Terms, costs_of
+from evenlag.verifier.count_limits import Cell, Counts
+from evenlag.verifier.flow import Arc, Flow
+from evenlag.verifier.group import Group
+from evenlag.verifier.question import UncheckedError
+
+MOST_PAIRS = 20_000
+
+
+def cheapest(group: Group, counts: Counts, terms: Terms, holder: Sequence[int | None]) -> tuple[Group, Counts]:
+    """Return the group and the counts of all plans that reach the least of the criteria, as this one does.
+
+    Raises
+    ------
+    UncheckedError
+        Another plan comes to less, which budgets or a ceiling may forbid; or there are too many pairs.
+    """
+    pairs = [(p, m) for p in group.here for m in group.takers[p]]
+    if len(pairs) > MOST_PAIRS:
+        raise UncheckedError("criteria come before its objective, and there are too many pairs to prove them least")
+    costs, topic = _in_order(group, terms), {p: group.partitions[p][0] for p in group.here}
+    cells = sorted({(topic[p], m) for p, m in pairs})
+    of_cell, of_member = Counter[Cell](), Counter[int]()
+    for p, m in pairs:
+        of_cell[topic[p], m] += holder[p] == m
+        of_member[m] += holder[p] == m
+    within = [counts.cells.get(cell, (0, len(group.here))) for cell in cells]
+    arcs = [Arc(("partition", p), (topic[p], m), (0, 1), partial(_constant, costs[p][m])) for p, m in pairs]
+    arcs += [Arc(cell, cell[1], limits, partial(_constant, 0)) for cell, limits in zip(cells, within, strict=True)]
+    arcs += [Arc(m, None, limits, partial(_constant, 0)) for m, limits in counts.totals.items()]
+    held = [int(holder[p] == m) for p, m in pairs]
+    flow = Flow(arcs, [*held, *(of_cell[cell] for cell in cells), *(of_member[m] for m in counts.totals)])
+    if flow.cycle() is not None:
+        raise UncheckedError("criteria come before its objective, and are not proven to be least")
+    flow.narrow()
+    limits = [arc.limits for arc in flow.arcs]
+    takers = [list[int]() for _ in group.partitions]
+    for (p, m), (_, most) in zip(pairs, limits[: len(pairs)], strict=True):
+        takers[p] += [m] * most
+    cut = len(pairs) + len(cells)
+    totals, of_cells = dict(zip(counts.totals, limits[cut:], strict=True)), limits[len(pairs) : cut]
+    return replace(group, only=takers), Counts(totals, dict(zip(cells, of_cells, strict=True)))
+
+
+def _constant(cost: int, _amount: int) -> int:
+    return cost
+
+
+def _in_order(group: Group, terms: Terms) -> Costs:
+    """Return one table of costs, in which a unit of a criterion outweighs all that the later ones can come to."""
+    by_name = {pair.name: pair.costs for pair in terms.pairs}
+    factor, total = 1, [[0] * len(group.members) for _ in group.partitions]
+    for name in reversed(terms.first):
+        table = by_name.get(name) or costs_of(group, name, "followers")
+        total = [[a + factor * b for a, b in zip(*rows, strict=True)] for rows in zip(total, table, strict=True)]
+        factor *= 1 + sum(map(max, table))
+    return total
