@@ -65,7 +65,8 @@ class Question:
         except (KeyError, TypeError, ValueError) as error:
             raise RefusedError(f"the certificate does not say what was asked ({error!r})") from error
         known = question.kind in KINDS and question.balance in BALANCES and question.across in ACROSS
-        if not known or question.slack < 0 or question.price < 0:
+        free = not (question.fewest and question.price)  # moves are made fewest, or have a price
+        if not known or not free or question.slack < 0 or question.price < 0:
             raise RefusedError("the certificate is of a question that does not exist")
         return question
 
