@@ -130,7 +130,7 @@ def test_a_criterion_that_could_be_less_is_refused() -> None:
     document = solved(RACKED, **ASKED["order"])
     loose = solved(RACKED, max_crossings=2, max_moves=3, stickiness=0, rack_price=0)
     assert loose["costs"]["crossings"] > document["costs"]["crossings"]
-    loose["certificate"]["question"]["first"] = [["crossings", None]]
+    loose["certificate"]["question"]["first"], loose["first"] = [["crossings", None]], ["crossings"]
     verdict = evenlag.verify(loose, RACKED)
     assert (verdict.outcome, "crossings come to" in verdict.reason) == ("refused", True)
 
@@ -210,6 +210,24 @@ def test_units_are_checked_as_partitions_of_their_own() -> None:
     other = next(names for names in document["assignment"].values() if names is not holder)
     other.append(holder.pop(holder.index(["a", 0])))
     assert "go together, but to two members" in evenlag.verify(document, problem).reason
+
+
+@pytest.mark.parametrize("across", ["mean", "worst"])
+@pytest.mark.parametrize("price", [0, 7])
+def test_bounds_of_scenarios_are_proven_again_one_by_one(price: int, across: str) -> None:
+    random = Random(price)
+    lags = [random.randint(1, 500) for _ in range(16)]
+    futures = [(weight, {"t": [int(lag * random.uniform(0.5, 2)) for lag in lags]}) for weight in (1, 3)]
+    problem = alike(lags, 4, scenarios=futures, owned=random_owners(random, {"t": lags}, 4))
+    document = written(evenlag.solve(problem, stickiness=price, across=across, deterministic=True, work=4))
+    assert document["certificate"]["proof"]["kind"] == "scenarios"
+    assert evenlag.verify(document, problem).outcome == "verified"
+    changed = deepcopy(document)
+    raised(changed, 1)
+    assert evenlag.verify(changed, problem).outcome == "refused"
+    for part in document["certificate"]["proof"]["scenarios"]:
+        part["bound"] = str(Fraction(part["bound"]) - 100)
+    assert "the proof comes to" in evenlag.verify(document, problem).reason
 
 
 # ---- broken on purpose -----------------------------------------------------------------------------------------------

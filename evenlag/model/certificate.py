@@ -58,11 +58,6 @@ class _Written(Certificate):
         super().__init__(lambda: document)
 
 
-def not_certified(reason: str) -> Certificate:
-    """Return a certificate that only says why there is none."""
-    return _Written({"kind": "none", "reason": reason})
-
-
 def searched(bounds: LoadBounds) -> Certificate:
     """Return the certificate of a search that left nothing out: all that members may hold is put together again."""
     return Certificate(lambda: {"kind": "search", "each": of_loads([bounds])})
@@ -111,10 +106,22 @@ def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certifica
 
     def document() -> Document:
         counts = _cells(rule.problem, rule.fewest_moves()[1])
-        nested = {"bound": exact(base), "proof": {"kind": "none"} if proof is None else proof.document}
-        return {"kind": "moves", "each": of_loads([bounds]), "counts": counts, "base": nested}
+        return {"kind": "moves", "each": of_loads([bounds]), "counts": counts, "base": _nested(base, proof)}
 
     return Certificate(document)
+
+
+def of_scenarios(parts: Sequence[tuple[Number, Certificate | None]]) -> Certificate:
+    """Return the certificate that each scenario alone has a bound; together they bound what counts of all."""
+
+    def document() -> Document:
+        return {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]}
+
+    return Certificate(document)
+
+
+def _nested(bound: Number, proof: Certificate | None) -> Document:
+    return {"bound": exact(bound), "proof": {"kind": "none"} if proof is None else proof.document}
 
 
 def _cells(problem: Problem, counts: NDArray[np.int64]) -> list[list[Any]]:

@@ -274,14 +274,15 @@ class _Check:
             raise UncheckedError(self._unchecked)
         if self.question.fewest:
             self._fewest()
-        if self.terms.any:
+        if self.terms.any and proof.get("kind") != "scenarios":
             return self._with_terms(proof)
-        if self.bound <= 0:
+        if self.bound <= 0 and not self.terms.any:
             return "no objective is below 0"
         ways: dict[Any, Callable[[Mapping[str, Any]], str]] = {
             "loads": self._by_loads,
             "moves": self._by_moves,
             "plans": self._by_plans,
+            "scenarios": self._by_scenarios,
             "search": self._by_search,
             "windows": self._by_windows,
             "solver": self._by_solver,
@@ -403,6 +404,22 @@ class _Check:
         moves = self._moves(proof) if "counts" in proof else 0
         check_moves(group, self.question, counts, self._pair(proof["each"][0], group.lags), moves, base, self.bound)
         return "the moves that narrow windows of loads take cost as much"
+
+    def _by_scenarios(self, proof: Mapping[str, Any]) -> str:
+        """Each scenario alone has a bound."""
+        given, futures = proof.get("scenarios"), sorted({tuple(lags) for _, lags in self.group.judged_by})
+        if not isinstance(given, list) or len(given) != len(futures):
+            raise RefusedError("the proof is not of all scenarios")
+        bounds, question = {}, replace(self.question, fewest=False)
+        for part, lags in zip(given, futures, strict=True):
+            alone = self._about(question, self._number(part.get("bound"), "bound"))
+            alone.group = replace(self.group, lags=list(lags), futures=[])
+            alone.counts = self.counts
+            alone.terms = Terms(alone.group, self.certificate["question"])
+            alone._proven(part.get("proof"))
+            bounds[lags] = alone.bound
+        self._reaches(self.question.combined(self.group, [bounds[tuple(lags)] for _, lags in self.group.judged_by]))
+        return f"each of {len(bounds)} scenarios was proven again by itself"
 
     def _by_plans(self, proof: Mapping[str, Any]) -> str:
         """All plans are looked at one by one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from evenlag.model.certificate import not_certified
+from evenlag.model.certificate import of_scenarios
 from evenlag.model.objective import Objective
 from evenlag.model.plan import Plan
 from evenlag.search.construct.relabel import relabel
@@ -69,15 +69,15 @@ class EachScenario:
 
     def run(self, task: Task, _best: Incumbent, share: float) -> Iterator[Finding]:
         """Run the portfolio on one scenario after another."""
-        bounds = []
+        parts = []
         for alone in task.each:
             side = replace(alone, clock=task.clock.part(share / len(task.each)), tie_break=False)
             found = run_steps(side, begin(Incumbent(side)), self.steps())
             yield Candidate(Plan(task.problem, found.plan.member_of), found.method)
             yield from _notes(found, self.name)
-            bounds.append(found.bound)
-        reason = "the bounds of several scenarios were put together"
-        yield Bound(task.goal.combined(task.problem, bounds), certificate=not_certified(reason))
+            parts.append((found.bound, found.certificate))
+        bound = task.goal.combined(task.problem, [bound for bound, _ in parts])
+        yield Bound(bound, certificate=of_scenarios(parts))
 
 
 def _notes(side: Incumbent, name: str) -> Iterator[Note]:

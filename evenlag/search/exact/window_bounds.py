@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from evenlag.model.bounds import first_bounds
-from evenlag.model.certificate import by_loads, by_moves, not_certified
+from evenlag.model.certificate import Certificate, by_loads, by_moves, of_scenarios
 from evenlag.model.move_bounds import MoveBound
 from evenlag.model.objective import EVERY_TERM
 from evenlag.model.plan import Number, whole
@@ -71,15 +71,15 @@ class FirstBounds:
 
 def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
     """Bound the objective by the moves that a spread takes; of several scenarios each for itself."""
-    bounds: list[Number] = []
+    parts: list[tuple[Number, Certificate]] = []
     rests_on = best.authors
     for alone in task.each:
         least = best.base_bound if alone is task else alone.bounds.least(task.goal.kind)
+        proof = best.base_certificate if alone is task else by_loads([alone.bounds], task.problem)
         moves = MoveBound(alone.rule, alone.bounds, best.moves_bound, spread=task.spread_matters, least=least)
         stop = task.clock.stop(share / len(task.each))
-        bounds.append(moves.objective(task.goal.stickiness, task.goal.max_moves, stop))
-    objective = task.goal.combined(task.problem, [whole(bound) for bound in bounds])
-    certificate = by_moves(task.each[0].bounds, task.rule, best.base_bound, best.base_certificate)
-    if task.problem.futures:
-        certificate = not_certified("the moves of several scenarios were put together")
+        bound = whole(moves.objective(task.goal.stickiness, task.goal.max_moves, stop))
+        parts.append((bound, by_moves(alone.bounds, alone.rule, least, proof)))
+    objective = task.goal.combined(task.problem, [bound for bound, _ in parts])
+    certificate = of_scenarios(parts) if task.problem.futures else parts[0][1]
     return Bound(objective, rests_on=rests_on, certificate=certificate)
