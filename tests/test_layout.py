@@ -83,7 +83,7 @@ def imported(node: ast.AST, *, typing: bool = True, functions: bool = True) -> I
     elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not typing:
         for each in node.orelse:
             yield from imported(each, typing=typing, functions=functions)
-    elif functions or not isinstance(node, FUNCTIONS):
+    elif not isinstance(node, ast.expr) and (functions or not isinstance(node, FUNCTIONS)):
         for each in ast.iter_child_nodes(node):
             yield from imported(each, typing=typing, functions=functions)
 
