@@ -16,7 +16,7 @@ from evenlag.search.exact import column_generation
 from evenlag.search.exact.column_generation import ColumnGeneration
 from evenlag.search.exact.column_program import ColumnProgram
 from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
-from evenlag.search.exact.packing import Counts, Packing, share_out
+from evenlag.search.exact.packing import Counts, Packing
 from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
@@ -163,34 +163,6 @@ def test_ends_of_windows_are_exact_however_large_loads_are(seed: int) -> None:
 
 def test_a_window_begins_above_what_a_double_can_tell_apart() -> None:
     assert Grid(2**40, 0, True).lows(LoadBounds(2**60 + 2, 2**60 + 1), 10)[1] == 1_048_577
-
-
-# ---- the last partitions -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("counted", [False, True])
-@pytest.mark.parametrize("seed", seeds(60))
-def test_the_last_partitions_are_shared_out_where_that_is_possible(seed: int, counted: bool) -> None:
-    random = Random(seed)
-    values = [random.randint(0, 9) for _ in range(random.randint(1, 7))]
-    members = random.randint(1, 4)
-    fewest, over = divmod(len(values), members)
-    counts, extra = (Counts(fewest, over), over) if counted else (None, 0)
-    possible = set()
-    for owners in product(range(members), repeat=len(values)):
-        held = Counter(owners)
-        if not counted or all(fewest <= held[m] <= fewest + 1 for m in range(members)):
-            loads = [0] * members
-            for m, value in zip(owners, values, strict=True):
-                loads[m] += value
-            possible.add((min(loads), max(loads)))
-    items = items_of(values)
-    for low in range(max(values) + 1):
-        for high in range(low, sum(values) + 1, 3):
-            window = Window(low, high)
-            packing = share_out(items, members, window, counts, extra)
-            assert (packing is not None) == any(low <= least and most <= high for least, most in possible)
-            assert packing is None or shares_out(items, members, window, counts, packing)
 
 
 def shares_out(items: Items, members: int, window: Window, counts: Counts | None, packing: list[Pattern]) -> bool:

@@ -8,19 +8,18 @@ round-up property of cutting stock).
 
 A packing is looked for by diving (Wäscher and Gau 1996; Sadykov et al. 2019): patterns of the linear program are fixed,
 some at a time, and columns generated for the rest. Those at the scarce end of the window come first, so that all slack
-is left for the end, where the last partitions are shared out by looking at all ways.
+is left for the end; the last member holds what the others leave.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
-from evenlag.model.arrays import Bools, Whole
+from evenlag.model.arrays import Whole
 from evenlag.search.exact.column_program import NEAR, ColumnProgram
 from evenlag.search.exact.knapsack import Items, Knapsack, Pattern
 from evenlag.search.exact.windows import Answer, Prices, Window, Windows
@@ -139,20 +138,17 @@ class Packing:
     def dive(self, window: Window, rng: Random) -> list[Pattern] | None:
         """Look for a packing once, after `check` has been asked: a pattern for each member, or None."""
         left = self._all()
-        if left.few:
-            return share_out(left.items, left.members, window, self.counts, left.extra)
         fixed: list[Pattern] = []
         tries = MOST_TRIES
-        while True:
+        while left.members > 1:
             wanted, most = self._wanted(left, window, rng), max(int(FIXED_AT_ONCE * left.members), 1)
             while True:
                 batch, after = self._fix(left, wanted, most)
                 if not batch or self.stop():
                     return None
-                if after.few:
-                    last = share_out(after.items, after.members, window, self.counts, after.extra)
-                    if last is not None:
-                        return [*fixed, *batch, *last]
+                if after.members == 1:
+                    if self._last(after, window) is not None:
+                        break
                 elif self._solve(after, window) is Answer.FITS:
                     break
                 if most > 1:
@@ -163,6 +159,15 @@ class Packing:
                     return None
             fixed += batch
             left = after
+        last = self._last(left, window)
+        return None if last is None else [*fixed, last]
+
+    def _last(self, left: Left, window: Window) -> Pattern | None:
+        """Return what the last member holds, if it may: all that is left."""
+        pattern = tuple((k, times) for k, times in enumerate(left.items.demand.tolist()) if times)
+        size, counts = int(left.items.demand.sum()), self.counts
+        allowed = counts is None or counts.fewest + (left.extra > 0) == size
+        return pattern if allowed and window.low <= left.items.total <= window.high else None
 
     def _all(self) -> Left:
         """Return what there is to share out before anything is fixed."""
@@ -208,11 +213,6 @@ class Left:
     members: int
     extra: int
 
-    @property
-    def few(self) -> bool:
-        """Whether all ways to share it out can be looked at."""
-        return int(self.items.demand.sum()) <= MOST_LEFT or self.members <= 1
-
     def holds(self, pattern: Pattern, counts: Counts | None) -> bool:
         """Whether a member can still be given such a pattern."""
         over = counts is not None and counts.over(pattern)
@@ -227,69 +227,3 @@ class Left:
             demand[k] -= times
         over = counts is not None and counts.over(pattern)
         return Left(Items(self.items.lags, demand), self.members - 1, self.extra - over)
-
-
-MOST_LEFT = 18  # partitions: 2^18 subsets are listed, some hundredths of a second
-MOST_NODES = 5_000  # sets of partitions left that are looked at
-
-
-def share_out(items: Items, members: int, window: Window, counts: Counts | None, extra: int) -> list[Pattern] | None:
-    """Return a pattern for each member, all partitions in them and all loads in the window; None if none is found.
-
-    The member of the largest partition left is filled first, and fullest patterns come first, for what one member
-    leaves free no other can use.
-    """
-    places = np.repeat(np.arange(len(items.lags)), items.demand)[::-1]
-    if len(places) > MOST_LEFT:
-        return None
-    sums, sizes = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    for lag in items.lags[places].tolist():  # bit i stands for place i
-        sums, sizes = np.concatenate([sums, sums + lag]), np.concatenate([sizes, sizes + 1])
-    slack, spare = members * window.high - int(sums[-1]), int(sums[-1]) - members * window.low
-    if slack < 0 or spare < 0:
-        return None
-    allowed = (sums <= min(window.high, window.low + spare)) & (sums >= max(window.low, window.high - slack))
-    if counts is not None:
-        allowed &= (sizes >= counts.fewest) & (sizes <= counts.fewest + (extra > 0))
-    subsets = np.flatnonzero(allowed)
-    first = subsets & -subsets
-    by_first = [subsets[first == 1 << i] for i in range(len(places))]
-    by_first = [each[np.argsort(-sums[each], kind="stable")] for each in by_first]
-    search = _Search(by_first, sums, allowed, window.high)
-    found = search.cover((1 << len(places)) - 1, members, slack)
-    if found is None:
-        return None
-    return [_pattern(places, subset) for subset in found]
-
-
-class _Search:
-    """Depth-first search for disjoint subsets; what has led nowhere is remembered."""
-
-    def __init__(self, by_first: list[Whole], sums: Whole, allowed: Bools, capacity: int) -> None:
-        self.by_first, self.sums, self.allowed, self.capacity = by_first, sums, allowed, capacity
-        self.dead: set[tuple[int, int]] = set()  # what is left, and members
-
-    def cover(self, left: int, members: int, slack: int) -> list[int] | None:
-        """Return disjoint allowed subsets, one for each member, that hold all that is left."""
-        if left == 0:
-            return [0] * members if members == 0 or self.allowed[0] else None
-        if members == 0 or (left, members) in self.dead or len(self.dead) > MOST_NODES:
-            return None
-        if members == 1:
-            return [left] if self.allowed[left] else None
-        options = self.by_first[(left & -left).bit_length() - 1]
-        options = options[(options & ~left) == 0]
-        wasted = self.capacity - self.sums[options]
-        for subset, waste in zip(options.tolist(), wasted.tolist(), strict=True):
-            if waste > slack:
-                break
-            rest = self.cover(left ^ subset, members - 1, slack - waste)
-            if rest is not None:
-                return [subset, *rest]
-        self.dead.add((left, members))
-        return None
-
-
-def _pattern(places: Whole, subset: int) -> Pattern:
-    held = Counter(int(place) for i, place in enumerate(places) if subset >> i & 1)
-    return tuple(sorted(held.items()))
