@@ -200,17 +200,17 @@ def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
     items, counts = items_of(values), Counts(3, 0) if counted else None
     packing = Packing(items, members, counts, lambda: False)
     windows = Windows(0, 0, capacity // 2, 2 * capacity)
-    assert narrowed(packing, windows) is Answer.FITS
+    assert narrowed(packing, windows) is Answer.UNDECIDED
     assert windows.narrowest() == Window(0, capacity)
     rng = Random(0)
     for window in (Window(0, capacity), Window(capacity, capacity)):
-        assert packing.check(window, windows) is Answer.FITS
+        assert packing.check(window, windows) is Answer.UNDECIDED
         found = next(found for _ in range(50) if (found := dived(packing, window, windows, rng)) is not None)
         assert shares_out(items, members, window, counts, found)
 
 
 def dived(packing: Packing, window: Window, windows: Windows, rng: Random) -> list[Pattern] | None:
-    assert packing.check(window, windows) is Answer.FITS
+    assert packing.check(window, windows) is Answer.UNDECIDED
     return packing.dive(window, rng)
 
 
@@ -257,7 +257,7 @@ def test_a_window_about_which_glop_says_nothing_is_left_open_and_others_are_aske
     lags = [7, 7, 7]
     packing, spreads = Packing(items_of(lags), 2, None, lambda: False), Windows(5, 10, 11, 7)
     failing(packing._program, {0, 1}, monkeypatch)
-    assert packing.check(Window(5, 11), spreads) is Answer.FITS
+    assert packing.check(Window(5, 11), spreads) is Answer.UNDECIDED
     assert (packing.dive(Window(5, 11), Random(0)), spreads.least_width) == (None, 1)
     assert narrowed(packing, spreads) is Answer.EXCLUDED  # 7 and 14 are as near as loads can be
     assert spreads.least_width == 7

@@ -12,7 +12,7 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.exact import join_dp, move_columns, move_patterns, price_steps
+from evenlag.search.exact import join_dp, move_columns, move_patterns, subgradient
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
@@ -20,7 +20,7 @@ from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_layers import Listing
+from evenlag.search.exact.prefix_table import Listing
 from evenlag.search.exact.pricing import own_table, tables_of
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
@@ -54,7 +54,7 @@ def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
     monkeypatch.setattr(MovePatterns, "resolution", 0)
-    monkeypatch.setattr(price_steps, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
     monkeypatch.setattr(join_dp, "FEW_PAIRS", 0)
 
 

@@ -59,10 +59,10 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
             continue
         if near:
             cost, window, _ = windows.widest(costs, least + (fits - least) * NEAR_FIT // 8, mean)
-        answer = Answer.FITS if price else _ask_ends(patterns, window, known, ends)
-        if answer is Answer.FITS:
+        answer = Answer.UNDECIDED if price else _ask_ends(patterns, window, known, ends)
+        if answer is Answer.UNDECIDED:
             answer = patterns.solve(window, known)
-            if answer is Answer.FITS:
+            if answer is Answer.UNDECIDED:
                 fits, near = cost, False
         if answer is Answer.STOPPED:
             return least
@@ -71,7 +71,7 @@ def cheapest_window(patterns: MovePatterns, value: Number, most: int | None, pri
 
 
 def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -> Answer:
-    """Ask about windows with one end alone that hold this one; FITS if none of them is excluded.
+    """Ask about windows with one end alone that hold this one; UNDECIDED if none of them is excluded.
 
     If such a window holds no plan, none with that end does, however wide. Away from the mean load one question may so
     answer many: there it is one end that keeps loads from their mean, or one that keeps them from what they are today.
@@ -79,16 +79,16 @@ def _ask_ends(patterns: MovePatterns, window: Window, known: int, ends: _Ends) -
     """
     off = (window.low + window.high) / 2 - patterns.mean
     if abs(off) <= OFF_CENTRE:
-        return Answer.FITS
+        return Answer.UNDECIDED
     for low_end in (off > 0, off < 0):
         while window.low > ends.low if low_end else window.high < ends.high:
             low, high = (window.low + ends.low + 1) // 2, (window.high + ends.high) // 2
             asked = Window(low, patterns.windows.largest) if low_end else Window(patterns.windows.first, high)
             answer = patterns.solve(asked, known)
-            if answer is not Answer.FITS:
+            if answer is not Answer.UNDECIDED:
                 return answer
             if low_end:
                 ends.low = low
             else:
                 ends.high = high
-    return Answer.FITS
+    return Answer.UNDECIDED

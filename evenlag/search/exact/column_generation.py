@@ -74,7 +74,7 @@ class ColumnGeneration:
             answer = packing.check(window, windows)
             if answer is Answer.EXCLUDED:
                 yield question.bound(windows, best, task.bounds)
-            if answer is not Answer.FITS:
+            if answer is not Answer.UNDECIDED:
                 continue
             found, before = packing.dive(window, rng), best.value
             if found is not None:

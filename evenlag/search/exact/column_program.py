@@ -90,7 +90,7 @@ class ColumnProgram:
     ) -> Answer:
         """Generate columns until all costs are few enough, or until that is known to be so or not.
 
-        The answer is FITS, too, where the program cannot be solved: then nothing is known.
+        The answer is UNDECIDED, too, where the program cannot be solved: then nothing is known.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class ColumnProgram:
         while True:
             costs = self.solve()
             if costs == inf or costs <= enough + NEAR:
-                return Answer.FITS
+                return Answer.UNDECIDED
             if stop():
                 return Answer.STOPPED
             prices = np.array([round(row.dual_value() * self._unit) for row in self._rows], dtype=np.int64)

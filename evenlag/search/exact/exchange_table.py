@@ -11,10 +11,10 @@ import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.bits import Bits
-from evenlag.search.exact.own_layers import (
+from evenlag.search.exact.prefix_table import (
     IMPOSSIBLE,
-    Begun,
     Listing,
+    PrefixTable,
     Values,
     begin,
     largest_within,
@@ -32,7 +32,7 @@ class ExchangeTable:
     ----------
     rounding, values, capacity, whole
         As in `TopicsTable`.
-    begun : Begun, optional
+    begun : PrefixTable, optional
         Partitions of others that are added already.
 
     Attributes
@@ -42,7 +42,7 @@ class ExchangeTable:
     """
 
     def __init__(
-        self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: Begun | None = None
+        self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: PrefixTable | None = None
     ) -> None:
         share, self._lags, self._values = rounding.share, rounding.lags, values
         topic, own = share.topics[0], set(share.own.tolist())

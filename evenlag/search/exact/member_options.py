@@ -198,7 +198,7 @@ class MemberOptions:
         own = holds((self.inside | self.idle_bits)[:, None], item)[0]
         return next_too if own else next_too | ~(bits & later[item][:, None]).any(axis=0)
 
-    def in_vain(self, held: Bits) -> Bools:
+    def dominated(self, held: Bits) -> Bools:
         """Say which sets take a partition of about the same lag as one that they give."""
         vain = np.zeros(held.shape[1], dtype=bool)
         if self.any_alike:

@@ -1,9 +1,9 @@
 """How many moves a window of loads takes at least, by a linear program over what each member may hold.
 
-Column generation as in packing.py, where members differ: each has patterns of its own (own_columns.py), priced by a
+Column generation as in packing.py, where members differ: each has patterns of its own (column_pool.py), priced by a
 table of its own (pricing.py). What prices prove is kept of all windows (windows.py); which one is asked about is
 decided in cheapest_window.py. Where the linear program is slow to head in, there are subgradient steps
-(price_steps.py).
+(subgradient.py).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
+from evenlag.search.exact.column_pool import ColumnPool
 from evenlag.search.exact.member_share import idle_of, share_of
-from evenlag.search.exact.own_columns import OwnColumns
-from evenlag.search.exact.price_steps import PriceSteps, Progress
 from evenlag.search.exact.pricing import Pricing, rows_of
+from evenlag.search.exact.subgradient import Progress, Subgradient
 from evenlag.search.exact.windows import UNIT, Answer, Grid, MoveWindows, Prices, Window
 
 CELLS = 1_500_000  # of the tables of all members together: a hundredth of a second or two
@@ -82,7 +82,7 @@ class MovePatterns:
         Times as many loads as on the first grid.
     finest : bool
         Whether no finer grid is tried.
-    columns : OwnColumns
+    columns : ColumnPool
         The patterns found so far.
     prices : list of Prices
         All that have proven something.
@@ -115,7 +115,7 @@ class MovePatterns:
         self.windows = MoveWindows(self.grid, bounds, value)
         self.pricing = Pricing(rule, shares, idle, unit, self.windows.largest)
         self.prices: list[Prices] = []
-        self.columns = OwnColumns(self.pricing, members, unit)
+        self.columns = ColumnPool(self.pricing, members, unit)
         self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices of the coarser grid
         self.go_on(stop)
         if coarser is not None and coarser.prices:
@@ -124,7 +124,7 @@ class MovePatterns:
     def go_on(self, stop: Callable[[], bool]) -> None:
         """Let another `stop` be asked from now on."""
         self._stop = in_steps_of(STEPS * isqrt(self.fineness), stop)
-        self._steps = PriceSteps(self.pricing, self.columns.add, self._stop)
+        self._steps = Subgradient(self.pricing, self.columns.add, self._stop)
         if self._coarser is not None:
             self._coarser.go_on(stop)
 
@@ -144,7 +144,7 @@ class MovePatterns:
             Go on though a plan may fit, until prices prove nearly as much as any can.
         """
         if not fully and self.fits(window, known):
-            return Answer.FITS
+            return Answer.UNDECIDED
         best = self._begin_with(window, known)
         question = _Question(self.pricing, self.columns, window, known, best, fully)
         answer = question.answered(self._stop)
@@ -193,7 +193,7 @@ class _Question:
     Parameters
     ----------
     pricing : Pricing
-    columns : OwnColumns
+    columns : ColumnPool
         To which what is lacking is added.
     window, known, fully
         As in `MovePatterns.solve`.
@@ -207,7 +207,7 @@ class _Question:
     """
 
     def __init__(
-        self, pricing: Pricing, columns: OwnColumns, window: Window, known: int, best: Prices | None, fully: bool
+        self, pricing: Pricing, columns: ColumnPool, window: Window, known: int, best: Prices | None, fully: bool
     ) -> None:
         self._pricing, self._columns, self._window, self._known, self._fully = pricing, columns, window, known, fully
         self.best = best
@@ -229,7 +229,7 @@ class _Question:
         """Try the linear program's prices, smoothed first; add the columns that they lack."""
         costs -= self._pricing.idle.unowned
         if self._progress.ended(self._proven, costs if self._fully else min(costs, self._known + 1)):
-            return Answer.FITS  # for all that is known
+            return Answer.UNDECIDED  # for all that is known
         of_rows, of_members = np.split(prices, [len(self._pricing.amounts)])
         values = self._pricing.by_place(of_rows)
         for asked in self._smoothed(values):
@@ -238,10 +238,10 @@ class _Question:
             if self._excluded:
                 return Answer.EXCLUDED
             if costs - self._proven < NEAR:
-                return Answer.FITS
+                return Answer.UNDECIDED
             if self._columns.add_from(tables, self._window, values, of_members):
                 return None
-        return Answer.FITS  # all columns are there, and no proof: floats are near enough
+        return Answer.UNDECIDED  # all columns are there, and no proof: floats are near enough
 
     def _smoothed(self, values: Whole) -> tuple[Whole, ...]:
         """Return what is tried of a linear program's prices: something between the best and them, then them."""

@@ -103,7 +103,7 @@ class Packing:
                     windows.exclude(proven)
                 return Answer.EXCLUDED
             lacking = self._generate(table, window, least=-int(prices[-1]))
-            return None if lacking else Answer.FITS  # all columns are there, and no proof: floats are near enough
+            return None if lacking else Answer.UNDECIDED  # all columns are there, and no proof: floats are near enough
 
         return self._program.generate(self.stop, price)
 
@@ -149,7 +149,7 @@ class Packing:
                 if after.members == 1:
                     if self._last(after, window) is not None:
                         break
-                elif self._solve(after, window) is Answer.FITS:
+                elif self._solve(after, window) is Answer.UNDECIDED:
                     break
                 if most > 1:
                     most //= 2

@@ -14,8 +14,8 @@ import numpy as np
 from evenlag.search.exact.bits import sizes_of, weighed
 from evenlag.search.exact.member_options import Exchanges, MemberOptions
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_layers import Listing
 from evenlag.search.exact.plan_target import PlanTarget
+from evenlag.search.exact.prefix_table import Listing
 from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import UNIT, Prices, Window
 from evenlag.search.patterns import EnumerationLimitError
@@ -110,7 +110,7 @@ class PricedOptions:
             return None
         loads, lost = weighed(held, me.lags), most - weighed(held, values)
         low, high = self.target.loads(0)
-        kept = (loads >= low) & (loads <= high) & ~me.in_vain(held)
+        kept = (loads >= low) & (loads <= high) & ~me.dominated(held)
         for other_slack, other in self._prices[1:]:
             if other_slack > WORTHLESS * UNIT or not kept.any():
                 break

@@ -1,7 +1,7 @@
 """What partitions are worth to each member, and what the members can hold by that: each has a table of its own.
 
 Whatever values partitions are given, no member holds more than the best pattern in its table. So any values prove
-something of all windows (windows.py); which ones prove most is left to price_steps.py and move_patterns.py.
+something of all windows (windows.py); which ones prove most is left to subgradient.py and move_patterns.py.
 
 Members under the same rules differ by what they own alone. Their tables are built together: half of the members have
 what nobody of them owns in common, half of those have more in common, and so on. That takes the logarithm of their
@@ -23,7 +23,7 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.exact.bits import Bits
 from evenlag.search.exact.exchange_table import ExchangeTable
 from evenlag.search.exact.member_share import Idle, Share
-from evenlag.search.exact.own_layers import Begun, Listing, begin, nothing_held
+from evenlag.search.exact.prefix_table import Listing, PrefixTable, begin, nothing_held
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.topics_table import TopicsTable
 from evenlag.search.exact.windows import UNIT, Prices, Window
@@ -54,7 +54,9 @@ class OwnTable(Protocol):
         """
 
 
-def own_table(rounding: Rounding, values: Whole, capacity: int, *, whole: bool, begun: Begun | None = None) -> OwnTable:
+def own_table(
+    rounding: Rounding, values: Whole, capacity: int, *, whole: bool, begun: PrefixTable | None = None
+) -> OwnTable:
     """Return a member's table."""
     kind = ExchangeTable if rounding.by_exchange else TopicsTable
     return kind(rounding, values, capacity, whole=whole, begun=begun)

@@ -20,8 +20,8 @@ from evenlag.model.balance import Balance, CountRule
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.exact.column_pool import Used
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.own_columns import Used
 from evenlag.search.exact.windows import LARGEST, Window
 from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.local_search import local_search

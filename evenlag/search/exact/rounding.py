@@ -13,7 +13,7 @@ import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.search.exact.member_share import Share, Topic
-from evenlag.search.exact.own_layers import within
+from evenlag.search.exact.prefix_table import within
 from evenlag.search.exact.windows import Window
 
 Beyond = tuple[int, int]  # the least and the most that a load is beyond the sum of rounded lags

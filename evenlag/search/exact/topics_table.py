@@ -11,10 +11,10 @@ from evenlag.model.arrays import Whole
 from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import Bits
 from evenlag.search.exact.member_share import Topic
-from evenlag.search.exact.own_layers import (
+from evenlag.search.exact.prefix_table import (
     IMPOSSIBLE,
-    Begun,
     Listing,
+    PrefixTable,
     Values,
     begin,
     largest_within,
@@ -37,7 +37,7 @@ class TopicsTable:
         The largest load that will be asked for.
     whole : bool
         Keep what `listed` needs, which takes eight times the memory.
-    begun : Begun, optional
+    begun : PrefixTable, optional
         Partitions that are added already, where the share has one topic.
 
     Attributes
@@ -47,10 +47,10 @@ class TopicsTable:
     """
 
     def __init__(
-        self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: Begun | None = None
+        self, rounding: Rounding, values: Whole, capacity: int, *, whole: bool = False, begun: PrefixTable | None = None
     ) -> None:
         self._share, self._lags, self._values = rounding.share, rounding.lags, values
-        self._topics: list[tuple[Topic, Begun, Whole]] = []  # of each, and how many of its partitions are best
+        self._topics: list[tuple[Topic, PrefixTable, Whole]] = []  # of each, and how many of its partitions are best
         before = nothing_held([self._share], capacity, [values]) if begun is None else begun.layer[..., 0]
         for topic in self._share.topics:
             so_far = begun or begin(topic, self._lags, before)

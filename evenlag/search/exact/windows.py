@@ -29,7 +29,7 @@ LARGEST = 2**62  # objectives, in messages
 class Answer(Enum):
     """What a linear program says of a window."""
 
-    FITS = auto()  # nothing shows that it does not
+    UNDECIDED = auto()  # nothing shows that it does not
     EXCLUDED = auto()
     STOPPED = auto()
 
@@ -171,7 +171,7 @@ class Windows:
                 answer = check(window)
                 if answer is Answer.STOPPED:
                     return answer
-                if answer is Answer.FITS:
+                if answer is Answer.UNDECIDED:
                     break
         return answer
 

@@ -53,7 +53,7 @@ class Progress:
         return little
 
 
-class PriceSteps:
+class Subgradient:
     """Looks for prices that prove more of a window.
 
     Parameters

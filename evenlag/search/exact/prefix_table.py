@@ -82,7 +82,7 @@ class Added(NamedTuple):
 
 
 @dataclass(eq=False)
-class Begun:
+class PrefixTable:
     """A table of one topic that some members have in common so far.
 
     Loads come first, so a partition moves all patterns that it is added to by the same number of cells, and they are
@@ -107,9 +107,9 @@ class Begun:
     before: list[Values]
     left: list[int]
 
-    def copy(self) -> Begun:
+    def copy(self) -> PrefixTable:
         """Return one that goes on for itself."""
-        return Begun(self.counted, self.layer.copy(), self.steps[:], self.before[:], self.left[:])
+        return PrefixTable(self.counted, self.layer.copy(), self.steps[:], self.before[:], self.left[:])
 
     def add(self, places: list[int], lags: Whole, values: Whole, *, whole: bool) -> None:
         """Let patterns hold these partitions too."""
@@ -179,13 +179,13 @@ def nothing_held(shares: list[Share], capacity: int, values: list[Whole]) -> Val
     return before
 
 
-def begin(topic: Topic, lags: Whole, before: Values) -> Begun:
+def begin(topic: Topic, lags: Whole, before: Values) -> PrefixTable:
     """Return what there is before any partition of a topic; those that are too large are left out."""
     capacity, beyond = before.shape
     layer = np.full((capacity, beyond, topic.levels + topic.counted), IMPOSSIBLE[before.dtype], dtype=before.dtype)
     layer[..., 0] = before
     held = topic.places[lags[topic.places] < capacity]
-    return Begun(topic.counted, layer, [], [], [*held.tolist(), *topic.slots.tolist()])
+    return PrefixTable(topic.counted, layer, [], [], [*held.tolist(), *topic.slots.tolist()])
 
 
 def possible(best: Values) -> Whole:

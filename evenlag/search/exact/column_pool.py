@@ -42,7 +42,7 @@ class Used(NamedTuple):
     amount: float
 
 
-class OwnColumns:
+class ColumnPool:
     """The patterns found so far, each of one member, in the order in which they were found.
 
     Parameters
