@@ -13,7 +13,7 @@ help: ## list the targets
 demo: .venv/.ready ## plan and audit a recorded cluster on local Spark: tables, Parquet and a picture
 	$(BIN)/evenlag demo
 
-test: .venv/.ready lint ## run every test: unit, property, conformance, Spark, a real broker, the README
+test: .venv/.ready ## check style and types and run every test: unit, property, Spark, a real broker, the README
 	@sh scripts/test.sh
 
 check: .venv/.ready lint ## check style and types and run the quick tests: no Spark, no broker, no long properties

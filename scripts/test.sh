@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs every test in lines beside one another, each with what it shares started once: a Kafka broker; a broker and a
-# Spark session, and after them Sparks of their own; a Spark session alone; and everything else in as many processes as
-# there are processors, at most four. The others wait much of their time, for Java or for a group to settle. Arguments
-# go to all.
+# Spark session, and after them Sparks of their own; a Spark session alone; style and types; and everything else in as
+# many processes as there are processors, at most four. The others wait much of their time, for Java or for a group to
+# settle. Arguments go to all tests.
 set -u
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 processes=$((cores < 4 ? cores : 4))
@@ -22,6 +22,10 @@ beside() { # COMMAND...: run it beside what follows
   started="$started $!"
 }
 
+lint() {
+  make --no-print-directory lint > .cache/lint-tests.log 2>&1
+}
+
 topics_then_clusters() {
   failed=0
   alone topics "broker and spark" "$@" || failed=1
@@ -34,6 +38,7 @@ stop() {
 }
 
 trap stop INT TERM
+beside lint
 beside topics_then_clusters "$@"
 beside alone broker "broker and not spark" "$@"
 beside alone spark "spark and not broker and not cluster" "$@"
@@ -42,8 +47,8 @@ failed=$?
 for each in $started; do
   wait "$each" || failed=1
 done
-for name in broker topics cluster spark; do
-  echo "tests of the line $name, run beside these:"
+for name in lint broker topics cluster spark; do
+  echo "the line $name, run beside these:"
   cat ".cache/$name-tests.log"
 done
 exit "$failed"
