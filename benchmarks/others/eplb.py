@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.instances import lags
 from benchmarks.others.cells import Cell, Found, Group, few, head
-from benchmarks.others.rebalancer import MOST_STRETCH, PATIENCE
+from benchmarks.others.rebalancer import CROWDED, PATIENCE
 from benchmarks.others.tool import EVENLAG, FailedError, Tool, UnavailableError
 
 EPLB = Tool("eplb", ("torch==1.12.1", "numpy==1.26.4"), ("3.10",))  # the newest of PyPI without CUDA packages
@@ -103,7 +103,7 @@ def packed(checkout: Path, groups: list[Group]) -> list[Found]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "eplb.py").write_text(shown.stdout)
         question = {"layers": [group.lags for group in groups], "packs": groups[0].members, "folder": folder}
-        answers = EPLB.ask(question, PATIENCE + MOST_STRETCH * len(groups))["answers"]
+        answers = EPLB.ask(question, PATIENCE + CROWDED * len(groups))["answers"]
     return [
         Found(group.value(answer["member_of"], "makespan"), answer["seconds"])
         for group, answer in zip(groups, answers, strict=True)
@@ -116,7 +116,7 @@ def ours(groups: list[Group], limit: float) -> list[tuple[Found, Fraction]]:
         "balance": "group", "objective": "makespan", "stickiness": 0, "time_limit": limit, "threads": 1,
     }  # fmt: skip
     question = {"groups": [group.document() for group in groups], "parameters": parameters}
-    answers = EVENLAG.ask(question, PATIENCE + MOST_STRETCH * limit * len(groups))["answers"]
+    answers = EVENLAG.ask(question, PATIENCE + CROWDED * limit * len(groups))["answers"]
     return [
         (Found(group.value(a["member_of"], "makespan"), a["seconds"], a["proven"]), Fraction(a["bound"]))
         for group, a in zip(groups, answers, strict=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from random import Random
 
 from benchmarks.others.cells import Cell, Found, Group, best, few, head, tally
-from benchmarks.others.rebalancer import MOST_STRETCH, OBJECTIVES, PATIENCE, evenlag
+from benchmarks.others.rebalancer import CROWDED, OBJECTIVES, PATIENCE, evenlag
 from benchmarks.others.tool import FailedError, Tool, UnavailableError
 
 PRTPY = Tool("prtpy", ("prtpy==0.8.3", "numpy==2.4.6", "scipy==1.17.1", "mip==2.0.0"), ("3.11", "3.12", "3.13"))
@@ -58,7 +58,7 @@ def with_method(group: Group, objective: str, method: str) -> Found:
         "numbers": group.lags, "bins": group.members, "objective": objective, "method": method, "seconds": LIMIT,
     }  # fmt: skip
     try:
-        answer = PRTPY.ask(question, MOST_STRETCH * LIMIT + PATIENCE)
+        answer = PRTPY.ask(question, CROWDED * LIMIT + PATIENCE)
     except FailedError:
         return Found(None, 0.0, by=method)
     if answer["member_of"] is None:

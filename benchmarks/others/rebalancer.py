@@ -23,6 +23,7 @@ AT_LIMIT = 2  # EndReason.HIT_TIME_LIMIT
 MOST_PAIRS = 5_000  # partitions × members that HiGHS is given
 SPIN = 0.2  # seconds in which the load of the machine is measured
 MOST_STRETCH = 8
+CROWDED = 60  # seconds by the clock, at most, for one of processor time
 PATIENCE = 90  # seconds more, for starting and for writing the model down
 
 
@@ -142,7 +143,7 @@ def evenlag(group: Group, objective: str, limit: float, balance: str = "group") 
         "balance": balance, "objective": objective, "stickiness": 0, "time_limit": limit, "threads": 1,
         "max_moves": group.budget,
     }  # fmt: skip
-    (answer,) = EVENLAG.ask({"groups": [group.document()], "parameters": parameters}, MOST_STRETCH * limit + PATIENCE)[
+    (answer,) = EVENLAG.ask({"groups": [group.document()], "parameters": parameters}, CROWDED * limit + PATIENCE)[
         "answers"
     ]
     value = group.value(answer["member_of"], objective)
