@@ -291,10 +291,10 @@ def test_layers_need_a_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_row_of_layers_adds_up_its_cells() -> None:
     cells = tuple(
         Cell("layer", Found(theirs, 0.002), Found(ours, 0.004, proven=ours == 100), Fraction(100))
-        for theirs, ours in ((110, 100), (100, 105), (120, 120))
+        for theirs, ours in ((110, 100), (100, 105), (120, 120), (100, 100))  # a proof is not better
     )
     row = eplb.Layers("6 × 2, uniform", "2 ms", cells).row()
-    assert row.startswith("| 6 × 2, uniform | 3 | 20.00% | 2 | 2 ms | 16.67% | 1 | 4 | 1 | 1 | 1 | gap: 5 higher")
+    assert row.startswith("| 6 × 2, uniform | 4 | 20.00% | 2 | 2 ms | 16.67% | 2 | 4 | 1 | 2 | 1 | gap: 5 higher")
 
 
 def test_members_of_a_bucket_read_the_same_topics() -> None:

@@ -139,16 +139,16 @@ class Cell:
                 raise WrongAnswerError(f"{self.instance}: a plan has {side.value}, our bound is {self.bound}")
 
     @property
-    def _over(self) -> int:
+    def over(self) -> int:
         """By how much our plan is worse than theirs."""
         return (self.ours.value or 0) - (self.theirs.value or 0)
 
     @property
     def verdict(self) -> Verdict:
         """By value; then by proof; then, where that is asked, by the time of the proof."""
-        if self.theirs.value is None or self._over < 0:
+        if self.theirs.value is None or self.over < 0:
             return "ahead"
-        if self._over > 0:
+        if self.over > 0:
             return "behind"
         if self.ours.proven != self.theirs.proven:
             return "ahead" if self.ours.proven else "behind"
@@ -162,10 +162,10 @@ class Cell:
         verdict = self.verdict
         if self.theirs.value is None:
             return "no plan of theirs"
-        if self._over < 0 and self.theirs.proven:
+        if self.over < 0 and self.theirs.proven:
             return "their proof is wrong"
-        if self._over:
-            worse = f"{abs(self._over):,} {'lower' if self._over < 0 else 'higher'}"
+        if self.over:
+            worse = f"{abs(self.over):,} {'lower' if self.over < 0 else 'higher'}"
             return worse if verdict == "ahead" else f"gap: {worse}, {self.above:.1%} above the bound"
         if self.ours.proven != self.theirs.proven:
             return "proof" if verdict == "ahead" else f"no proof: {self.above:.1%} above the bound"

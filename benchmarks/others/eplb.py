@@ -39,9 +39,9 @@ class Layers:
 
     def row(self) -> str:
         """Return a row of the table."""
-        better, worse = (sum(cell.verdict == verdict for cell in self.cells) for verdict in ("ahead", "behind"))
+        better, worse = (sum(sign * cell.over > 0 for cell in self.cells) for sign in (-1, 1))
         above = max(float((cell.theirs.value or 0) / cell.bound) - 1 for cell in self.cells)
-        losses = [cell.reason for cell in self.cells if cell.verdict == "behind"]
+        losses = [cell.reason for cell in self.cells if cell.over > 0]
         cells = [
             self.name, len(self.cells), f"{above:.2%}", f"{mean_ms([cell.theirs for cell in self.cells]):.3g}",
             self.limit, f"{max(cell.above for cell in self.cells):.2%}", sum(cell.ours.proven for cell in self.cells),
