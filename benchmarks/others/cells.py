@@ -166,9 +166,9 @@ class Cell:
             return "their proof is wrong"
         if self.over:
             worse = f"{abs(self.over):,} {'lower' if self.over < 0 else 'higher'}"
-            return worse if verdict == "ahead" else f"gap: {worse}, {self.above:.1%} above the bound"
+            return worse if verdict == "ahead" else f"gap: {worse}, {100 * self.above:.2g} % above the bound"
         if self.ours.proven != self.theirs.proven:
-            return "proof" if verdict == "ahead" else f"no proof: {self.above:.1%} above the bound"
+            return "proof" if verdict == "ahead" else f"no proof: {100 * self.above:.2g} % above the bound"
         if self.timed and self.ours.proven:
             ratio = self.ours.seconds / max(self.theirs.seconds, 1e-9)
             return f"time: {ratio:.2g} times theirs"
