@@ -1,6 +1,5 @@
 """Meta's Rebalancer: spread and makespan, fresh and with a budget of moves."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +9,7 @@ from typing import Any
 from benchmarks.instances import one_topic
 from benchmarks.others.cells import Cell, Found, Group, WrongAnswerError, best, few, head, tally
 from benchmarks.others.tool import EVENLAG, FailedError, Tool, UnavailableError
+from benchmarks.others.wire import stretch
 
 REBALANCER = Tool("rebalancer", ("rebalancer==1.0.4",), ("3.12", "3.13", "3.14"))
 SIZES = ((60, 10), (200, 20), (400, 40), (1000, 100), (2000, 200), (5000, 500))
@@ -21,8 +21,6 @@ LIMIT, FEW_LIMIT = 10, 5  # seconds
 BUDGET = 0.1  # of the partitions
 AT_LIMIT = 2  # EndReason.HIT_TIME_LIMIT
 MOST_PAIRS = 5_000  # partitions × members that HiGHS is given
-SPIN = 0.2  # seconds in which the load of the machine is measured
-MOST_STRETCH = 8
 CROWDED = 60  # seconds by the clock, at most, for one of processor time
 PATIENCE = 90  # seconds more, for starting and for writing the model down
 
@@ -127,14 +125,6 @@ def theirs(group: Group, objective: str, set_up: SetUp) -> tuple[Found, Sequence
     except (FailedError, WrongAnswerError):
         return Found(None, 0.0, by=str(set_up)), ()
     return Found(value, answer["seconds"], by=str(set_up)), answer["ended"]
-
-
-def stretch() -> float:
-    """Return how many seconds pass for one of processor time: their limit goes by the clock."""
-    started, used = time.perf_counter(), time.process_time()
-    while time.perf_counter() < started + SPIN:
-        pass
-    return min(max((time.perf_counter() - started) / max(time.process_time() - used, 1e-3), 1.0), MOST_STRETCH)
 
 
 def evenlag(group: Group, objective: str, limit: float, balance: str = "group") -> tuple[Found, Fraction]:

@@ -15,6 +15,8 @@ from types import FrameType
 from typing import Any
 
 Document = dict[str, Any]
+CLOCK = time.perf_counter
+SPIN, MOST_STRETCH = 0.2, 20.0  # seconds in which the load of the machine is measured, and the most that is made of it
 LOOK = 0.02  # seconds between two looks at the processor time
 
 
@@ -66,3 +68,11 @@ def processor_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def stretch() -> float:
+    """Return how many seconds pass for one of processor time, for limits that can only go by the clock."""
+    started, used = CLOCK(), time.process_time()
+    while CLOCK() < started + SPIN:
+        pass
+    return min(max((CLOCK() - started) / max(time.process_time() - used, 1e-3), 1.0), MOST_STRETCH)
