@@ -40,6 +40,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(name)
 
 
+def pytest_runtest_setup() -> None:
+    from tests.verified import begin_test
+
+    begin_test()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out files that do not name a mark asked for, as in `-m "broker and not spark"`: all take long to read."""
     terms = config.option.markexpr.split(" and ")
