@@ -500,8 +500,9 @@ def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_
     tables = [pipeline.read_table(spark, path, kind) for path, kind in zip(places, ("offsets", "members"), strict=True)]
     told: list[tuple[int, ...]] = []
     sizes = pipeline.size(
-        *tables, drain_seconds=600, capacity=30, most=4, group_time_limit=20, progress=lambda *done: told.append(done)
-    )
+        *tables, drain_seconds=600, capacity=30, most=4, group_time_limit=20, deterministic=True,
+        progress=lambda *done: told.append(done),
+    )  # fmt: skip
     rows = {row["group"]: row.asDict(recursive=True) for row in sizes.collect()}
     assert sorted(rows) == ["alone", "g000", "g001", "g002"]
     assert "has no members" in rows["alone"]["error"]
@@ -509,9 +510,13 @@ def test_a_fleet_on_spark_is_sized_as_its_groups_are(spark: "SparkSession", tmp_
     assert told[-1][:2] == (4, 4)
     for group in ("g000", "g001", "g002"):
         row, words = rows[group], ("--members", places[1], "--group", group, "--drain", "10m", "--capacity", 30)
-        here = json.loads(run("size", places[0], *words, "--most", 4, "--time-limit", 20, "--json").stdout)
+        here = json.loads(
+            run("size", places[0], *words, "--most", 4, "--time-limit", 20, "--deterministic", "--json").stdout
+        )
         same = ("fewest", "proven", "binding_from", "incoming", "capacity", "hottest_seconds", "sizes")
         assert {name: row[name] for name in same} == {name: here[name] for name in same}
+        for name in ("moves", "units", "bound"):
+            assert row[f"handover_{name}"] == here["handover"][name]
         assert [row["hottest_topic"], row["hottest_partition"]] == here["hottest"]
         assert (row["error"], row["snapshots"], row["snapshot_ts"]) == (None, 2, now)
         assert row["members"] == len({each["consumer_id"] for each in members if each["group"] == group})
