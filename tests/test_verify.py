@@ -393,6 +393,14 @@ def test_plans_keep_the_balance_where_their_counts_lie_in_its_limits(seed: int) 
             assert kept == (row.tobytes() in allowed), (balance, slack, holder)
 
 
+@pytest.mark.parametrize("balance", ["topic", "both", "group"])
+def test_a_pin_leaves_the_totals_of_one_topic_as_even_as_they_were(balance: str) -> None:
+    group = read_group(alike(PRIMES[:10], 4, pins=[("t", 0, "c001")]).to_dict())
+    question = Question("spread", balance, 0, "mean", 0, None, False)
+    counts = counts_of(group, question, [1] * 10)
+    assert counts.totals == dict.fromkeys(range(4), (2, 3))
+
+
 @pytest.mark.parametrize("seed", seeds(60))
 def test_the_search_ends_without_a_plan_only_where_there_is_none(seed: int) -> None:
     random = Random(seed)

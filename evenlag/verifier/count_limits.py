@@ -63,17 +63,14 @@ def counts_of(group: Group, question: Question, holder: Sequence[int | None]) ->
             return best
         totals = {m: _wider(best.totals[m], slack, hard.totals[m]) if by_group else hard.totals[m] for m in best.totals}
         cells = {c: _wider(best.cells[c], slack, hard.cells[c]) if by_topic else hard.cells[c] for c in best.cells}
-        return Counts(totals, cells)
+        return _summed(totals, cells)
     totals, cells = hard.totals, dict[Cell, Range]()
     if by_group and even:
         q, rest = divmod(len(group.here), len(group.active))
         totals = {m: (max(q - slack, 0), q + (rest > 0) + slack) for m in group.active}
     if by_topic:
         cells = {cell: _wider(share, slack, (0, sizes[cell[0]])) for cell, share in shares_of(group, sizes).items()}
-        for m in group.active if len(sizes) == 1 else ():
-            lo, hi = cells[next(iter(sizes)), m]
-            totals[m] = max(totals[m][0], lo), min(totals[m][1], hi)
-    return Counts(totals, cells)
+    return _summed(totals, cells)
 
 
 def _hard(group: Group, sizes: Counter[str]) -> Counts:
@@ -91,6 +88,17 @@ def _hard(group: Group, sizes: Counter[str]) -> Counts:
 
 def _wider(limits: Range, slack: int, within: Range) -> Range:
     return max(limits[0] - slack, within[0]), min(limits[1] + slack, within[1])
+
+
+def _summed(totals: dict[int, Range], cells: dict[Cell, Range]) -> Counts:
+    """Return the limits; where cells have any, totals are no less and no more than the cells of a member allow."""
+    if not cells:
+        return Counts(totals, cells)
+    least, most = Counter[int](), Counter[int]()
+    for (_, m), (lo, hi) in cells.items():
+        least[m] += lo
+        most[m] += hi
+    return Counts({m: (max(lo, least[m]), min(hi, most[m])) for m, (lo, hi) in totals.items()}, cells)
 
 
 def shares_of(group: Group, sizes: Counter[str]) -> dict[Cell, Range]:
@@ -127,10 +135,8 @@ def _best(
     flow = Flow(_arcs(hard, far, uneven), _amounts(hard, held))
     flow.narrow()
     limits = flow.extremes() if extreme else [arc.limits for arc in flow.arcs]
-    return Counts(
-        dict(zip(hard.totals, limits[len(hard.cells) :], strict=True)),
-        dict(zip(hard.cells, limits[: len(hard.cells)], strict=True)),
-    )
+    totals, cells = limits[len(hard.cells) :], limits[: len(hard.cells)]
+    return _summed(dict(zip(hard.totals, totals, strict=True)), dict(zip(hard.cells, cells, strict=True)))
 
 
 def _arcs(counts: Counts, of_cell: Callable[[Cell, int], int], of_total: Callable[[int, int], int]) -> list[Arc]:

@@ -76,9 +76,6 @@ class _Argument:
         self.up_gives: list[int] = []
         for m in group.active:
             lo, hi = counts.totals[m]
-            cells = [limits for (_, member), limits in counts.cells.items() if member == m]
-            if counts.cells:
-                lo, hi = max(lo, sum(a for a, _ in cells)), min(hi, sum(b for _, b in cells))
             held = sorted(group.lags[p] for p in group.here if group.owner[p] == m)
             self._member(held, lo, hi, int(scale / group.share[m]))
         for each in (self.down, self.down_takes, self.up, self.up_gives):
