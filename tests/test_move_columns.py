@@ -12,7 +12,7 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.exact import join_dp, move_columns, move_patterns, subgradient
+from evenlag.search.exact import move_columns, move_patterns, subgradient
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.knapsack import IMPOSSIBLE
@@ -55,7 +55,6 @@ def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
     monkeypatch.setattr(MovePatterns, "resolution", 0)
     monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
-    monkeypatch.setattr(join_dp, "FEW_PAIRS", 0)
 
 
 @pytest.mark.slow
@@ -93,7 +92,7 @@ def test_so_it_is_of_balanced_topics_subscriptions_pins_and_caps(cells: int, mon
 def test_where_little_may_be_listed_the_bound_is_true(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
     monkeypatch.setattr(move_patterns, "CELLS", random.choice([200, 10**5]))
-    monkeypatch.setattr("evenlag.search.exact.priced_options.MOST_LISTED", random.choice([3, 30]))
+    monkeypatch.setattr("evenlag.search.exact.column_enumeration.MOST_PATTERNS", random.choice([3, 30]))
     problem, parameters, rule, goal = case_with_moves(seed)
     best = exhaustive(problem, Goal(**parameters)).objective
     found = found_by_columns(rule, goal, random.choice([0.01, 60.0]))

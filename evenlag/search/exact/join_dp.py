@@ -1,65 +1,30 @@
 """Puts together what members may do: dynamic programming over sets of members, with dominance.
 
-Members are joined two by two, those with the fewest partial plans first. Where that is many pairs, some of them say
-which two sets of members will leave the fewest partial plans: the order of joins is what most of the work hangs on, as
-in a database. Of the partial plans of a set of members that leave the same open to the others, with as many moves, only
-those are kept that no other dominates in both the smallest and the largest load. The last two sets meet in the middle
-(Horowitz and Sahni 1974): what is open in one must be what is open in the other, so equal bits are looked up.
+Members are joined two by two, those with the fewest partial plans first. Of the partial plans of a set of members that
+leave the same open to the others, with as many moves, only those are kept that no other dominates in both the smallest
+and the largest load. The last two sets meet in the middle (Horowitz and Sahni 1974): what is open in one must be what
+is open in the other, so equal bits are looked up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
-from typing import Protocol
 
 import numpy as np
 
 from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
 from evenlag.search.exact.bits import Bits, sizes_of, unpacked
+from evenlag.search.exact.column_enumeration import NOTHING, Options
 from evenlag.search.exact.completion import completed
 from evenlag.search.exact.labels import PartialPlans, compatible, equal_pairs, joined, undominated
-from evenlag.search.exact.member_options import Exchanges, MemberOptions
-from evenlag.search.exact.plan_target import PlanTarget
+from evenlag.search.exact.member_options import Exchanges
 from evenlag.search.patterns import EnumerationLimitError
 
 MOST_STATES = 1_500_000  # partial plans of one set of members at size 1, some 100 MB
-NOTHING: Whole = np.zeros(0, dtype=np.int64)
 AT_ONCE = 1 << 18  # pairs compared in one step of the clock
-FEW_PAIRS = 1_000_000  # are joined without asking whether others leave fewer
-SAMPLE = 400  # partial plans of each of two sets, by which it is estimated how many they make together
 
 Found = tuple[int, Plan]  # with its objective
-
-
-class Options(Protocol):
-    """What each member may do in plans within a target.
-
-    Attributes
-    ----------
-    members : list of MemberOptions
-    target : PlanTarget
-    gives, takes : list of int
-        What each member must give, and take, at least, as far as is known without its list.
-    unlisted : int or None
-        The one member, by its place in the list, that goes without a list: it does what the others leave to it.
-    slack : int
-        What all members together may lose by prices.
-    """
-
-    members: list[MemberOptions]
-    target: PlanTarget
-    gives: list[int]
-    takes: list[int]
-    unlisted: int | None
-    slack: int
-
-    def narrow(self) -> bool:
-        """Find out what each member must do; False if that is too much."""
-
-    def exchanges(self, i: int) -> Exchanges | None:
-        """Return all that one member may do; None if it is unlisted."""
 
 
 class JoinDP:
@@ -79,8 +44,6 @@ class JoinDP:
         self.stop, self.size = stop, size
         self.unowned = self.members[0].unowned_bits
         self.idle = self.members[0].idle
-        self._rng = np.random.default_rng(0)
-        self._estimates: dict[frozenset[int], float] = {}  # by the members of both sets
 
     def best(self) -> Found | None:
         """Return the best plan asked for, its objective first, or None if there is none.
@@ -100,8 +63,8 @@ class JoinDP:
         parts = [self._alone(i, listed) for i, listed in enumerate(lists) if listed is not None]
         last = 2 if self.options.unlisted is None else 1
         while len(parts) > last and all(parts):
-            one, two = self._next(parts)
-            parts = [self._join(one, two), *(part for part in parts if part is not one and part is not two)]
+            one, two, *others = sorted(parts, key=len)
+            parts = [self._join(one, two), *others]
         if not all(parts):
             return None
         return self._matched(*parts) if last == 2 else self._completed(parts[0])
@@ -174,26 +137,6 @@ class JoinDP:
         return np.minimum(low, load // rest), np.maximum(high, -(-load // rest))
 
     # ---- joining -----------------------------------------------------------------------------------------------
-
-    def _next(self, parts: list[PartialPlans]) -> tuple[PartialPlans, PartialPlans]:
-        """Return which two sets of members to join."""
-        one, two, *others = sorted(parts, key=len)
-        if not others or len(one) * len(two) <= FEW_PAIRS:
-            return one, two
-        return min(combinations(parts, 2), key=lambda pair: self._estimate(*pair))
-
-    def _estimate(self, one: PartialPlans, two: PartialPlans) -> float:
-        """Return about how many partial plans two sets of members make together."""
-        key = frozenset([*one.members, *two.members])
-        if key not in self._estimates:
-            some, others = (
-                part.take(self._rng.choice(len(part), min(len(part), SAMPLE), replace=False)) for part in (one, two)
-            )
-            pairs = [(NOTHING, NOTHING), *self._pairs(some, others)]
-            i, j = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
-            left = len(self._promising(joined(some, i, others, j))) + 0.5  # none of so few may be some of all
-            self._estimates[key] = left * (len(one) / len(some)) * (len(two) / len(others))
-        return self._estimates[key]
 
     def _pairs(self, one: PartialPlans, two: PartialPlans) -> Iterator[tuple[Whole, Whole]]:
         """Yield the pairs that may go together, some at once."""

@@ -3,8 +3,8 @@
 First the cheapest window that may hold a plan is found, a bound of the objective (cheapest_window.py), and plans are
 made of what the linear program uses (rounded_plans.py). Then the objective asked for rises from the bound, as in
 move_dp.py: for each number of moves the windows that are left are put together, prices are found for all of them, the
-patterns listed that these leave (priced_options.py) and joined (join_dp.py); where that is too much the windows are
-halved. If that does not end with the best plan, plans are rounded once more.
+patterns listed that these leave (column_enumeration.py) and joined (join_dp.py). If that does not end with the best
+plan, plans are rounded once more.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from evenlag.model.certificate import searched
 from evenlag.model.objective import Objective
 from evenlag.search.exact import move_dp, move_patterns
 from evenlag.search.exact.cheapest_window import cheapest_window
+from evenlag.search.exact.column_enumeration import PricedOptions
 from evenlag.search.exact.deepening import deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.move_dp import MovePlans
 from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns
 from evenlag.search.exact.plan_target import PlanTarget
-from evenlag.search.exact.priced_options import PricedOptions
 from evenlag.search.exact.rounded_plans import rounded_plans
 from evenlag.search.exact.windows import LARGEST, Answer, Window
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
@@ -39,8 +39,6 @@ FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first
 LEAST_SECONDS = 0.5  # with less there is no bound at the end, unless something is known from before
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
 PROOF = 0.7  # of the time that is left: then plans are looked for in other ways
-APART = 0.05  # windows whose low ends differ by more, as a share of their width, may be halved
-SEVERAL = 0.15  # how much is listed for those, as a share of the most
 FIRST = 0.05  # where the objective asked for begins, as a share of the way from the bound to the best one known
 
 
@@ -135,25 +133,12 @@ class _Search:
         lows = lows[np.isin(lows, self._patterns.windows.open_lows(width, target.all_moves))]
         if not len(lows):
             return None
-        apart = lows[-1] - lows[0] > APART * width
-        size = self._size * SEVERAL if apart else self._size
-        try:
-            options = PricedOptions(
-                self._plans.members, self._patterns, target, _around(lows, width), self._stop, size, alike=self._alike
-            )
-            found = JoinDP(options, self._stop, size).best()
-        except EnumerationLimitError:
-            if not apart or self._stop():
-                raise
-        else:
-            if found is not None and (self.found is None or found[0] < self.found[0]):
-                self.found = found
-            return found
-        one, two = np.array_split(lows, 2)
-        found = self._within(one, width, target)
-        if found is not None:
-            target = replace(target, objective=found[0] - 1)
-        return self._within(two, width, target) or found
+        members, window = self._plans.members, _around(lows, width)
+        options = PricedOptions(members, self._patterns, target, window, self._stop, self._size, alike=self._alike)
+        found = JoinDP(options, self._stop, self._size).best()
+        if found is not None and (self.found is None or found[0] < self.found[0]):
+            self.found = found
+        return found
 
 
 def _around(lows: Whole, width: int) -> Window:

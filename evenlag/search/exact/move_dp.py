@@ -2,9 +2,9 @@
 
 A better plan leaves every member a load in a range that narrows with every move that is made. For each member all
 exchanges are listed that lead to such a load: partitions of its own to give, of others' to take (member_options.py,
-target_options.py). Two members' exchanges are compatible where what one takes from the other is what that one gives; so
-partial plans are joined, two members, then larger sets, with dominance (join_dp.py). Nothing is left out, so where
-nothing fits there is no better plan.
+column_enumeration.py). Two members' exchanges are compatible where what one takes from the other is what that one
+gives; so partial plans are joined, two members, then larger sets, with dominance (join_dp.py). Nothing is left out, so
+where nothing fits there is no better plan.
 
 The objective asked for rises from the bound in growing steps, as in iterative deepening (Korf 1985): each step that
 finds nothing raises the bound, and the first that finds a plan has found the best there is.
@@ -27,11 +27,11 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.reduced_lags import reduced_lags
+from evenlag.search.exact.column_enumeration import TargetOptions
 from evenlag.search.exact.deepening import Proof, deepened, findings
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.plan_target import PlanTarget, plan_target
-from evenlag.search.exact.target_options import TargetOptions
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.task import Task
 

@@ -13,45 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from math import ceil, log2
-from typing import Protocol
 
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.problem import NOBODY
-from evenlag.search.exact.bits import Bits
-from evenlag.search.exact.exchange_table import ExchangeTable
 from evenlag.search.exact.member_share import Idle, Share
-from evenlag.search.exact.prefix_table import Listing, PrefixTable, begin, nothing_held
+from evenlag.search.exact.member_tables import ExchangeTable, TopicsTable
+from evenlag.search.exact.prefix_table import PrefixTable, begin, nothing_held
 from evenlag.search.exact.rounding import Rounding
-from evenlag.search.exact.topics_table import TopicsTable
-from evenlag.search.exact.windows import UNIT, Prices, Window
+from evenlag.search.exact.windows import UNIT, Prices
 
-
-class OwnTable(Protocol):
-    """Patterns of one member of the highest value, by load.
-
-    Attributes
-    ----------
-    best : int64 array (capacity + 1,)
-        The highest value of a pattern that may have such a load; far below 0 where there is none. A load counts in
-        whole units, rounded down; as lags are rounded too, a pattern may have one of several.
-    """
-
-    best: Whole
-
-    def patterns(self, window: Window, most: int) -> list[tuple[int, ...]]:
-        """Return places of the best patterns that may be in a window, `most` at most, best first."""
-
-    def listed(self, least: int, window: Window, listing: Listing) -> Bits:
-        """List all patterns that may be in a window and are worth at least so much; the table has been kept whole.
-
-        Raises
-        ------
-        EnumerationLimitError
-            More are found on the way than the listing allows.
-        """
+OwnTable = TopicsTable | ExchangeTable
 
 
 def own_table(

@@ -1,7 +1,7 @@
 """Set partitioning: the best plan of few partitions put together of listed patterns, or the proof that none is better.
 
 The formulation is that of Balas and Padberg 1976: choose columns, here what one member may hold, so that every
-partition is in exactly one. All columns that a plan within a target could use are listed (patterns.py, candidates.py),
+partition is in exactly one. All columns that a plan within a target could use are listed (patterns.py),
 so where no choice of them is a plan there is none. The spread asked for rises from the bound in growing steps, as in
 iterative deepening (Korf 1985): each that finds nothing raises the bound, and the first that finds a plan has found the
 best. Columns are chosen by dynamic programming with dominance (partition_dp.py), as narrow loads leave few labels worth
@@ -20,9 +20,8 @@ from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Plan
 from evenlag.search.exact.bits import WORD, unpacked
-from evenlag.search.exact.candidates import Candidates
 from evenlag.search.exact.deepening import Proof, deepened, findings
-from evenlag.search.exact.partition_dp import PartitionDP
+from evenlag.search.exact.partition_dp import Candidates, PartitionDP
 from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.patterns import exact_cover_is_a_plan
 from evenlag.search.task import Task
