@@ -17,7 +17,8 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.arrays import Index
 from evenlag.model.plan import Plan, current_plan
-from evenlag.search.improve.scenario_search import ScenarioSearch, ScenarioState
+from evenlag.search.improve.scenario_search import Scenarios, ScenarioSearch, ScenarioState, disturbed
+from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of
 from tests.command import evenlag as command
@@ -237,7 +238,6 @@ def test_what_the_search_keeps_track_of_is_true(seed: int) -> None:
     search = ScenarioSearch(state)
     left = iter(range(40))
     search.descend(lambda: next(left, None) is None)
-    search.kick()
     plan = Plan(problem, state.member_of.copy())
     assert task.rule.violation(plan.topic_counts) is None
     assert (state.counts == plan.counts).all()
@@ -250,6 +250,21 @@ def test_what_the_search_keeps_track_of_is_true(seed: int) -> None:
         assert (state.held[m][state.sizes[m] :] == -1).all()
     best = Plan(problem, search.member_of.copy())
     assert search.objective == pytest.approx(float(task.goal.value(best)), abs=1e-6)
+    other = disturbed(best, task, seed, 5)
+    assert task.rule.violation(other.topic_counts) is None
+    assert (other.member_of[~state.free] == best.member_of[~state.free]).all()
+
+
+def test_going_on_from_the_best_plan_betters_what_a_descent_finds() -> None:
+    """Twelve partitions on three members in two scenarios: an even share is there, behind several exchanges."""
+    lags = [[9, 1, 8, 2, 7, 3, 6, 4, 5, 5, 4, 6], [1, 9, 2, 8, 3, 7, 4, 6, 5, 5, 6, 4]]
+    scenarios = [(1, {"t": each}) for each in lags]
+    problem = evenlag.Problem.from_lags({"t": lags[0]}, {m: ["t"] for m in "abc"}, scenarios=scenarios)
+    task = task_of(problem, SolveOptions(deterministic=True, work=5, time_limit=100))
+    best = begin(Incumbent(task), task.fewest_moves_plan)
+    for finding in Scenarios(again=True).run(task, best, 1.0):
+        best.take(finding, "scenarios")
+    assert best.value == 0
 
 
 def test_work_limits_make_it_repeatable() -> None:

@@ -7,12 +7,17 @@ whole is found good, with p = 32 only what the extremes gain. So p rises in the 
 One step looks at many pairs of members at once, a heavy one of some scenario beside a light one: all exchanges of what
 each pair holds (or of a sample), the best of each pair is carried out. Pairs have no member in common, so that each
 exchange is worth what it was found worth.
+
+From the best plan it goes on by relocation and local search, which know loads in several scenarios: towards windows a
+little narrower than its loads lie in, after a few exchanges at random, or with some of its moves undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import ceil, floor
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -25,6 +30,10 @@ from evenlag.model.problem import NOBODY, Index
 from evenlag.search.clock import in_steps_of
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.relabel import relabel
+from evenlag.search.improve.exchange_moves import relocate
+from evenlag.search.improve.exchanges import ALL, Exchanges
+from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -39,7 +48,9 @@ MOST_SAMPLED = 24  # partitions of a member that one step looks at
 IDLE_STEPS = 6  # steps that may carry out next to nothing before p rises
 FEW = 0.01  # of the pairs: fewer exchanges in a step are next to nothing
 STEPS_OF_A_ROUND = 4  # what one step takes, in steps of pairs
-KICKED = 0.1  # of the members, that a kick disturbs
+DISTURBED = 0.7  # in how many of the plans that are gone on from a few exchanges are made at random
+NARROWER = (1, 3, 10, 30, 100, 300)  # by how much windows are narrower than loads lie, in thousandths
+UNDONE, GREEDS, NOISE = (0.0, 0.2, 0.4, 0.6), (1.0, 0.5, 0.25, 0.0), 0.8  # as in relocation.py
 
 
 class ScenarioState:
@@ -240,18 +251,6 @@ class ScenarioSearch:
         while not stop() and self.relieve_extremes():
             self._keep()
 
-    def kick(self) -> None:
-        """Go back to the best assignment and disturb some members: each gives another one partition for one."""
-        state = self.state
-        state.start_from(self.member_of)
-        a, b = self._at_random(max(int(KICKED * len(state.active)), 2))
-        columns_a, columns_b = self._sample(a), self._sample(b)
-        ours, theirs = state.held[a[:, None], columns_a], state.held[b[:, None], columns_b]
-        drawn = np.where(state.fits(a, b, ours, theirs), state.rng.random((len(a), self.width, self.width)), -1.0)
-        if state.goal.max_moves is not None:
-            drawn[state.costs(a, b, ours, theirs) > 0] = -1.0
-        self._carry_out(a, b, columns_a, columns_b, drawn.reshape(len(a), -1), 0.0)
-
     def _keep(self) -> None:
         objective = self.state.objective()
         if objective < self.objective - 1e-12 * abs(self.objective):
@@ -390,7 +389,7 @@ class Scenarios:
     """
 
     again: bool = False
-    most_idle: int = 30
+    most_idle: int = 300
     name: str = "scenarios"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
@@ -409,16 +408,27 @@ class Scenarios:
                 search.descend(stop)
                 yield Candidate(Plan(task.problem, search.member_of))
             return
-        search = ScenarioSearch(ScenarioState(best.plan, task.rule, task.goal, task.seed + 1))
-        search.descend(stop, 2)
-        idle = 0
+        yield from self._again(task, best, task.clock.stop(share))
+
+    def _again(self, task: Task, best: Incumbent, stop: Callable[[], bool]) -> Iterator[Finding]:
+        """Offer what relocation and local search make of the best plan, some of it disturbed or its moves undone."""
+        goal, rng, idle, most = task.goal, Random(task.seed), 0, best.moves_worth
+        yield Candidate(local_search(best.plan, task.rule, goal, stop))
         while idle < self.most_idle and not stop() and not best.settled:
-            before, idle = search.objective, idle + 1
-            search.kick()
-            search.descend(stop, 1)
-            if search.objective < before:
+            seed, before, idle = rng.randrange(2**31), best.value, idle + 1
+            start, undone, greed = best.plan, 0.0, 0.0
+            if task.moves_matter:
+                undone, greed, most = rng.choice(UNDONE), rng.choice(GREEDS), best.moves_worth
+            elif rng.random() < DISTURBED:
+                start = disturbed(start, task, seed, rng.choice((1, 1, 2, 3, 1 + int(task.problem.active.sum()) // 10)))
+            plans = relocate(
+                start, task.rule, _narrower(best.plan, goal, rng), stop, seed,
+                most_moves=most, greed=greed, noise=NOISE, undone=undone, careful=rng.random() < 0.5, goal=goal,
+            )  # fmt: skip
+            kept = [plan for plan in plans if goal.broken(plan) is None] or [best.plan]
+            yield Candidate(local_search(min(kept, key=goal.value), task.rule, goal, stop))
+            if best.value < before:
                 idle = 0
-                yield Candidate(Plan(task.problem, search.member_of))
 
     @staticmethod
     def _starts(task: Task, best: Incumbent) -> Iterator[Plan]:
@@ -434,3 +444,37 @@ class Scenarios:
         if task.goal.broken(fresh) is None and task.goal.stickiness * fresh.moves < best.value:
             yield fresh
         yield best.plan
+
+
+def disturbed(plan: Plan, task: Task, seed: int, exchanges: int) -> Plan:
+    """Return a plan with so many exchanges of pairs of members, drawn at random of those that the rule allows."""
+    state = SearchState(plan, task.rule, (0, 0), seed, goal=task.goal)
+    for _ in range(exchanges):
+        me, other = state.rng.permutation(state.active)[:2].tolist()
+        table = Exchanges(state, me, np.array([other]), ALL, 0)
+        rows, columns = np.nonzero(table.fits)
+        if len(rows):
+            at = int(state.rng.integers(len(rows)))
+            state.exchange(me, other, int(table.ours[rows[at]]), int(table.theirs[columns[at]]))
+    return state.plan()
+
+
+def _narrower(plan: Plan, goal: Objective, rng: Random) -> tuple[list[int], list[int]]:
+    """Return windows for each scenario a little narrower than the plan's loads lie in, in messages.
+
+    Where the worst scenario counts, those of the others may be as wide as its.
+    """
+    values = [goal.measured(each) for each in plan.in_scenarios]
+    lows, highs = [], []
+    for each, value in zip(plan.in_scenarios, values, strict=True):
+        width = int((max(values) if goal.across == Across.WORST else value) * (1000 - rng.choice(NARROWER)) // 1000)
+        low, high = floor(each.makespan - each.spread), ceil(each.makespan)
+        if goal.kind != ObjectiveKind.SPREAD:
+            low = 0
+        elif width >= high - low:
+            low -= (width - (high - low)) // 2
+        else:
+            low = rng.randint(low, high - width)
+        lows.append(low)
+        highs.append(low + width)
+    return lows, highs
