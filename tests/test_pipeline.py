@@ -335,12 +335,12 @@ def test_the_last_report_is_what_a_cancelled_job_left(spark: "SparkSession", mon
 
     monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.kept", cut)
     seen: list[tuple[int, int, int]] = []
-    pipeline.solve(*tables(spark, 5), group_time_limit=0.5, progress=lambda *said: seen.append(said))
+    pipeline.solve(*tables(spark, 5, partitions=4), group_time_limit=0.5, progress=lambda *said: seen.append(said))
     assert seen[-1] == (3, 5, 0)
 
 
 def test_audit_alone(spark: "SparkSession") -> None:
-    offsets, members = tables(spark, 2)
+    offsets, members = tables(spark, 2, partitions=4)
     audited = pipeline.audit(offsets, members, group_time_limit=0.5)
     strategies = {row["strategy"] for row in audited.filter("`group` = 'g000'").collect()}
     assert {"current", "optimal", "range", "lag-aware"} <= strategies
@@ -348,7 +348,7 @@ def test_audit_alone(spark: "SparkSession") -> None:
 
 
 def test_today_is_held_to_the_assignor_that_the_members_table_names(spark: "SparkSession") -> None:
-    offsets, members = tables(spark, 3)
+    offsets, members = tables(spark, 3, partitions=4)
     named = members.withColumn(
         "assignor", sf.expr("case `group` when 'g000' then 'uniform' when 'g001' then 'range' end")
     )
@@ -362,7 +362,7 @@ def test_today_is_held_to_the_assignor_that_the_members_table_names(spark: "Spar
 
 
 def test_the_summary_is_that_of_plain_python(spark: "SparkSession", tmp_path: Path) -> None:
-    offsets, members = tables(spark, 9)
+    offsets, members = tables(spark, 9, partitions=4)
     out = tmp_path / "out"
     pipeline.run(spark, offsets, members, out=out, group_time_limit=0.2)
     audited = [row.asDict() for row in spark.read.parquet(f"{out}/audit").collect()]
