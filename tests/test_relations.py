@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 import evenlag
 from evenlag.errors import InfeasibleError
+from evenlag.model.plan import Plan
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
+from tests.exact import every_plan
 from tests.problems import alike, cases, documents, lags, random_document, random_owners, random_parameters, seeds
 from tests.solving import briefly
 
@@ -364,5 +366,24 @@ def test_a_low_makespan_takes_few_moves_where_one_partition_is_hot() -> None:
     numbers = [int(random.lognormvariate(8, 2)) for _ in range(1_000)]
     owned = {f"c{m:03}": [("t", p) for p in range(m, 1_000, 100)] for m in range(100)}
     problem = alike(numbers, 100, owned=owned)
-    result = solved(problem, objective="makespan", stickiness=0, max_moves=100, work=0.5)
-    assert result.status == "OPTIMAL"
+    for most in (100, 800):  # a wider budget is not spent where a narrow one suffices
+        result = solved(problem, objective="makespan", stickiness=0, max_moves=most, work=0.5)
+        assert result.status == "OPTIMAL"
+        assert result.moves < 40
+
+
+@pytest.mark.parametrize("seed", seeds(30))
+def test_no_budget_is_spent_in_vain(seed: int) -> None:
+    """Of the best plans of all that keep the budgets, the one that moves least; then the one that is most even."""
+    random = Random(seed)
+    topics = {"t": [random.choice((0, random.randint(0, 9), 40)) for _ in range(6)]}
+    problem = alike(topics, 3, owned=random_owners(random, topics, 3, share=1.0))
+    kind, budget = random.choice(("makespan", "spread")), random.randint(2, 5)
+    plans = [Plan(problem, member_of) for member_of in every_plan(problem, "both", 0)]
+    plans = [plan for plan in plans if plan.moves <= budget]
+    if not plans:
+        return
+    values = {id(plan): plan.makespan if kind == "makespan" else plan.spread for plan in plans}
+    best = min((values[id(plan)], plan.moves, sum(load**2 for load in plan.loads)) for plan in plans)
+    result = solved(problem, objective=kind, stickiness=0, max_moves=budget)
+    assert (result.objective, result.moves, sum(load**2 for load in result.plan.loads)) == best

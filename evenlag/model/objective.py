@@ -191,12 +191,29 @@ class Objective:
         common = math.lcm(*(part.denominator for part in parts))
         return Fraction(math.gcd(*(int(part * common) for part in parts)), common)
 
-    def key(self, plan: Plan) -> tuple[Number, Number, int]:
-        """Return what plans are compared by: the objective, then Σ load² / weight, then moves."""
+    def thrifty(self, problem: Problem) -> Objective:
+        """Return the objective with a price on what has a budget, so low that no plan gets a higher objective by it."""
+        budgets = [self.max_moves, *(pair.budget for pair in self.pairs)]
+        if self.kind is None or budgets.count(None) == len(budgets):
+            return self
+        price = self.step(problem) / (sum(most for most in budgets if most is not None) + 1)
+        pairs = (pair if pair.budget is None else replace(pair, price=pair.price + price) for pair in self.pairs)
+        stickiness = self.stickiness if self.max_moves is None else self.stickiness + price
+        return replace(self, stickiness=stickiness, pairs=tuple(pairs))
+
+    def spent(self, plan: Plan) -> int:
+        """Return the units that a plan spends of all budgets; 0 where loads do not count."""
+        if self.kind is None:
+            return 0
+        moves = 0 if self.max_moves is None else plan.moves
+        return moves + sum(pair.of(plan.member_of) for pair in self.pairs if pair.budget is not None)
+
+    def key(self, plan: Plan) -> tuple[Number, int, Number, int]:
+        """Return what plans are compared by: the objective, what they spend, then Σ load² / weight, then moves."""
         uneven = plan.unevenness
         if plan.problem.futures:
             uneven = _mean(plan.problem, [each.unevenness for each in plan.in_scenarios])
-        return self.value(plan), uneven, plan.moves
+        return self.value(plan), self.spent(plan), uneven, plan.moves
 
     def broken(self, plan: Plan) -> str | None:
         """Say which budget, or the ceiling, the plan breaks; or None."""

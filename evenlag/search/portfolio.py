@@ -185,7 +185,7 @@ AUTO: tuple[Step, ...] = (
     Step(MipStage(AUTO_BACKEND, said=False), 0.3, when=priced_moves_alone),
     Step(Relocation(again=True), 0.95, when=moves_count),
     Step(Restarts(), 0.95),
-    Step(LocalSearch(), local_search_share, when=unfinished, though_settled=True),
+    Step(LocalSearch(last=True), local_search_share, when=unfinished, though_settled=True),
 )
 
 # Of a fleet whose time is short, in this order: a plan no worse than today's and the published lag-aware assignor's, in
@@ -220,7 +220,7 @@ TERMS: tuple[Step, ...] = (
     Step(LocalSearch(), 0.3),
     Step(ColumnGeneration(), 0.1),
     Step(MipStage(AUTO_BACKEND, said=False), 0.85),
-    Step(LocalSearch(), 0.9, when=unfinished, though_settled=True),
+    Step(LocalSearch(last=True), 0.9, when=unfinished, though_settled=True),
 )
 
 # Of a fleet whose time is short, under such terms: a plan within the budgets and the ceiling takes a little more.

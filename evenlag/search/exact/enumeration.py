@@ -121,8 +121,11 @@ def best_plan(plans: Plans, task: Task) -> tuple[Plan, Bound] | None:
     if not len(kept):
         return None
     ties = kept[values[kept] == values[kept].min()]
-    unevenness = np.sum(uneven, axis=0)[ties]
-    best = min(zip(unevenness.tolist(), moves[ties].tolist(), ties.tolist(), strict=True))[2]
+    spent = np.zeros(len(plans), number) if goal.max_moves is None or not loads_count else moves.astype(number)
+    for cost, pair in zip(costs, goal.pairs, strict=True):
+        spent = spent + cost if pair.budget is not None and loads_count else spent
+    judged = [spent, np.sum(uneven, axis=0), moves]
+    best = min(zip(*(each[ties].tolist() for each in judged), ties.tolist(), strict=True))[-1]
     member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
     member_of[here] = plans[best]
     plan = Plan(problem, member_of)
