@@ -531,7 +531,7 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
     places = write_tables(tmp_path, [*offsets, broken], members)
     asked = ("--drain", "3m", "--capacity", 60, "--most", 4)
     placed = ("--offsets", places[0], "--members", places[1], "--out", tmp_path / "out")
-    words = ("size", *placed, *asked, "--group-time-limit", 20)
+    words = ("size", *placed, *asked, "--group-time-limit", 20, "--deterministic")
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -541,7 +541,7 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
     assert list(rows) == [row["group"] for row in document["groups"]]
     lacks = []
     for group in (f"g{n:03}" for n in range(5)):
-        words_of_one = ("--members", good[1], "--group", group, *asked, "--time-limit", 20, "--json")
+        words_of_one = ("--members", good[1], "--group", group, *asked, "--time-limit", 20, "--deterministic", "--json")
         here = json.loads(run("size", good[0], *words_of_one).stdout)
         row, today = rows[group], len({each["consumer_id"] for each in members if each["group"] == group})
         same = ("fewest", "proven", "binding_from", "hottest_seconds")
