@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -78,7 +79,8 @@ def test_every_backend_proves_the_optimum(seed: int, name: str) -> None:
     member_of = mip.decode(outcome.values)
     assert member_of is not None
     assert objective(problem, goal, member_of) == wanted
-    assert mip.in_messages(outcome.bound) == wanted
+    lower_by = 0 if name == "cp-sat" else Fraction(2 * pulp_models.TOLERANCE * (1 + pulp_models._highest(mip)))
+    assert wanted - lower_by <= mip.in_messages(outcome.bound) <= wanted
 
 
 @pytest.mark.parametrize("name", BACKENDS)
