@@ -219,7 +219,7 @@ def audit_with(
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
     judge = Judge(cache, options)
-    work = clock.allowance() / len(Balance)
+    work = max(clock.allowance(), LEAST_SECONDS) / len(Balance)
     optima: dict[str, Result] = {}
     errors: dict[str, EvenlagError] = {}
     asked: dict[str, SolveOptions] = {}

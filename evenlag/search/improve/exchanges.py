@@ -251,8 +251,8 @@ class Exchanges:
 
     def _distance(self, s: int, loads: Column) -> Floats:
         loads, state = loads[..., s], self.state
-        far = np.maximum(state.lows[s] - loads, loads - state.highs[s])
-        distance: Floats = np.maximum(far, 0).astype(np.float64)
+        far = np.maximum(state.lows[s] - loads, loads - state.highs[s], dtype=state.dtype)
+        distance: Floats = np.asarray(np.maximum(far, 0, dtype=state.dtype)).astype(np.float64)
         return distance
 
     def drawn(self, rows: Whole, columns: Whole, seed: int) -> Floats:
