@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from benchmarks.others.tool import UnavailableError
 from benchmarks.others.wire import Document
 
 Verdict = Literal["ahead", "equal", "slower", "behind"]
@@ -81,7 +82,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Found:
-    """What one side found.
+    """The plan of one side: its value, its time, and whether it is proven.
 
     Attributes
     ----------
@@ -176,7 +177,7 @@ class Cell:
 
     @property
     def above(self) -> float:
-        """How far our plan is above the bound, as a share of the plan."""
+        """Return how far our plan is above the bound, as a share of the plan."""
         return float((self.ours.value or 0) - self.bound) / max(self.ours.value or 0, 1)
 
     def row(self) -> str:
@@ -197,6 +198,20 @@ def head(titles: Sequence[str] = TITLES) -> Iterator[str]:
     """Yield the head of a table."""
     yield "| " + " | ".join(titles) + " |"
     yield "|---" * len(titles) + "|"
+
+
+def rows(made: Iterable[Cell]) -> Generator[str, None, list[Cell]]:
+    """Yield the table of cells as they are measured, and return them; none where a tool cannot be had."""
+    yield from head()
+    cells = []
+    try:
+        for cell in made:
+            cells.append(cell)
+            yield cell.row()
+    except UnavailableError as error:
+        yield f"\nNot run: {error}."
+        return []
+    return cells
 
 
 def tally(cells: Sequence[Cell]) -> str:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from random import Random
 
-from benchmarks.others.cells import Cell, Found, Group, best, few, head, tally
+from benchmarks.others.cells import Cell, Found, Group, best, few, rows, tally
 from benchmarks.others.rebalancer import CROWDED, OBJECTIVES, PATIENCE, evenlag
-from benchmarks.others.tool import FailedError, Tool, UnavailableError
+from benchmarks.others.tool import FailedError, Tool
 
 PRTPY = Tool("prtpy", ("prtpy==0.8.3", "numpy==2.4.6", "scipy==1.17.1", "mip==2.0.0"), ("3.11", "3.12", "3.13"))
 BINS, NUMBERS, FEW_NUMBERS, BITS = (3, 4, 5, 6), (10, 20, 40, 100), (10, 20), (8, 16, 48)
@@ -23,16 +23,12 @@ def prtpy(seed: int) -> Iterator[str]:
         "from the seed. `*`: proven; of two proofs the earlier one is ahead. evenlag has solved another small group "
         "before, so that no import counts.\n"
     )
-    yield from head()
-    cells = []
-    try:
-        for name, group, objective in instances(seed):
-            cells.append(Cell(name, theirs(group, objective), *evenlag(group, objective, LIMIT, "none"), timed=True))
-            yield cells[-1].row()
-    except UnavailableError as error:
-        yield f"\nNot run: {error}."
-        return
-    yield f"\n{tally(cells)} {proofs(cells)}"
+    cells = yield from rows(
+        Cell(name, theirs(group, objective), *evenlag(group, objective, LIMIT, "none"), timed=True)
+        for name, group, objective in instances(seed)
+    )
+    if cells:
+        yield f"\n{tally(cells)} {proofs(cells)}"
 
 
 def instances(seed: int) -> Iterator[tuple[str, Group, str]]:

@@ -7,8 +7,8 @@ from itertools import product
 from typing import Any
 
 from benchmarks.instances import one_topic
-from benchmarks.others.cells import Cell, Found, Group, WrongAnswerError, best, few, head, tally
-from benchmarks.others.tool import EVENLAG, FailedError, Tool, UnavailableError
+from benchmarks.others.cells import Cell, Found, Group, WrongAnswerError, best, few, rows, tally
+from benchmarks.others.tool import EVENLAG, FailedError, Tool
 from benchmarks.others.wire import stretch
 
 REBALANCER = Tool("rebalancer", ("rebalancer==1.0.4",), ("3.12", "3.13", "3.14"))
@@ -58,16 +58,9 @@ def rebalancer(seed: int) -> Iterator[str]:
         f"`group`; every partition starts with member p mod C; a budget is {BUDGET:.0%} of the partitions. One "
         "processor for each, seconds are its time. `*`: proven.\n"
     )
-    yield from head()
-    cells = []
-    try:
-        for name, group, objective in instances(seed):
-            cells.append(cell(name, group, objective))
-            yield cells[-1].row()
-    except UnavailableError as error:
-        yield f"\nNot run: {error}."
-        return
-    yield f"\n{tally(cells)}"
+    cells = yield from rows(cell(*instance) for instance in instances(seed))
+    if cells:
+        yield f"\n{tally(cells)}"
 
 
 def limit() -> int:

@@ -52,7 +52,7 @@ class Tool:
         Raises
         ------
         UnavailableError
-            There is no environment, and none can be made.
+            The environment is missing and cannot be made.
         FailedError
         """
         python = environment(self) if self.packages else Path(sys.executable)
