@@ -119,7 +119,7 @@ class Size:
     notes : tuple of str
     handover : Handover or None
         The least that must move from today's assignment to `fewest` members that meet the deadline. None where nobody
-        owns anything today, there is no such plan, or no time was left.
+        owns anything today, where no such plan was found, or where no time was left.
     """
 
     problem: Problem

@@ -135,7 +135,7 @@ class Audit:
     rows : list of AuditRow
     optima : dict of balance to Result
     errors : dict of balance to EvenlagError
-        Why there is no optimum under a balance.
+        The reason why a balance has no optimum.
     """
 
     problem: Problem

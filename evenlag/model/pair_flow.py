@@ -76,7 +76,7 @@ def combined(parts: list[tuple[Number, Ints]]) -> tuple[Ints, Fraction] | None:
 
 @dataclass
 class _Takers:
-    """How many partitions some members still get, the one with least load first."""
+    """The number of partitions that each of some members still gets; the member with the least load comes first."""
 
     room: dict[int, int]
     queue: list[tuple[int, int]]

@@ -12,7 +12,7 @@ from evenlag.model.interrupt import interrupted
 STEPS_PER_SECOND = 1000  # a step: what it takes to look at one pair of members, about half a millisecond
 WORK_PER_SECOND = 0.05
 LEAST_SECONDS = 0.001  # of a search whose turn comes when the time is over: there is a plan and a bound all the same
-GRACE = 0.1  # seconds of a step that may always be taken where there is no plan yet
+GRACE = 0.1  # seconds that a step may always take while there is no plan
 LONGEST = 1e6  # seconds, some days: neither solvers nor polls take infinite limits
 
 

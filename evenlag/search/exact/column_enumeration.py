@@ -33,7 +33,7 @@ NOTHING: Whole = np.zeros(0, dtype=np.int64)
 
 
 class Options(ABC):
-    """What each member may do in plans within a target.
+    """The exchanges that each member may make in plans within a target.
 
     Parameters
     ----------
