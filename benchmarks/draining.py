@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmarks.packing import zipf
 from evenlag import Problem, solve
-from tests.broker import running_broker
-from tests.members import members, wait_until
-from tests.traffic import create_topics, produce
+from tests.support.broker import running_broker
+from tests.support.members import members, wait_until
+from tests.support.traffic import create_topics, produce
 
 ASSIGNORS: dict[str, dict[str, Any]] = {
     "evenlag": {"options": {"rejoin_if_better": "10%", "rejoin_interval": 5, "read_every": 2}},

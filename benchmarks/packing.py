@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenlag.pipeline import add_connector, local_session, pack_offset_ranges, read_packing
-from tests.broker import running_broker
-from tests.traffic import create_topics, produce
+from tests.support.broker import running_broker
+from tests.support.traffic import create_topics, produce
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

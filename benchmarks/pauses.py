@@ -10,8 +10,8 @@ from statistics import median
 
 from confluent_kafka import Consumer, Producer
 
-from tests.broker import running_broker
-from tests.traffic import create_topics
+from tests.support.broker import running_broker
+from tests.support.traffic import create_topics
 
 STRATEGIES = ("cooperative-sticky", "range")
 PARTITIONS, MEMBERS = 12, 3

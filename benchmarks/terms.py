@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import count, islice
 from typing import Any
 
-from tests.portfolios import stages, without
-from tests.terms import drawn
+from tests.support.portfolios import stages, without
+from tests.support.terms import drawn
 
 GROUPS = 1000
 SECONDS = 10.0

@@ -1,7 +1,7 @@
 """Record examples/racks/: a consumer group in three zones on a real Kafka of three brokers, one in each zone.
 
 Run it from a checkout with the extras `all` and `dev`: `python examples/record_racks.py`. It starts the brokers itself
-(see tests/broker.py), takes about a minute and leaves nothing behind but the files.
+(see tests/support/broker.py), takes about a minute and leaves nothing behind but the files.
 """
 
 import sys
@@ -16,8 +16,8 @@ from evenlag.live import Snapshot, snapshot, write_snapshot
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the broker of the tests is no part of the package
 
-from tests.broker import running_cluster  # noqa: E402
-from tests.traffic import commit, produce, running_group  # noqa: E402
+from tests.support.broker import running_cluster  # noqa: E402
+from tests.support.traffic import commit, produce, running_group  # noqa: E402
 
 OUT = ROOT / "examples" / "racks"
 SEED = 392  # of KIP-392, by which consumers read from the replica in their rack

@@ -1,7 +1,7 @@
 """Record examples/snapshot/: eight consumer groups of uneven lag on a real Kafka, seen by `evenlag.live.snapshot`.
 
 Run it from a checkout with the extras `all` and `dev`: `python examples/record_snapshot.py`. It starts a broker of its
-own (see tests/broker.py), takes about a minute and leaves nothing behind but the files.
+own (see tests/support/broker.py), takes about a minute and leaves nothing behind but the files.
 """
 
 import sys
@@ -19,8 +19,8 @@ from evenlag.live import Snapshot, snapshot, write_snapshot
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the broker of the tests is no part of the package
 
-from tests.broker import VERSION, running_broker  # noqa: E402
-from tests.traffic import commit, create_topics, delete_records, produce, running_group  # noqa: E402
+from tests.support.broker import VERSION, running_broker  # noqa: E402
+from tests.support.traffic import commit, create_topics, delete_records, produce, running_group  # noqa: E402
 
 OUT = ROOT / "examples" / "snapshot"
 SEED = 169

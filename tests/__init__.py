@@ -1,4 +1,4 @@
-"""Tests, and what they share: groups (problems), an exact solver (exact), tables (fleet), a broker, the command.
+"""Tests, in folders that mirror the rooms of evenlag; what they share is in support/.
 
-Everything here is imported as `tests.x`, so that each module is loaded once.
+Everything here is imported as `tests.x.y`, so that each module is loaded once.
 """

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.problems import cases
+from tests.support.problems import cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.broker import Broker
+    from tests.support.broker import Broker
 
 # Nothing may fail because the machine is busy.
 settings.register_profile(
@@ -28,7 +28,7 @@ MARKS = {*SHARED, "cluster"}
 @pytest.fixture(scope="session")
 def broker() -> "Iterator[Broker]":
     """A real Kafka for all tests of the session; they share it, so each uses topics and groups of its own."""
-    from tests.broker import running_broker
+    from tests.support.broker import running_broker
 
     with running_broker() as running:
         yield running
@@ -41,7 +41,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_runtest_setup() -> None:
-    from tests.verified import begin_test
+    from tests.support.verified import begin_test
 
     begin_test()
 
@@ -56,7 +56,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from tests.verified import verify_all_results
+    from tests.support.verified import verify_all_results
 
     verify_all_results()
     # PySpark leaves the sockets by which it collects rows to the garbage collector, which may run in any later test.
@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def spark() -> "Iterator[SparkSession]":
     """A local Spark for all tests of the session."""
     from evenlag.pipeline import local_session
-    from tests.few_rows import FEW_ROWS
+    from tests.support.few_rows import FEW_ROWS
 
     session = local_session(cores=2, settings=FEW_ROWS)
     yield session

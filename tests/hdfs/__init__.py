@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyspark
 
-from tests.jars import fetched, find_java
+from tests.support.jars import fetched, find_java
 
 POM = Path(__file__).with_name("pom.xml")
 VERSION = re.findall(r"<artifactId>hadoop-client-minicluster</artifactId>\s*<version>(.+)</version>", POM.read_text())[

@@ -1,4 +1,4 @@
-"""Compile Oracle.java against the jars that tests/broker.py fetches, and ask it."""
+"""Compile Oracle.java against the jars that tests/support/broker.py fetches, and ask it."""
 
 import contextlib
 import hashlib
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests import broker
-from tests.jars import find_java
+from tests.support import broker
+from tests.support.jars import find_java
 
 SOURCE = Path(__file__).with_name("Oracle.java")
 VERSION = broker.VERSION

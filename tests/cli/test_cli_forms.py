@@ -1,0 +1,247 @@
+"""Forms of commands that earlier versions had, shell completion, and the examples that help shows."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from evenlag.cli.app import evenlag as root
+from evenlag.cli.catalogue import Catalogue
+from evenlag.cli.former_names import renewed
+from tests.support.command import evenlag, refused
+
+ROOT = Path(__file__).parents[2]
+GROUP = {
+    "group": "g",
+    "topics": {"orders": [9, 5, 4]},
+    "members": {name: {"topics": ["orders"], "rack": rack} for name, rack in (("c0", "a"), ("c1", "b"), ("c2", "a"))},
+    "partition_racks": {"orders": [["a", "b"], ["b"], None]},
+    "traffic": {"orders": [9000, 5000, 4000]},
+}
+PLACES = {"kafka:", "HOST:PORT", "~/"}  # of examples that need more than files
+
+
+def commands(group: Catalogue = root, above: str = "evenlag") -> Iterator[tuple[str, click.Command]]:  # type: ignore[assignment]
+    """Every command with how it is called."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if isinstance(found, Catalogue):
+            yield from commands(found, f"{above} {name}")
+        else:
+            yield f"{above} {name}", found
+
+
+EXAMPLES = {
+    example.strip(): name
+    for name, command in commands()
+    for example in (command.epilog or "").partition("Examples:\n")[2].splitlines()
+}
+
+
+def later(text: str, minutes: int) -> str:
+    """A table some minutes later: everybody has read 600 messages a minute, and as many came in."""
+    rows = list(csv.DictReader(io.StringIO(text)))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0])
+    writer.writeheader()
+    for row in rows:
+        row["snapshot_ts"] = row["snapshot_ts"].replace("T01:05:", f"T01:{5 + minutes:02}:")
+        for column in {"log_end_offset", "current_offset"} & row.keys():
+            row[column] = str(int(row[column]) + 600 * minutes) if row[column] else ""
+        writer.writerow(row)
+    return out.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that examples name."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("offsets.csv", "members.csv"):
+        text = (ROOT / "examples" / "snapshot" / name).read_text()
+        Path(name).write_text(text)
+        kind = Path("record") / Path(name).stem
+        kind.mkdir(parents=True)
+        for minutes in range(3):
+            (kind / f"{minutes}.csv").write_text(later(text, minutes))
+    Path("group.json").write_text(json.dumps(GROUP))
+    plan = evenlag("plan", "group.json", "--out", "plan.json")
+    assert plan.returncode == 0, plan
+    return tmp_path
+
+
+# ---- examples --------------------------------------------------------------------------------------------------------
+
+
+def test_every_command_shows_examples_of_itself() -> None:
+    assert set(EXAMPLES.values()) == {name for name, _ in commands()}
+    assert all(name in example for example, name in EXAMPLES.items())
+    for name, _ in commands():
+        shown = evenlag(*name.split()[1:], "--help").stdout
+        assert all(f"  {example}\n" in shown for example in EXAMPLES if EXAMPLES[example] == name)
+
+
+@pytest.mark.parametrize(
+    "example",
+    [e for e in EXAMPLES if not any(place in e for place in PLACES) and not re.match("evenlag (fleet|demo)", e)],
+)
+@pytest.mark.usefixtures("folder")
+def test_examples_do_what_they_say(example: str) -> None:
+    if "--plot" in example:
+        pytest.importorskip("matplotlib")
+    words = shlex.split(re.search(r"evenlag ([^\")]*)", example)[1])  # type: ignore[index]
+    done = evenlag(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout or words[0] == "export"
+    for option in ("--out", "--plot", "--save"):
+        if option in words:
+            assert Path(words[words.index(option) + 1]).exists()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if re.match("evenlag (fleet|demo)", e)])
+@pytest.mark.usefixtures("folder")
+def test_examples_for_fleets_do_what_they_say(example: str) -> None:
+    done = evenlag(*shlex.split(example)[1:])
+    assert done.returncode == 0, done
+    assert done.stdout
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if any(place in e for place in PLACES)])
+@pytest.mark.usefixtures("folder")
+def test_examples_that_need_a_cluster_are_understood(example: str) -> None:
+    words = shlex.split(re.search(r"evenlag [^)\"|>]*$", example.partition(" >")[0].partition(')"')[0])[0])  # type: ignore[index]
+    Path("client.properties").touch()
+    context = root.make_context("evenlag", words[1:], resilient_parsing=True)
+    name, command, rest = root.resolve_command(context, words[1:])
+    assert command is not None
+    if "-" not in rest:  # standard input
+        command.make_context(name, rest, parent=context).close()
+
+
+# ---- earlier forms ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "today"),
+    [
+        ("audit --offsets a.csv --out o", "fleet audit --out o a.csv"),
+        ("audit --out o --offsets=a.csv", "fleet audit --out o a.csv"),
+        ("size --offsets kafka://h:1/t --drain 5m", "fleet size --drain 5m kafka://h:1/t"),
+        ("replay --offsets a.csv --group g", "replay --group g a.csv"),
+        ("replay --offsets a.csv --tasks 2", "fleet replay --tasks 2 a.csv"),
+        ("replay --offsets table:c.n.t", "fleet replay table:c.n.t"),
+        ("whatif g.json --members -1 --members m.csv", "whatif g.json --change-members -1 --members m.csv"),
+        ("whatif g.json --members=+2", "whatif g.json --change-members=+2"),
+        ("whatif g.json --members m.csv", None),
+        ("whatif g.json --add +2", None),
+        ("audit g.json", None),
+        ("plan --offsets a.csv", None),
+        ("", None),
+    ],
+)
+def test_earlier_forms_are_written_anew(words: str, today: str | None) -> None:
+    args, note = renewed(words.split())
+    assert " ".join(args) == (words if today is None else today)
+    assert (note is None) == (today is None)
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_earlier_form_does_what_it_did_and_names_the_new_one() -> None:
+    done = evenlag("replay", "--offsets", "record/offsets", "--members", "record/members", "--group", "billing")
+    assert done.returncode == 0
+    assert done.stderr == "note: evenlag replay --offsets PATH is now written evenlag replay PATH\n"
+    done = evenlag("whatif", "group.json", "--members", "+1")
+    assert done.returncode == 0
+    assert done.stderr == "note: evenlag whatif --members +N is now written --change-members +N\n"
+    assert (
+        done.stdout.splitlines()[1:]
+        == evenlag("whatif", "group.json", "--change-members", "+1").stdout.splitlines()[1:]
+    )
+    refused(evenlag("replay", "--offsets", "none.csv"), "none.csv")  # in one line, as ever
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("folder")
+def test_an_earlier_form_for_a_fleet_does_what_it_did() -> None:
+    done = evenlag("size", "--offsets", "offsets.csv", "--drain", "15m", "--capacity", "2000", "--json")
+    assert done.returncode == 0
+    assert done.stderr == "note: evenlag size --offsets PATH is now written evenlag fleet size PATH\n"
+    assert sum(json.loads(done.stdout)["answers"].values()) == 8
+
+
+# ---- completion ------------------------------------------------------------------------------------------------------
+
+
+def completed(words: str) -> list[str]:
+    """What bash is offered after these words."""
+    asked = {"_EVENLAG_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    code = "from evenlag.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    items = [line.partition(",") for line in done.stdout.splitlines()]
+    return [value if kind == "plain" else kind for kind, _, value in items]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("evenlag f", ["fleet", "frontier"]),
+        ("evenlag fleet ", ["audit", "replay", "size"]),
+        ("evenlag plan --max-mo", ["--max-moves", "--max-moved"]),
+        ("evenlag plan --balance t", ["topic"]),
+        ("evenlag plan --method c", ["cp-sat", "cbc", "cooperative-sticky", "constrained-sticky"]),
+        ("evenlag fleet size --dr", ["--drain"]),
+        ("evenlag plan off", ["file"]),  # the shell lists the files itself
+        ("evenlag fleet audit off", ["file"]),
+        ("evenlag plan --out ", ["file"]),
+    ],
+)
+def test_shells_complete_commands_options_choices_and_files(words: str, offered: list[str]) -> None:
+    assert sorted(completed(words)) == sorted(offered)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_what_a_shell_is_given_is_its_language(shell: str) -> None:
+    script = evenlag("completion", shell).stdout
+    assert "_EVENLAG_COMPLETE" in script
+    if (program := shutil.which(shell)) is None:
+        pytest.skip(f"no {shell} here")
+    checked = subprocess.run([program, "-n"], input=script, text=True, capture_output=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("pln",), "no such command 'pln'; did you mean 'plan'? See evenlag --help"),
+        (("fleet", "audt"), "no such command 'audt'; did you mean 'audit'? See evenlag fleet --help"),
+        (("plan", "x", "--memb", "y"), "no such option '--memb'; did you mean '--members'? See evenlag plan --help"),
+        (("plan", "x", "--method", "lag_aware"), "did you mean 'lag-aware'? See evenlag plan --help"),
+        (("--json", "plan"), "no such option '--json'; see evenlag --help"),
+    ],
+)
+def test_wrong_words_are_answered_with_the_nearest(words: tuple[str, ...], near: str) -> None:
+    done = evenlag(*words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.endswith(f"{near}\n")
+
+
+def test_help_names_units_and_not_types() -> None:
+    shown = " ".join(evenlag("plan", "--help").stdout.split())
+    assert "--time-limit SECONDS" in shown
+    assert "RANGE" not in shown
+    assert "TEXT" not in shown

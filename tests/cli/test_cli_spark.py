@@ -1,0 +1,59 @@
+"""The Spark that a command asks for: which master, which settings, with what to read topics."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import pyspark
+import pytest
+
+from evenlag.errors import SourceError
+from evenlag.spark.driver.kafka import COMPLETE, CONNECTOR, with_connector
+from tests.support.command import evenlag, refused
+
+MASTER = ("--master", "spark://host:7077", "--conf", "spark.executor.memory=4g")
+ASKED = {"spark.executor.memory": "4g", "spark.master": "spark://host:7077"}
+TOPIC = "kafka://127.0.0.1:1/rows"
+PACKAGE = f"{CONNECTOR}:{COMPLETE[pyspark.__version__.rpartition('.')[0]]}"
+
+
+@pytest.fixture
+def unconfigured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder for settings of Spark, in which there are none."""
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["audit", "replay", "size", "stream"])
+@pytest.mark.parametrize("place", ["hdfs://host/rows.csv", "table:lake.kafka.rows", TOPIC])
+@pytest.mark.usefixtures("unconfigured")
+def test_master_and_settings_come_to_spark(command: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evenlag.spark.driver import kafka
+
+    def start(settings: Mapping[str, str]) -> NoReturn:
+        raise SourceError(f"asked for {sorted(settings.items())}")
+
+    monkeypatch.setattr(kafka, "local_session", start)
+    places = (place,) if command == "stream" else ("--offsets", place)
+    places += ("--drain", "5m") if command == "size" else ()
+    packages = {"spark.jars.packages": PACKAGE} if place == TOPIC else {}
+    refused(evenlag(command, *places, "--out", "out", *MASTER), f"asked for {sorted((ASKED | packages).items())}")
+
+
+def test_packages_of_others_stay(unconfigured: Path) -> None:
+    assert with_connector({"spark.jars.packages": "a:b:1"}) == {"spark.jars.packages": f"a:b:1,{PACKAGE}"}
+    (unconfigured / "spark-defaults.conf").write_text("spark.jars.packages a:b:1\n")
+    assert with_connector({"x": "y"}) == {"x": "y"}
+
+
+def test_options_for_topics_need_a_topic(tmp_path: Path) -> None:
+    for command in ("audit", "replay"):
+        done = evenlag(
+            command, "--offsets", "table:rows", "--out", tmp_path / "out", "--option", "startingOffsets=latest"
+        )
+        refused(done, "options of Kafka's source are for kafka://HOST:PORT/TOPIC, and no table is a topic")
+    config = tmp_path / "client.properties"
+    config.write_text("security.protocol\n")
+    done = evenlag("replay", "--offsets", TOPIC, "--command-config", config)
+    refused(done, "client.properties, line 1: is no property; write name=value")

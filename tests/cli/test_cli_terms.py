@@ -1,0 +1,305 @@
+"""Racks, sizes, traffic, budgets and order on the command line: what they do, what is shown, what is refused."""
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import evenlag
+from evenlag.compare.traffic_price import TrafficPrice
+from evenlag.errors import InvalidProblemError
+from evenlag.figures import number
+from tests.support.command import evenlag as run
+from tests.support.command import refused
+from tests.support.racked import crossings, moved_size, shop
+
+PROBLEM = shop()
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.json"
+    path.write_text(json.dumps(PROBLEM.to_dict()))
+    return path
+
+
+def planned(path: Path, *words: str) -> dict[str, Any]:
+    done = run("plan", path, "--json", *words)
+    assert done.returncode == 0, done
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def assigned(document: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
+    return {member: [(topic, p) for topic, p in names] for member, names in document["assignment"].items()}
+
+
+# ---- what options do -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "keywords"),
+    [
+        (("--rack-price", "7"), {"rack_price": 7}),
+        (("--rack-price", "0.5%", "--fetch-from", "leader"), {"rack_price": "0.5%", "fetch_from": "leader"}),
+        (("--max-crossings", "12"), {"max_crossings": 12}),
+        (("--max-moved", "40", "--stickiness", "0"), {"max_moved": 40, "stickiness": 0}),
+        (("--first", "crossings,moves"), {"first": ["crossings", "moves"]}),
+        (("--max-load", "2000", "--first", "moves"), {"max_load": 2000, "first": ["moves"]}),
+        (("--price", "crossings=3", "--budget", "moved_size=50"),
+         {"prices": {"crossings": 3}, "budgets": {"moved_size": 50}}),
+    ],
+)  # fmt: skip
+def test_a_plan_is_made_under_the_terms_asked_for(
+    group: Path, words: tuple[str, ...], keywords: dict[str, Any]
+) -> None:
+    document = planned(group, *words)
+    expected = evenlag.solve(PROBLEM, **keywords)
+    assert (document["status"], expected.status) == ("OPTIMAL", "OPTIMAL")
+    assert document["objective"] == pytest.approx(float(expected.objective))
+    assert document["costs"] == expected.costs
+    fetch_from = keywords.get("fetch_from", "followers")
+    assert document["costs"]["crossings"] == crossings(PROBLEM, assigned(document), fetch_from)
+    assert document["costs"]["moved_size"] == moved_size(PROBLEM, assigned(document))
+    assert document["fetch_from"] == fetch_from
+    plain = planned(group)
+    assert (document["objective"], document["costs"]) != (plain["objective"], plain["costs"]), "the options do nothing"
+
+
+@pytest.mark.parametrize("capacity", [2, 3.5])
+def test_a_time_to_drain_in_is_a_ceiling(group: Path, capacity: float) -> None:
+    document = planned(group, "--drain", "15m", "--capacity", str(capacity), "--first", "moves")
+    assert document["max_load"] == 900 * capacity
+    assert max(document["loads"].values()) <= 900 * capacity
+    assert document["costs"] == evenlag.solve(PROBLEM, max_load=900 * capacity, first=["moves"]).costs
+
+
+def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
+    """A member of weight 3 reads 30 messages a second: 300 in ten seconds."""
+    path = tmp_path / "weights.json"
+    problem = evenlag.Problem.from_lags({"t": [100] * 5}, {"a": ["t"], "b": ["t"]}, weights={"a": 3, "b": 2})
+    path.write_text(json.dumps(problem.to_dict()))
+    words = ("--capacity", "10", "--balance", "none")
+    assert planned(path, "--drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
+    refused(run("plan", path, "--drain", "9s", *words), "--drain 9s is a max_load of 225 messages")
+
+
+def test_a_drain_that_cannot_be_met_says_what_can(group: Path) -> None:
+    done = run("plan", group, "--drain", "1m", "--capacity", "2")
+    refused(done, "--drain 1m is a max_load of 120 messages")
+    least = int(re.search(r"([\d,]+) can be kept", done.stderr)[1].replace(",", ""))  # type: ignore[index]
+    best = evenlag.solve(PROBLEM, objective="makespan", stickiness=0)
+    assert (least, best.status) == (best.makespan, "OPTIMAL")
+
+
+def test_topics_go_together(tmp_path: Path) -> None:
+    path = tmp_path / "two.json"
+    problem = evenlag.Problem.from_lags({"a": [9, 0, 0, 1], "b": [0, 9, 7, 0]}, {"x": ["a", "b"], "y": ["a", "b"]})
+    path.write_text(json.dumps(problem.to_dict()))
+    held = assigned(planned(path, "--together", "a,b"))
+    for names in held.values():
+        assert {p for topic, p in names if topic == "a"} == {p for topic, p in names if topic == "b"}
+    assert {len(names) for names in held.values()} == {4}
+    refused(run("plan", path, "--together", "a,c"), "there is no topic 'c'")
+    refused(run("plan", path, "--together", "a"), "names two topics or more")
+
+
+# ---- sizes and traffic -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps(shop(move_sizes=None, traffic=None).to_dict()))
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "list", "object"])
+def test_sizes_and_traffic_come_from_files(plain: Path, tmp_path: Path, form: str) -> None:
+    """The same as in the problem file; topics that the group does not have are left out."""
+    files = []
+    for column, amounts in (("move_size", PROBLEM.pairs.move_sizes), ("traffic", PROBLEM.pairs.traffic)):
+        assert amounts is not None
+        rows = [("t", p, int(amount)) for p, amount in enumerate(amounts)] + [("other", 0, 5)]
+        path = tmp_path / f"{column}.{form if form in ('csv', 'parquet') else 'json'}"
+        if form == "csv":
+            lines = [f"topic,partition,group,{column}", *(f"{topic},{p},g,{amount}" for topic, p, amount in rows)]
+            path.write_text("\n".join(lines))
+        elif form == "parquet":
+            columns = dict(zip(("topic", "partition", column), map(list, zip(*rows, strict=True)), strict=True))
+            pq.write_table(pa.table(columns), path)
+        else:
+            listed = [int(amount) for amount in amounts]
+            of_topic = listed if form == "list" else {str(p): amount for p, amount in enumerate(listed)}
+            path.write_text(json.dumps({"t": of_topic, "other": [1]}))
+        files.append(path)
+    words = ["--first", "crossings,moves", "--deterministic"]
+    told = planned(plain, *words, "--move-sizes", str(files[0]), "--traffic", str(files[1]))
+    full = tmp_path / "full.json"
+    full.write_text(json.dumps(PROBLEM.to_dict()))
+    del told["seconds"]
+    expected = planned(full, *words)
+    del expected["seconds"]
+    assert told == expected
+
+
+def test_a_number_for_a_whole_topic(plain: Path) -> None:
+    document = planned(plain, "--move-sizes", "t=7", "--traffic", "t=3")
+    assert document["costs"]["moved_size"] == 7 * document["moves"]
+    assert document["costs"]["crossings"] % 3 == 0
+
+
+def test_partitions_that_a_file_lacks_are_said(plain: Path, tmp_path: Path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_text("topic,partition,move_size\nt,0,3\nt,1,\n")
+    assert any("names no move_size of t-1 and 7 other partitions" in note for note in planned(
+        plain, "--move-sizes", str(path))["warnings"])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("topic,partition\nt,0\n", "has no column move_size"),
+        ("topic,partition,move_size\nt,0,3\nt,0,4\n", "t-0 has a move_size of 4 here and of 3 before"),
+        ("topic,partition,move_size\nt,0,2.5\n", "move_sizes of t-0: must be a whole number >= 0, not '2.5'"),
+        ("topic,partition,move_size\nt,0,-1\n", "must lie between 0 and 2^53 - 1, not -1"),
+        ('{"t": 3}', "topic 't' must have a list, or an object of partitions"),
+        ("[3]", "must be an object such as"),
+        ('{"t": [1', "no valid JSON"),
+    ],
+)
+def test_files_of_sizes_that_cannot_be_used(plain: Path, tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "sizes"
+    path.write_text(text)
+    done = run("plan", plain, "--move-sizes", path)
+    refused(done, message)
+    assert str(path) in done.stderr
+
+
+def test_sizes_are_not_written_over(plain: Path, tmp_path: Path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_text("topic,partition,move_size\nt,0,3\n")
+    refused(run("plan", plain, "--move-sizes", path, "--out", path), "is read here")
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--drain", "15m", "--max-load", "3"), "give one of them"),
+        (("--budget", "crossings=many"), "no whole number"),
+        (("--budget", "crossings"), "no NAME=VALUE"),
+        (("--price", "=3"), "no NAME=VALUE"),
+        (("--move-sizes", "t=a"), "no TOPIC=N"),
+        (("--traffic-price", "0.01"), "such as 0.01/GB"),
+        (("--traffic-price", "-1/GB"), "such as 0.01/GB"),
+        (("--fetch-from", "anywhere"), "leader"),
+    ],
+)
+def test_words_that_say_nothing_are_wrong_usage(group: Path, words: tuple[str, ...], message: str) -> None:
+    done = run("plan", group, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--drain", "15m"), "--drain needs to know how fast members read: give --capacity"),
+        (("--first", "night"), "not 'night'"),
+        (("--price", "night=3"), "not 'night'"),
+        (("--rack-price", "dear"), "the price of crossings must be messages >= 0"),
+        (("--rack-price", "3", "--price", "crossings=4"), "rack_price is 3, but prices has crossings: 4"),
+        (("--price", "moved_size=3", "--stickiness", "2"), "stickiness is 2, but prices has moved_size: 3"),
+        (("--max-moved", "3", "--budget", "moved_size=4"), "max_moved is 3, but budgets has moved_size: 4"),
+        (("--max-crossings", "0", "--max-moved", "0"), "raise one of them"),
+        (("--move-sizes", "u=3"), "there is no topic 'u'"),
+    ],
+)
+def test_terms_that_cannot_be_met_are_one_line(group: Path, words: tuple[str, ...], message: str) -> None:
+    refused(run("plan", group, *words), message)
+
+
+def test_racks_that_nobody_knows_are_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "plain.json"
+    path.write_text(json.dumps(shop(racks=None).to_dict()))
+    document = planned(path, "--rack-price", "100")
+    assert "crossings are not counted: racks of members and of partitions are needed" in document["warnings"]
+    assert "crossings" not in document["costs"]
+    refused(run("plan", path, "--traffic-price", "1/GB"), "no racks are known of both members and partitions")
+
+
+# ---- reports ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_report_spells_the_objective_out(group: Path) -> None:
+    words = ("--rack-price", "3", "--stickiness", "0.5", "--fetch-from", "leader")
+    document = planned(group, *words)
+    said = run("plan", group, *words).stdout
+    costs = document["costs"]
+    base = document["objective"] - 3 * costs["crossings"] - costs["moved_size"] / 2
+    assert base == document["spread"]
+    assert costs["crossings"]
+    assert costs["moved_size"]
+    assert (
+        f"spread {number(base)} + {costs['moved_size']} moved size × 0.5 + {costs['crossings']} crossings × 3 = "
+        f"{number(document['objective'])}"
+    ) in said
+    owned = {member: list(told.get("owned", ())) for member, told in PROBLEM.to_dict()["members"].items()}
+    held = {member: [(topic, p) for topic, p in names] for member, names in owned.items()}
+    today = crossings(PROBLEM, held, "leader")
+    traffic = sum(PROBLEM.to_dict()["traffic"]["t"])
+    assert f"crossings: {costs['crossings']} of {traffic} of traffic across racks, today {today}\n" in said
+    assert f"moved size {costs['moved_size']} of {sum(PROBLEM.to_dict()['move_sizes']['t'])}\n" in said
+    assert re.search(r"^ c0 +zone-a ", said, re.MULTILINE)
+    assert re.search(r"^ move +from +to +racks +lag", said, re.MULTILINE)
+
+
+def test_what_came_first_is_said(group: Path) -> None:
+    words = ("--first", "crossings,moves")
+    document, said = planned(group, *words), run("plan", group, *words).stdout
+    assert document["first"] == ["crossings", "moved_size"]
+    costs = document["costs"]
+    assert document["cost_bounds"] == {name: costs[name] for name in document["first"]}
+    assert f"first: crossings {costs['crossings']}, proven; moved_size {costs['moved_size']}, proven\n" in said
+
+
+def test_traffic_is_priced_by_the_month(group: Path, tmp_path: Path) -> None:
+    """A member that reads 1 GB a second across racks for 730 hours at 0.01: 26,280."""
+    problem = evenlag.Problem.from_lags(
+        {"t": [5]}, {"c0": ["t"]}, owned={"c0": [("t", 0)]}, racks={"c0": "a"}, partition_racks={"t": [["b"]]},
+        traffic={"t": [10**9]},
+    )  # fmt: skip
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(problem.to_dict()))
+    cost = planned(path, "--traffic-price", "0.01/GB")["traffic_cost"]
+    assert cost == {"price": "0.01/GB", "planned_month": 26280.0, "today_month": 26280.0}
+    said = run("plan", path, "--traffic-price", "0.01/GB").stdout
+    assert "traffic across racks costs 26,280 a month, today 26,280 (at 0.01/GB)" in said
+    free, priced = planned(group), planned(group, "--traffic-price", "9/kB")
+    assert free["assignment"] == priced["assignment"]
+
+
+@pytest.mark.parametrize(
+    ("text", "per_byte"),
+    [
+        ("0.01/GB", Fraction(1, 10**11)), ("2/TiB", Fraction(2, 2**40)), ("1 / mb", Fraction(1, 10**6)),
+        ("3/B", Fraction(3)), ("0/KiB", Fraction(0)),
+    ],
+)  # fmt: skip
+def test_prices_of_traffic(text: str, per_byte: Fraction) -> None:
+    assert TrafficPrice.of(text).per_byte == per_byte
+
+
+@pytest.mark.parametrize("text", ["", "/GB", "1/", "1/G", "1%/GB", "-1/GB", "x/GB", "1/GB/h"])
+def test_prices_of_traffic_that_are_none(text: str) -> None:
+    with pytest.raises(InvalidProblemError, match=r"such as 0\.01/GB"):
+        TrafficPrice.of(text)

@@ -1,0 +1,97 @@
+"""What a call imports: nothing that it does not need, since every import is paid for by every call."""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLAN = ("plan", str(ROOT / "examples" / "kip-169.json"))
+# Packages that are slow to import, none of which a plan of a small file needs.
+SLOW = {
+    "IPython", "highspy", "kafka", "matplotlib", "narwhals", "pandas", "polars", "pulp", "py4j", "pyarrow", "pyspark",
+    "scipy",
+}  # fmt: skip
+
+
+def imported(code: str) -> set[str]:
+    """The modules that a fresh interpreter has after this code."""
+    code += "\nimport sys; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def after(*arguments: str, env: Mapping[str, str] | None = None) -> set[str]:
+    """The modules that the command has imported when it ends."""
+    code = (
+        "import os, sys\n"
+        f"os.environ.update({dict(env or {})!r})\n"
+        f"sys.argv = ['evenlag', *{arguments!r}]\n"
+        "from evenlag.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+    )
+    return imported(code)
+
+
+def packages(modules: set[str]) -> set[str]:
+    return {name.split(".")[0] for name in modules}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--help",), ("--version",), ("plan", "--help"), ("fleet", "audit", "--help"), ("completion", "bash")],
+)
+def test_help_imports_neither_numpy_nor_what_is_printed_with(arguments: tuple[str, ...]) -> None:
+    modules = after(*arguments)
+    assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
+    commands = {name.split(".")[-1] for name in modules if name.startswith("evenlag.cli.commands.")}
+    assert commands == set() if arguments[0].startswith("-") else commands
+
+
+@pytest.mark.parametrize("words", ["evenlag ", "evenlag plan --", "evenlag plan --method ", "evenlag fleet audit --"])
+def test_completion_imports_neither_numpy_nor_what_is_printed_with(words: str) -> None:
+    asked = {"_EVENLAG_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    modules = after(env=asked)
+    assert not packages(modules) & {*SLOW, "numpy", "ortools", "rich"}
+    assert "click" in modules
+
+
+@pytest.mark.parametrize("arguments", [PLAN, (*PLAN, "--json"), (*PLAN, "--method", "cp-sat")])
+def test_a_plan_imports_what_it_needs(arguments: tuple[str, ...]) -> None:
+    modules = after(*arguments)
+    assert not packages(modules) & SLOW
+    assert not {name for name in modules if name.startswith(("evenlag.spark.", "evenlag.live."))}
+    assert not {"rich.progress", "rich.markdown", "multiprocessing.pool", "asyncio", "ssl"} & modules
+    assert "ortools.sat.python.cp_model_helper" in modules  # else this says little
+
+
+def test_other_backends_come_when_they_are_asked_for() -> None:
+    assert "pulp" in packages(after(*PLAN, "--method", "highs"))
+
+
+def test_importing_evenlag_imports_next_to_nothing() -> None:
+    modules = imported("import evenlag")
+    assert {name for name in modules if name.startswith("evenlag.")} == {"evenlag.errors", "evenlag.lazy"}
+    assert not packages(modules) & {*SLOW, "numpy", "ortools", "click", "rich"}
+
+
+@pytest.mark.parametrize("name", ["solve", "Problem", "heuristics", "compare.audit", "rebalance"])
+def test_a_name_brings_what_it_needs(name: str) -> None:
+    modules = imported(f"import evenlag; evenlag.{name}")
+    assert "numpy" in modules
+    assert not packages(modules) & {*SLOW, "click", "rich"}
+
+
+def test_names_are_there_before_they_are_imported() -> None:
+    import evenlag
+    from evenlag import compare, live, spark
+
+    for package in (evenlag, compare, live, spark):
+        assert set(package.__all__) <= set(dir(package))
+        for name in package.__all__:
+            assert getattr(package, name) is getattr(package, name)
+        with pytest.raises(AttributeError, match="no attribute 'of_old'"):
+            _ = package.of_old

@@ -1,0 +1,106 @@
+"""Describe texts in every command: as records, on standard input, in a format that the user names."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenlag.errors import SourceError
+from evenlag.tables.formats import FORMATS
+from evenlag.tables.loading import form_of
+from evenlag.tables.read import read_group, read_history
+from tests.support.command import evenlag, refused
+
+TEXTS = Path(__file__).parents[1] / "texts"
+DATED = TEXTS / "dated-texts"
+HOURS = ["2026-01-31T12:00:00Z", "2026-01-31T13:00:00Z"]
+
+
+def test_a_folder_of_dated_texts_is_a_record() -> None:
+    history, _ = read_history(DATED)
+    assert [each.ts for each in history] == HOURS
+    for words in (("plan",), ("audit", "--time-limit", 1), ("frontier", "--time-limit", 1)):
+        shown = " ".join(evenlag(words[0], DATED, *words[1:]).stdout.split())
+        assert f"2 snapshots in the folder; the one of {HOURS[1]} is taken" in shown
+    changed = evenlag("whatif", DATED, "--change-members", "+1", "--time-limit", 1)
+    assert changed.returncode == 0, changed.stderr
+    sized = evenlag("size", DATED, "--drain", "1h", "--capacity", 500, "--time-limit", 2, "--json")
+    assert sized.returncode == 0, sized.stderr
+    replayed = evenlag("replay", DATED, "--capacity", 500, "--strategies", "range", "--json")
+    assert (json.loads(replayed.stdout)["snapshots"], replayed.returncode) == (2, 0)
+
+
+def test_several_dated_texts_are_one_record_for_an_audit() -> None:
+    several = json.loads(evenlag("audit", *sorted(DATED.iterdir()), "--time-limit", 1, "--json").stdout)
+    assert [each["group"] for each in several] == ["my-group"]
+    assert any(f"the one of {HOURS[1]} is taken" in note for note in several[0]["warnings"])
+    apart = evenlag("audit", TEXTS / "code-fence.txt", TEXTS / "empty-group.txt", "--time-limit", 1, "--json")
+    assert [each["group"] for each in json.loads(apart.stdout)] == ["my-group", "etl"]
+
+
+def test_texts_without_groups_are_of_their_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "billing"
+    folder.mkdir()
+    text = (TEXTS / "nogroup-offsets.txt").read_text()
+    for hour in (12, 13):
+        (folder / f"offsets-2026-01-31_{hour}-00.txt").write_text(text)
+    (folder / "members-2026-01-31_13-00.txt").write_text((TEXTS / "nogroup-members.txt").read_text())
+    problem, notes = read_group(folder)
+    assert (problem.group, len(problem.members)) == ("billing", 4)
+    assert f"the one of {HOURS[1]} is taken" in notes[0]
+
+
+def test_a_text_without_a_time_in_its_name_is_named(tmp_path: Path) -> None:
+    for name in ("20260131T120000Z.txt", "latest.txt"):
+        (tmp_path / name).write_text((TEXTS / "empty-group.txt").read_text())
+    refused(evenlag("plan", tmp_path), "latest.txt: its name has no time, by which several texts in a folder are told")
+
+
+def test_a_group_without_members_is_given_some() -> None:
+    found = json.loads(
+        evenlag("whatif", TEXTS / "empty-group.txt", "--change-members", "+3", "--time-limit", 1, "--json").stdout
+    )
+    assert found["after"]["counts"] == {"new-1": 1, "new-2": 1, "new-3": 1}
+    assert "the group has no members, so new ones are taken to read all of its topics" in found["notes"]
+
+
+@pytest.mark.parametrize("name", ["utf16-powershell.txt", "rpk.json", "coloured.txt"])
+def test_texts_come_on_standard_input(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = json.loads(evenlag("plan", TEXTS / name, "--json", "--time-limit", 1).stdout)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((TEXTS / name).read_bytes())))
+    found = json.loads(evenlag("plan", "-", "--json", "--time-limit", 1).stdout)
+    assert [found[key] for key in ("group", "loads")] == [wanted[key] for key in ("group", "loads")]
+
+
+def test_the_user_may_name_the_format(tmp_path: Path) -> None:
+    path = tmp_path / "lags.dat"
+    path.write_text((TEXTS / "empty-group.txt").read_text())
+    assert evenlag("plan", path, "--format", "describe").returncode == 0
+    refused(evenlag("plan", path, "--format", "csv"), "lags.dat: no column group")
+    refused(evenlag("plan", path, "--format", "prometeus"), "it is one of problem, csv, jsonl, parquet, describe")
+    assert evenlag("export", path, "--input-format", "describe", "--format", "lp").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", '{"error": false, "data": []}'),
+        ("a.json", "[1, 2]"),
+        ("a.txt", '{"partitions": 3}'),
+    ],
+)
+def test_what_is_not_read_is_refused_with_what_is(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(SourceError, match=rf"{name}: .*evenlag reads a problem file, a snapshot table") as caught:
+        read_group(tmp_path / name)
+    assert all(f"({each})" in str(caught.value) for each in FORMATS)
+
+
+def test_no_text_is_of_two_formats() -> None:
+    for path in sorted(TEXTS.glob("*.*")):
+        if path.suffix in (".txt", ".json") and path.name != "right.json":
+            text = path.read_bytes().decode("utf-16" if "utf16" in path.name else "utf-8")
+            recognising = [name for name, each in FORMATS.items() if each.recognises(text)]
+            assert recognising == ([] if path.name[:7] in ("kaf-gro", "kafka-e") else [form_of(path)]), path.name

@@ -1,0 +1,397 @@
+"""A change is what an editor of the problem file would make of it, and what comes of it is what `plan` says then."""
+
+import copy
+import json
+from math import lcm
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evenlag
+from evenlag.compare import Change, changed, whatif
+from evenlag.compare.change import rehashed
+from evenlag.errors import InfeasibleError, InvalidProblemError
+from tests.support.command import evenlag as run
+from tests.support.command import refused
+from tests.support.exact import Goal, exhaustive
+from tests.support.problems import alike, random_document, random_owners, seeds
+
+GROUP: dict[str, Any] = {
+    "group": "g",
+    "topics": {"t": [40, 30, 20, 10], "u": [5, 5]},
+    "members": {
+        "a": {"topics": ["t", "u"], "owned": [["t", 0], ["t", 1]]},
+        "b": {"topics": ["t", "u"], "owned": [["t", 2], ["u", 0]]},
+        "c": {"topics": ["t", "u"], "owned": [["t", 3], ["u", 1]]},
+    },
+    "pins": [["u", 0, "b"]],
+}
+
+
+def group(**changes: Any) -> evenlag.Problem:
+    return evenlag.Problem.from_dict(GROUP | changes)
+
+
+def edited(document: dict[str, Any], change: Change) -> dict[str, Any]:
+    """The document after a change, by an editor who knows nothing of evenlag's; new members read all topics."""
+    document = copy.deepcopy(document)
+    for name in change.remove:
+        del document["members"][name]
+    for name in [f"new-{number}" for number in range(1, change.members + 1)]:
+        document["members"][name] = {"topics": list(document["topics"])}
+    for name, topics in change.add.items():
+        document["members"][name] = {"topics": list(document["topics"] if topics is None else topics)}
+    for topic, size in change.partitions.items():
+        document["topics"][topic] += [0] * (size - len(document["topics"][topic]))
+    for name, weight in change.weights.items():
+        document["members"][name]["weight"] = weight
+    return document
+
+
+def random_change(random: Random, document: dict[str, Any]) -> Change:
+    """A change that the group can take: somebody stays, pinned members among them."""
+    pinned = {member for _, _, member in document.get("pins", [])}
+    free = [name for name in document["members"] if name not in pinned]
+    gone = random.sample(free, random.randint(0, max(len(free) - 1, 0)))
+    stay = [name for name in document["members"] if name not in gone]
+    topics = list(document["topics"])
+    added = {"z": random.choice([topics, topics[:1]])} if random.random() < 0.3 else {}
+    grown = {topic: len(document["topics"][topic]) + random.randint(0, 2) for topic in topics if random.random() < 0.3}
+    alike = all(document["members"][name]["topics"] == topics for name in stay)
+    more = random.randint(0, 1) if alike else 0
+    return Change(
+        members=more, remove=gone, add=added, partitions=grown,
+        weights={random.choice(stay): random.choice([1, 2, 0.5])}, balance=random.choice([None, "topic", "none"]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+def test_a_wider_balance_is_no_worse_than_the_plan_before(seed: int) -> None:
+    random = Random(seed)
+    topics = {f"t{t}": [random.choice([0, int(10**5 * random.random() ** 3)]) for _ in range(10)] for t in range(6)}
+    problem = alike(topics, 5, owned=random_owners(random, topics, 5))
+    done = whatif(problem, Change(balance="none"), balance="group", time_limit=0.05, stickiness=0)
+    assert done.after.objective <= done.before.objective
+
+
+@pytest.mark.parametrize("seed", seeds(60))
+def test_a_changed_group_is_the_edited_file(seed: int) -> None:
+    random = Random(seed)
+    document = random_document(random)
+    change = random_change(random, document)
+    after = changed(evenlag.Problem.from_dict(document), change)
+    expected = evenlag.Problem.from_dict(edited(document, change))
+    assert after.to_dict() == expected.to_dict()
+    assert evenlag.Problem.from_dict(after.to_dict()).to_dict() == after.to_dict()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(25))
+def test_both_sides_are_the_best_there_is(seed: int) -> None:
+    random = Random(seed)
+    document = random_document(random, partitions=6, members=3)
+    for entry in document["members"].values():
+        entry.pop("max_partitions", None)  # so that every change is feasible
+    change = random_change(random, document)
+    found = whatif(evenlag.Problem.from_dict(document), change, time_limit=20)
+    after = evenlag.Problem.from_dict(edited(document, change))
+    for result, problem, balance in (
+        (found.before, evenlag.Problem.from_dict(document), "both"),
+        (found.after, after, change.balance or "both"),
+    ):
+        if result.status == "EMPTY":
+            continue
+        best = exhaustive(problem, Goal(balance=balance))
+        assert (result.status, result.objective, result.bound) == ("OPTIMAL", best.objective, best.objective)
+    again = evenlag.solve(after, balance=change.balance or "both", time_limit=20)
+    told = ("status", "objective", "bound", "binding", "forced_moves", "stickiness")
+    assert [getattr(found.after, name) for name in told] == [getattr(again, name) for name in told]
+
+
+# ---- members ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_stays_keeps_its_owner_and_what_leaves_leaves_its_partitions() -> None:
+    after = changed(group(), Change(remove=["c"], members=+2))
+    assert after.members == ("a", "b", "new-1", "new-2")
+    owners = [after.members[m] if m >= 0 else None for m in after.owner]
+    assert dict(zip(after.partitions, owners, strict=True)) == {
+        ("t", 0): "a", ("t", 1): "a", ("t", 2): "b", ("t", 3): None, ("u", 0): "b", ("u", 1): None,
+    }  # fmt: skip
+    found = whatif(group(), Change(remove=["c"]))
+    assert found.after.forced_moves == 2
+    assert found.today is not None
+    assert found.today.spread == 70 - 15
+
+
+def test_today_is_shown_though_a_partition_has_no_owner() -> None:
+    problem = alike([40, 30, 20], "ab", owned={"a": [("t", 0)], "b": [("t", 1)]})
+    today = whatif(problem, Change(members=+1)).today
+    assert today is not None
+    assert today.spread == 40 - 30
+    assert whatif(alike([40, 30], "ab"), Change(members=+1)).today is None
+
+
+def test_an_older_claim_counts_again_once_the_newer_one_has_left() -> None:
+    owned = [["t", 0]]
+    members = {name: {"topics": ["t"], "owned": owned, "generation": age} for name, age in (("a", 3), ("b", 7))}
+    problem = evenlag.Problem.from_dict({"topics": {"t": [5]}, "members": members})
+    assert problem.members[problem.owner[0]] == "b"
+    after = changed(problem, Change(remove=["b"]))
+    assert after.members[after.owner[0]] == "a"
+
+
+def test_names_of_new_members_are_free() -> None:
+    problem = alike([5, 3, 1], ["new-1", "new-3", "x"])
+    assert changed(problem, Change(members=2, add={"new-2": None})).members == (
+        "new-1", "new-2", "new-3", "new-4", "new-5", "x",
+    )  # fmt: skip
+    assert changed(problem, Change(members=1, remove=["new-1"])).members == ("new-2", "new-3", "x")
+
+
+def test_fewer_members_are_the_last_by_name() -> None:
+    found = whatif(alike([5, 3, 1], "dbca"), Change(members=-2))
+    assert found.after.plan.problem.members == ("a", "b")
+    assert "the last by name leave: c, d; remove others by their names" in found.notes
+    assert changed(alike([5], "abc"), Change(members=-1, remove=["c"])).members == ("a",)
+
+
+def test_what_new_members_read_is_what_all_who_stay_do() -> None:
+    mixed = evenlag.Problem.from_lags({"t": [5], "u": [3], "v": []}, {"a": ["t", "v"], "b": ["t", "v"], "c": ["u"]})
+    after = changed(mixed, Change(members=1, remove=["c"]))
+    assert after.to_dict()["members"]["new-1"]["topics"] == ["t", "v"]
+    with pytest.raises(InvalidProblemError, match="do not all read the same topics"):
+        changed(mixed, Change(members=1))
+    with pytest.raises(InvalidProblemError, match="do not all read the same topics"):
+        changed(mixed, Change(add={"d": None}))
+    assert changed(mixed, Change(add={"d": ["u"]})).to_dict()["members"]["d"]["topics"] == ["u"]
+    everybody = Change(remove=["a", "b"], members=2)
+    assert changed(alike([5, 3], "ab"), everybody).members == ("new-1", "new-2")
+
+
+# ---- partitions ------------------------------------------------------------------------------------------------------
+
+
+def test_new_partitions_are_empty_and_have_no_owner() -> None:
+    found = whatif(group(), Change(partitions={"t": 6, "u": 2}))
+    after = found.after.plan.problem
+    assert after.to_dict()["topics"] == {"t": [40, 30, 20, 10, 0, 0], "u": [5, 5]}
+    assert found.after.forced_moves == 2
+    (note,) = found.notes
+    assert note.startswith("the 2 new partitions of t are empty")
+    sparse = changed(group(topics={"t": {"0": 1, "3": 4}, "u": [5]}), Change(partitions={"t": 6}))
+    assert sparse.to_dict()["topics"]["t"] == {"0": 1, "3": 4, "4": 0, "5": 0}
+    assert changed(group(topics=GROUP["topics"] | {"v": []}), Change(partitions={"v": 2})).topics == ("t", "u", "v")
+
+
+def test_scenarios_change_with_the_group() -> None:
+    scenarios = [
+        {"topics": {"t": [8, 6, 4, 2], "u": [1, 1]}},
+        {"weight": 2, "topics": {"t": [0, 0, 0, 9], "u": [3, 5]}},
+    ]
+    document = GROUP | {"scenarios": scenarios}
+    for how, first, second in (("empty", [1, 1, 0], [3, 5, 0]), ("rehashed", [1, 1, 0], [3, 3, 2])):
+        change = Change(partitions={"u": 3}, members=1, new_partitions=how)
+        after = changed(evenlag.Problem.from_dict(document), change)
+        told = after.to_dict()["scenarios"]
+        assert [scenario["topics"] for scenario in told] == [
+            {"t": [8, 6, 4, 2], "u": first}, {"t": [0, 0, 0, 9], "u": second},
+        ]  # fmt: skip
+        fresh, found = (
+            evenlag.solve(after, across="worst"),
+            whatif(evenlag.Problem.from_dict(document), change, across="worst"),
+        )
+        assert (found.after.objective, found.after.bound) == (fresh.objective, fresh.bound)
+
+
+def test_keys_hashed_anew_spread_the_lag() -> None:
+    found = whatif(group(), Change(partitions={"t": 8}, new_partitions="rehashed"))
+    assert found.after.plan.problem.to_dict()["topics"]["t"] == [20, 15, 10, 5, 20, 15, 10, 5]
+    assert found.after.plan.problem.total_lag == 110
+    with pytest.raises(InvalidProblemError, match="2 of its 4 partitions are missing in the input"):
+        changed(group(topics={"t": {"0": 1, "3": 4}, "u": [5]}), Change(partitions={"t": 6}, new_partitions="rehashed"))
+
+
+@given(st.integers(1, 8), st.integers(0, 10), st.randoms(use_true_random=True))
+def test_rehashing_is_what_counting_keys_gives(now: int, more: int, random: Random) -> None:
+    """Every hash once (they repeat after lcm(n, size)), so many messages a key in each old partition."""
+    size, messages = now + more, [random.randint(0, 5) for _ in range(now)]
+    old, new = [0] * now, [0] * size
+    for key in range(lcm(now, size)):
+        old[key % now] += messages[key % now]
+        new[key % size] += messages[key % now]
+    assert rehashed(old, size) == new
+
+
+@given(st.lists(st.integers(0, 2**62), min_size=1, max_size=9), st.integers(0, 20))
+def test_rehashing_loses_nothing(lags: list[int], more: int) -> None:
+    spread = rehashed(lags, len(lags) + more)
+    assert (sum(spread), len(spread)) == (sum(lags), len(lags) + more)
+    assert max(spread) <= max(lags)
+    assert rehashed(lags, len(lags)) == lags
+
+
+# ---- what cannot be --------------------------------------------------------------------------------------------------
+
+IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
+    "no such member": (["--remove", "d"], "there is no member 'd' in the group; it has a, b, c"),
+    "a member twice": (["--remove", "a", "--remove", "a"], "'a' is removed 2 times"),
+    "nobody left": (
+        ["--change-members", "-2", "--remove", "c", "--weight", "a=2"],
+        "'b' cannot leave: u-0 is pinned to it",
+    ),
+    "more than there are": (["--change-members", "-4"], "4 members cannot leave: there are 3"),
+    "a pinned member": (["--remove", "b"], "'b' cannot leave: u-0 is pinned to it"),
+    "one who is there": (["--add", "a"], "'a' is in the group already"),
+    "one who has just left": (["--remove", "a", "--add", "a"], "'a' is in the group already"),
+    "no name": (["--add", "=t"], "a member needs a name"),
+    "a topic of nobody": (["--add", "d=t,x"], "there is no topic 'x' in the group; it has t, u"),
+    "no such topic": (["--partitions", "x=5"], "there is no topic 'x'"),
+    "fewer partitions": (["--partitions", "t=3"], "topic 't' has 4 partitions, and Kafka takes none away"),
+    "no partitions": (["--partitions", "t=0"], "partitions must be a whole number from 1"),
+    "negative partitions": (["--partitions", "t=-1"], "partitions must be a whole number from 1"),
+    "too many partitions": (["--partitions", "t=99999999999"], "to 1,000,000, not 99999999999"),
+    "too many members": (["--change-members", "+99999999"], "at most 100,000"),
+    "no weight": (["--weight", "a=0"], "member 'a': weight must be a number > 0"),
+    "not a number": (["--weight", "a=nan"], "member 'a': weight must be a number > 0"),
+    "weight of nobody": (["--weight", "d=2"], "there is no member 'd'"),
+    "weight of one who leaves": (["--remove", "a", "--weight", "a=2"], "there is no member 'a'"),
+    "nothing": ([], "nothing changes"),
+    "no members table": (["--members", __file__, "--change-members", "+1"], "a problem file names its members itself"),
+    "budget": (
+        ["--change-members", "+3", "--max-moves", "0"],
+        "after the change: max_moves is 0, but both",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSSIBLE)
+def test_what_cannot_be_is_one_line(tmp_path: Path, what: str) -> None:
+    words, expected = IMPOSSIBLE[what]
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps(GROUP))
+    refused(run("whatif", path, *words, "--save", tmp_path / "after.json"), expected)
+    assert not (tmp_path / "after.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        *(
+            (["--change-members", none], f"'{none}' does not say how many more or fewer; write +2 or -1")
+            for none in ("x", "2", "+1.5", "+9999999999999999999999")
+        ),
+        (["--members", ""], "the path is empty"),
+        (["--partitions", "t"], "'t' is no NAME=VALUE"),
+        (["--partitions", "t=many"], "'many' is no number of partitions"),
+        (["--partitions", "t=5", "--partitions", "t=6"], "'t' is given twice"),
+        (["--weight", "a=heavy"], "'heavy' is no number"),
+        (["--add", "d", "--add", "d=t"], "'d' is given twice"),
+        (["--balance", "odd"], "--balance"),
+        (["--new-partitions", "full"], "--new-partitions"),
+    ],
+)
+def test_wrong_usage_is_status_2(words: list[str], said: str) -> None:
+    done = run("whatif", "x.json", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in " ".join(done.stderr.split())
+
+
+def test_nobody_left_is_an_error() -> None:
+    with pytest.raises(InvalidProblemError, match="no member would be left"):
+        changed(alike([5], "ab"), Change(remove=["a", "b"]))
+    with pytest.raises(InvalidProblemError, match="no member would be left"):
+        changed(alike([5], "ab"), Change(members=-2))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"members": True}, {"members": 1.5}, {"remove": "a"}, {"remove": [3]}, {"add": {"": None}},
+        {"partitions": {"t": True}}, {"weights": {"a": "2"}}, {"balance": "odd"}, {"new_partitions": "odd"}, {},
+        {"partitions": 5}, {"weights": 5}, {"add": 5}, {"add": None}, {"add": ["a"]}, {"remove": None},
+    ],
+)  # fmt: skip
+def test_a_change_checks_itself(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidProblemError):
+        Change(**({"members": 1} | wrong if wrong else {}))
+
+
+def test_a_change_is_a_change() -> None:
+    given: Any = {"members": 1}
+    with pytest.raises(InvalidProblemError, match="the change must be a Change; got dict"):
+        whatif(alike([5], "ab"), given)
+
+
+def test_topics_of_a_new_member_are_names() -> None:
+    nested: Any = [["t"]]
+    with pytest.raises(InvalidProblemError, match="there is no topic"):
+        changed(alike([5], "ab"), Change(add={"c": nested}))
+
+
+def test_an_error_says_which_of_the_two_groups_it_is_of() -> None:
+    full = alike([5, 3, 1], "ab", max_partitions={"a": 1, "b": 1})
+    with pytest.raises(InfeasibleError, match="before the change: "):
+        whatif(full, Change(members=1))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'limit'"):
+        whatif(full, Change(members=1), limit=3)  # type: ignore[call-arg]
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+CHANGES = ["--change-members", "+2", "--remove", "c", "--partitions", "t=6", "--weight", "a=2", "--balance", "topic"]
+
+
+def test_the_saved_file_has_the_plan_that_was_shown(tmp_path: Path) -> None:
+    path, after = tmp_path / "group.json", tmp_path / "after.json"
+    path.write_text(json.dumps(GROUP))
+    done = run("whatif", path, *CHANGES, "--save", after, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = json.loads(done.stdout)
+    fresh = json.loads(run("plan", after, "--balance", "topic", "--json").stdout)
+    assert fresh.pop("catch_up") is None
+    for each in (shown["after"], fresh):
+        assert each.pop("seconds") >= 0
+    assert shown["after"] == fresh
+    before = json.loads(run("plan", path, "--json").stdout)
+    assert shown["before"] | {"seconds": 0, "catch_up": None} == before | {"seconds": 0}
+    assert shown["today"] == {
+        "spread": 55, "makespan": 70, "counts": {"a": 2, "b": 2, "c": 2}, "loads": {"a": 70, "b": 25, "c": 15},
+        "without_owner": 0,
+    }  # fmt: skip
+    assert len(shown["notes"]) == 2
+
+
+def test_a_person_reads_before_and_after_side_by_side(tmp_path: Path) -> None:
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps(GROUP))
+    done = run("whatif", path, *CHANGES)
+    assert done.returncode == 0
+    rows = {line.split("  ")[0].strip(): line.split() for line in done.stdout.splitlines() if line.strip()}
+    assert rows["balance"][-3:] == ["–", "both", "topic"]
+    assert rows["active members"][2:6] == ["3", "3", "4", "+1"]
+    assert rows["status"][1:] == ["–", "OPTIMAL", "OPTIMAL"]
+    assert rows["c"][-1] == "gone"
+    assert rows["new-1"][-1] == "new"
+    assert rows["a"][1:4] == ["1", "→", "2"]
+    assert "note: new members, who read what all others do: new-1, new-2" in done.stdout
+    GROUP_OF_NOBODY = {"topics": {"t": [5, 3]}, "members": {}}  # noqa: N806
+    path.write_text(json.dumps(GROUP_OF_NOBODY))
+    shown = run("whatif", path, "--add", "a=t").stdout
+    assert "EMPTY" in shown
+    assert "note: before: nobody reads 2 of the partitions" in shown
+    assert "after: nobody reads" not in shown
+
+
+def test_a_snapshot_table_and_its_members_are_read_as_plan_reads_them(tmp_path: Path) -> None:
+    offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
+    offsets.write_text("group,topic,partition,lag,consumer_id\ng,t,0,9,a\ng,t,1,5,a\ng,t,2,4,b\n")
+    members.write_text("group,consumer_id,topics\ng,a,t\ng,b,t\n")
+    words = [offsets, "--members", members]
+    shown = json.loads(run("whatif", *words, "--change-members", "+1", "--json").stdout)
+    assert shown["before"]["loads"] == json.loads(run("plan", *words, "--json").stdout)["loads"]
+    assert shown["after"]["spread"] == 5

@@ -1,0 +1,416 @@
+"""Layers hold, rooms need what they say, no module waits for itself, every helper of the tests is loaded once."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "evenlag"
+TESTS = ROOT / "tests"
+
+# From the bottom up; a module may import from its own layer and from those before it.
+LAYERS = (
+    ("evenlag.errors",),
+    ("evenlag.verifier",),
+    ("evenlag.lazy", "evenlag.figures"),
+    ("evenlag.markup",),
+    ("evenlag.model",),
+    ("evenlag.heuristics",),
+    ("evenlag.search",),
+    ("evenlag.compare",),
+    ("evenlag.tables",),
+    ("evenlag.report",),
+    ("evenlag.spark",),
+    ("evenlag.pipeline",),
+    ("evenlag.live",),
+    ("evenlag",),
+)
+# The rooms of Spark, likewise.
+ROOMS = ("worker", "offsets", "driver", "native", "jobs")
+# Those of the search, likewise; what is not named is below them all, and may construct.
+SEARCH = ("construct", "improve", "exact", "portfolio", "binding", "infeasible", "solver", "leave", "entry")
+# Those of live clusters, likewise; what is not named is below them all.
+LIVE = ("cluster", "assignor", "follow")
+KAFKA_PYTHON = "evenlag.live.kafka_python"  # the only module that imports more of it than its users may
+FORMER = "The former name of "  # a module that begins so stays for those who import it by that name
+HEAVY = {"pyspark", "kafka", "matplotlib"}
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+LAZY = {"evenlag.spark"}  # what is imported of it comes only then
+
+
+@cache
+def modules(folder: Path = PACKAGE) -> dict[str, Path]:
+    found = {}
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def layer(module: str) -> int:
+    fitting = [n for n, names in enumerate(LAYERS) for name in names if (module + ".").startswith(name + ".")]
+    return min(fitting)
+
+
+@cache
+def imports(path: Path) -> set[str]:
+    """Every name that a file imports, inside functions and under TYPE_CHECKING too."""
+    return {name for names in imported(parsed(path)) for name in names}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def imported(node: ast.AST, *, typing: bool = True, functions: bool = True) -> Iterator[list[str]]:
+    """What each import says, from the part to the whole.
+
+    `typing`: also those for type checkers alone. `functions`: also those inside functions.
+    """
+    if isinstance(node, ast.Import):
+        yield from ([alias.name] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ([f"{node.module}.{alias.name}", node.module or ""] for alias in node.names)
+    elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not typing:
+        for each in node.orelse:
+            yield from imported(each, typing=typing, functions=functions)
+    elif not isinstance(node, ast.expr) and (functions or not isinstance(node, FUNCTIONS)):
+        for each in ast.iter_child_nodes(node):
+            yield from imported(each, typing=typing, functions=functions)
+
+
+def own(each: list[str]) -> str:
+    """The module of ours that an import loads, or no text."""
+    return next((name for name in each if name in modules()), "")
+
+
+@cache
+def brought(module: str) -> set[str]:
+    """The modules of ours that are loaded once this one is, before any function runs."""
+    found, queue = set(), [module]
+    for name in queue:
+        if name not in found:
+            found.add(name)
+            queue += [name.rpartition(".")[0]] if "." in name else []
+            queue += filter(None, map(own, imported(parsed(modules()[name]), typing=False, functions=False)))
+    return found
+
+
+def circles(graph: Mapping[str, set[str]]) -> list[str]:
+    """A shortest way back to each module that has one, each circle once: `a -> b -> a`."""
+    found = {}
+    for start in sorted(graph):
+        came_from: dict[str, str] = {}
+        queue = [start]
+        for module in queue:
+            for name in sorted(graph.get(module, ())):
+                if name not in came_from:
+                    came_from[name] = module
+                    queue.append(name)
+        if start in came_from:
+            way = [start, came_from[start]]
+            while way[-1] != start:
+                way.append(came_from[way[-1]])
+            found.setdefault(frozenset(way), " -> ".join(reversed(way)))
+    return list(found.values())
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_imports_point_downwards(module: str) -> None:
+    known = modules()
+    for name in imports(modules()[module]):
+        if name in known and name != "evenlag":
+            assert layer(name) <= layer(module), f"{module} imports {name}, which lies above it"
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.verifier")))
+def test_the_verifier_shares_no_code_with_what_it_verifies(module: str) -> None:
+    ours = {name for name in imports(modules()[module]) if name.split(".")[0] == "evenlag" and name in modules()}
+    assert {name for name in ours if not name.startswith("evenlag.verifier")} <= {"evenlag.errors"}
+    others = {name.split(".")[0] for name in imports(modules()[module])} - {"evenlag", "__future__"}
+    assert others <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.spark.")))
+def test_rooms_of_spark_point_one_way(module: str) -> None:
+    def room(name: str) -> int:
+        return ROOMS.index(name.split(".")[2])
+
+    for name in imports(modules()[module]) & set(modules()):
+        if name.startswith("evenlag.spark."):
+            assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.search.")))
+def test_rooms_of_the_search_point_one_way(module: str) -> None:
+    def room(name: str) -> int:
+        named = name.split(".")[2]
+        return SEARCH.index(named) if named in SEARCH else 0
+
+    for name in imports(modules()[module]) & set(modules()):
+        if name.startswith("evenlag.search."):
+            assert room(name) <= room(module), f"{module} imports {name}, which lies above it"
+
+
+def room_of_live(module: str) -> int:
+    if (ast.get_docstring(parsed(modules()[module])) or "").startswith(FORMER):
+        return len(LIVE)
+    named = module.split(".")[2]
+    return LIVE.index(named) if named in LIVE else -1
+
+
+@pytest.mark.parametrize("module", sorted(name for name in modules() if name.startswith("evenlag.live.")))
+def test_rooms_of_live_clusters_point_one_way(module: str) -> None:
+    for name in imports(modules()[module]) & set(modules()):
+        if name.startswith("evenlag.live."):
+            assert room_of_live(name) <= room_of_live(module), f"{module} imports {name}, which lies above it"
+
+
+ENDINGS = ("", "s", "es", "e", "ed", "er", "ers", "ing", "ings", "ion", "ions", "or", "ors", "y", "ies")
+
+
+def alike(name: str, other: str) -> bool:
+    """Whether two words differ, and by an ending alone: plan and plans, followed and follower."""
+    same = next((n for n, (a, b) in enumerate(zip(name, other, strict=False)) if a != b), min(len(name), len(other)))
+    shared = range(3, same + 1)
+    return name != other and any(name[n:] in ENDINGS and other[n:] in ENDINGS for n in shared)
+
+
+def test_words_that_differ_by_an_ending_are_found() -> None:
+    pairs = [("plan", "plans"), ("sizing", "size"), ("heading", "headers"), ("plan", "plane_tree"), ("rows", "row")]
+    assert [alike(*pair) for pair in pairs] == [True, True, True, False, True]
+
+
+def test_no_two_modules_have_names_that_differ_by_an_ending() -> None:
+    """But for the command's, which are named like what users type, and for former names."""
+    named = {
+        module: module.split(".")[-1]
+        for module, path in modules().items()
+        if not (ast.get_docstring(parsed(path)) or "").startswith(FORMER) and ".cli.commands." not in module
+    }
+    assert len(named) > 150
+    pairs = combinations(sorted(named), 2)
+    assert [pair for pair in pairs if alike(*(named[module] for module in pair))] == []
+
+
+def private_to_kafka_python(path: Path) -> set[str]:
+    """The names of kafka-python that a file imports and that its users are not promised."""
+    import kafka
+
+    public = {"kafka", "kafka.errors", *(f"kafka.{name}" for name in kafka.__all__)}
+    named = {each[0] for each in imported(parsed(path)) if each[-1].split(".")[0] == "kafka"}
+    return {name for name in named - public if not name.startswith("kafka.errors.")}
+
+
+@pytest.mark.parametrize("folder", ["evenlag", "examples", "benchmarks"])
+def test_what_kafka_python_does_not_promise_is_imported_by_one_module(folder: str) -> None:
+    found = {path: private_to_kafka_python(path) for path in (ROOT / folder).rglob("*.py")}
+    allowed = modules()[KAFKA_PYTHON]
+    assert len(private_to_kafka_python(allowed)) > 5
+    assert {path: names for path, names in found.items() if names and path != allowed} == {}
+
+
+@pytest.mark.parametrize("name", ["AioEvenlagAssignor", "Decision", "EvenlagAssignor", "FollowedPlan", "PlanFile"])
+def test_names_of_live_clusters_are_where_they_were(name: str) -> None:
+    now = {"live.assignor", "live.follow"}
+    former = {"live.aio_assignor", "live.deciding", "live.plans"}
+    places = [importlib.import_module(f"evenlag.{place}") for place in sorted(now | former)]
+    found = {id(getattr(place, name)) for place in places if name in place.__all__}
+    assert len(found) == 1
+    assert any(name in importlib.import_module(f"evenlag.{place}").__all__ for place in now)
+
+
+def test_every_module_has_a_layer_and_there_are_many() -> None:
+    assert len(modules()) > 30
+    assert {layer(module) for module in modules()} == set(range(len(LAYERS)))
+
+
+def test_no_module_waits_for_itself() -> None:
+    known = modules()
+    graph = {
+        module: {own(names) for names in imported(parsed(path), typing=False)} - {""} for module, path in known.items()
+    }
+    assert sum(map(len, graph.values())) > 200
+    assert circles(graph) == []
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_no_function_imports_what_is_there(module: str) -> None:
+    functions = [each for each in ast.walk(parsed(modules()[module])) if isinstance(each, FUNCTIONS)]
+    late = {own(names) for function in functions for names in imported(function)}
+    assert not late & brought(module) - LAZY
+
+
+def test_no_function_has_the_name_of_a_module() -> None:
+    """Else an import of the one gives the other, depending on what was imported before."""
+    known = modules()
+    for module, path in known.items():
+        bound = {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        defined = {each.name: "" for each in parsed(path).body if isinstance(each, FUNCTIONS | ast.ClassDef)}
+        if path.name == "__init__.py":
+            for name, source in {**bound, **defined}.items():
+                below = f"{module}.{name}"
+                assert below not in known or source == below, f"{module} has {name}, and so has its folder"
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"e"}, "f": {"a"}}
+    assert circles(graph) == ["a -> b -> c -> a", "e -> e"]
+    source = """
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import x
+def function():
+    from y import z
+"""
+    assert list(imported(ast.parse(source), typing=False)) == [["typing.TYPE_CHECKING", "typing"], ["y.z", "y"]]
+
+
+def printed(code: str) -> str:
+    """What a fresh interpreter prints."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_importing_evenlag_pulls_in_neither_spark_nor_kafka() -> None:
+    assert printed(f"import sys, evenlag; print(*sorted({HEAVY} & set(sys.modules)))") == ""
+
+
+def test_pipeline_and_live_come_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, evenlag\n"
+        "lazy = {'evenlag.live', 'evenlag.pipeline', 'evenlag.spark'}\n"
+        "assert not lazy & set(sys.modules) and {'live', 'pipeline', 'spark'} <= set(dir(evenlag))\n"
+        "print(callable(evenlag.live.snapshot), 'plans' in dir(evenlag.pipeline), hasattr(evenlag, 'plans'))\n"
+        f"print(*sorted({HEAVY} & set(sys.modules)))\n"
+        "print(callable(evenlag.pipeline.plans), hasattr(evenlag.pipeline, 'plan'))\n"
+    )
+    assert printed(code).splitlines() == ["True True False", "", "True False"]
+
+
+def test_without_spark_what_needs_it_says_what_to_install() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "import evenlag\n"
+        "try: evenlag.pipeline.local_session\n"
+        "except ModuleNotFoundError as error: print(error.name, error)\n"
+        "from evenlag.cli import main\n"
+        "sys.argv, sys.stderr = ['evenlag', 'demo'], sys.stdout\n"
+        "try: main()\n"
+        "except SystemExit as end: print(end.code)\n"
+    )
+    needed = "pyspark is not installed; in a clone of evenlag: pip install '.[spark]'"
+    assert printed(code).splitlines() == [
+        f"pyspark evenlag.spark.local_session: {needed}", f"evenlag: {needed}", "1",
+    ]  # fmt: skip
+
+
+def test_every_name_of_spark_is_where_it_is_said_to_be() -> None:
+    from evenlag import pipeline, spark
+
+    assert list(spark._HOMES) == spark.__all__ == pipeline.__all__ == sorted(spark.__all__)
+    for name in spark.__all__:
+        assert getattr(spark, name).__module__ == spark._HOMES[name]
+        assert getattr(pipeline, name) is getattr(spark, name)
+
+
+@pytest.mark.parametrize("room", ["evenlag.tables", "evenlag.spark.worker"])
+def test_rooms_without_spark(room: str) -> None:
+    inside = sorted(name for name in modules() if name.startswith(room))
+    assert len(inside) > 5
+    for name in inside:
+        assert not any(each.split(".")[0] == "pyspark" for each in imports(modules()[name])), name
+    code = (
+        "import importlib, sys\n"
+        "sys.modules['pyspark'] = None\n"  # whoever imports it, on whatever way, fails
+        f"for name in {inside}: importlib.import_module(name)\n"
+        "print('imported')\n"
+    )
+    assert printed(code) == "imported"
+
+
+@pytest.mark.parametrize("name", ["model", "heuristics", "compare"])
+def test_the_rooms_have_a_door_in_the_root(name: str) -> None:
+    assert (ROOT / name).resolve() == PACKAGE / name
+
+
+GROUP_COMMANDS = (
+    "plan",
+    "audit",
+    "frontier",
+    "export --format lp",
+    "whatif --members +1",
+    "size --drain 15m --capacity 500",
+)
+ELSEWHERE = ("evenlag.spark", "evenlag.live.", "pyspark", "kafka")
+
+
+@pytest.mark.parametrize("command", GROUP_COMMANDS)
+def test_a_command_for_one_group_imports_no_module_of_spark(command: str) -> None:
+    name, *options = command.split()
+    words = [name, str(ROOT / "examples" / "kip-169.json"), *options]
+    code = (
+        "import io, sys\n"
+        "from contextlib import redirect_stdout\n"
+        "from evenlag.cli import main\n"
+        f"sys.argv = {['evenlag', *words]}\n"
+        "try:\n"
+        "    with redirect_stdout(io.StringIO()): main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        f"print(*(name for name in sys.modules if name.startswith({ELSEWHERE})))\n"
+    )
+    assert printed(code) == ""
+
+
+def test_no_module_at_the_top_has_the_name_of_one_of_python() -> None:
+    # `spark-submit evenlag/__main__.py` puts this folder first on Python's path.
+    assert not {path.stem for path in PACKAGE.glob("*.py")} & sys.stdlib_module_names - {"__main__"}
+
+
+def test_every_folder_of_code_is_a_package() -> None:
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    assert all((folder / "__init__.py").exists() for folder in folders)
+
+
+# ---- the tests themselves --------------------------------------------------------------------------------------------
+
+
+def test_every_module_of_the_tests_is_loaded_once() -> None:
+    known = modules(TESTS)
+    helpers = {name for name in known if not name.split(".")[-1].startswith(("test_", "__main__"))}
+    assert {"tests.support.problems", "tests.oracle.kafka"} <= helpers
+    for name in helpers:
+        importlib.import_module(name)
+    names = defaultdict(set)
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).resolve() in known.values():
+            names[Path(file).resolve()].add(module.__name__)
+    assert len(names) > len(helpers)
+    assert {path: each for path, each in names.items() if known.get(next(iter(each))) != path or len(each) > 1} == {}
+
+
+@pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples"])
+def test_helpers_go_by_their_full_names(folder: str) -> None:
+    short = {path.stem for path in (TESTS / "support").glob("*.py")} - {"__init__"}
+    for path in (ROOT / folder).rglob("*.py"):
+        assert not {name.split(".")[0] for name in imports(path)} & short, path
+
+
+def test_no_test_is_imported_by_another() -> None:
+    for path in TESTS.rglob("*.py"):
+        assert not [name for name in imports(path) if name.startswith("tests.") and ".test_" in name], path

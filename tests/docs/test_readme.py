@@ -1,0 +1,85 @@
+"""README and docs do not lie: their commands and examples run, and their links lead somewhere."""
+
+import doctest
+import re
+
+import pytest
+
+import evenlag
+from evenlag import live, spark
+from tests.support.consoles import ROOT, consoles, printed, without_times
+
+README = (ROOT / "README.md").read_text()
+# Whole output, which must be what is printed.
+SHOWN = ("docs/tutorial.md", "docs/whatif.md", "docs/pays.md", "docs/size.md", "docs/racks.md")
+PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]
+
+
+def test_there_are_examples() -> None:
+    assert consoles("README.md")
+    assert len(consoles("docs/tutorial.md")) >= 4
+    assert ">>> " in README
+
+
+@pytest.mark.parametrize(("command", "said"), consoles("README.md"))
+def test_commands_print_what_the_readme_shows(command: str, said: str) -> None:
+    *shown, last = without_times(said.rstrip()).splitlines()
+    output = without_times(printed(command)).splitlines()
+    assert shown == output[: len(shown)]
+    assert last == "…", "the README shows how the output begins"
+    assert len(output) > len(shown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "said"), [each for page in SHOWN for each in consoles(page)])
+def test_commands_print_what_the_pages_show(command: str, said: str) -> None:
+    assert without_times(printed(command)).splitlines() == without_times(said.rstrip()).splitlines()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES[1:] if ">>> " in (ROOT / page).read_text()])
+def test_examples_in_pages_run(page: str) -> None:
+    assert doctest.testfile(str(ROOT / page), module_relative=False, encoding="utf-8").failed == 0
+
+
+def test_the_tutorial_shows_its_example() -> None:
+    lines = (ROOT / "examples/billing.txt").read_text().splitlines()
+    shown = re.findall(r"```text\n(.*?)```", (ROOT / "docs/tutorial.md").read_text(), re.DOTALL)[0].splitlines()
+    assert [line for line in shown if line != "…"] == [line for line in lines if line in shown and line]
+
+
+def test_make_targets_in_the_readme_exist() -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for target in re.findall(r"make ([a-z]+)", README):
+        assert target in targets
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if "://" not in link:
+            assert (ROOT / page).parent.joinpath(link).exists(), f"{page} links to {link}"
+
+
+def test_the_reference_names_all_that_is_public() -> None:
+    pages = "\n".join(path.read_text() for path in ROOT.glob("docs/reference/*.md"))
+    shown = set(re.findall(r"^::: evenlag\.([\w.]+)$", pages, re.MULTILINE))
+    modules = {"compare": evenlag.compare, "live": live, "spark": spark}
+    public = {f"{home}.{name}" for home, module in modules.items() for name in module.__all__}
+    short = set(evenlag.compare.__all__)  # under both names
+    public |= {name for name in evenlag.__all__ if name not in {"heuristics", "pipeline", *modules, *short}}
+    others = {
+        "heuristics.HEURISTICS",
+        "heuristics.PROMISED_BALANCE",
+        "live.assignor.AioEvenlagAssignor",
+        "live.assignor.EvenlagAssignor",
+        "live.assignor.Decision",
+        "live.follow.Follow",
+        "live.follow.FollowedPlan",
+        "live.follow.PlanFile",
+        "live.follow.PlanTopic",
+        "live.follow.publish",
+        "live.user_data",
+        "errors",
+    }
+    assert shown == public | others

@@ -1,0 +1,233 @@
+"""What is expected of a group: against days whose course is known, plain Python, and what no forecast may depend on."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenlag.compare.foresight import Foresight
+from evenlag.compare.history import Snapshot, intervals
+from evenlag.model.forecast import DAY, MOST_SCENARIOS, STEP, Forecast, Record, forecast, scenarios, times_between
+from evenlag.model.lag import MAX_LAG
+from evenlag.model.problem import Problem
+from evenlag.model.rates import SECOND, Offsets
+from tests.support.problems import cases
+
+TOPIC_OF = np.repeat([0, 1], [9, 12]).astype(np.int32)
+SEVEN = np.array([0, 0, 0, 0, 1, 1, 1], dtype=np.int32)
+
+
+def record(rates: Any, seconds: int = 600, rebalances: Any = ()) -> Record:
+    """Of messages a second in each interval, (N - 1, P)."""
+    rates = np.asarray(rates, dtype=np.float64)
+    topic_of = SEVEN if rates.shape[1] == len(SEVEN) else TOPIC_OF
+    times = np.arange(len(rates) + 1) * seconds * SECOND
+    return Record(times, rates * seconds, topic_of, np.array(rebalances, dtype=np.int64))
+
+
+def days(count: float, seed: int = 0, growth: float = 1.0) -> Any:
+    """Rates every 10 minutes: topics with a day of their own, partitions with shares of theirs; the same each day."""
+    rng = np.random.default_rng(seed)
+    time = (np.arange(round(count * 144)) + 0.5) / 144
+    courses = [1 + 0.8 * np.sin(2 * np.pi * (time - phase)) for phase in rng.uniform(size=2)]
+    each = np.array([courses[t] for t in TOPIC_OF]).T * rng.lognormal(4, 0.7, len(TOPIC_OF))
+    return each * growth ** np.floor(time)[:, None]
+
+
+def in_steps(rates: Any) -> Any:
+    return rates.reshape(-1, STEP // 600, rates.shape[1]).mean(axis=1)
+
+
+# ---- days whose course is known --------------------------------------------------------------------------------------
+
+
+def expected(of: Record) -> Forecast:
+    found = forecast(of)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("past", [1.25, 2, 3.5, 9, 16])
+def test_a_day_like_those_before_is_foreseen(past: float) -> None:
+    rates = days(past + 1)
+    found = expected(record(rates[: round(past * 144)]))
+    assert found.known.all()
+    true = in_steps(rates[round(past * 144) :])
+    assert np.abs(found.rates - true).max() < 0.03 * true.max()
+
+
+def test_growth_goes_on_as_it_did() -> None:
+    rates = days(4.5, growth=1.3)
+    found, true = expected(record(rates[: 4 * 144])).rates, in_steps(rates[4 * 144 :])
+    assert np.abs(found[1 : len(true)] - true[1:]).max() < 0.03 * true.max()  # days begin with a step that is smoothed
+
+
+@pytest.mark.parametrize("past", [1.5, 2.5, 3.5])
+def test_bursts_are_not_taken_for_the_course(past: float) -> None:
+    rates = days(past)
+    busy = rates.copy()
+    for start, p in ((30, 0), (110, 1), (140, 14)):
+        busy[start : start + 6, p] *= 8  # an hour
+    calm, found = (expected(record(each)).rates for each in (rates, busy))
+    assert (np.abs(found - calm) <= calm * 1.01).all()  # at most twice: as much as is believed of one day
+    if past > 3:
+        assert np.abs(found - calm).max() < 0.02 * calm.max()
+
+
+def test_what_was_added_for_good_stays() -> None:
+    rates = days(3)
+    rates[-60:, 2] += 500  # a tenant, for ten hours
+    found, calm = expected(record(rates)).rates, expected(record(days(3))).rates
+    assert np.abs(found[:, 2] - calm[:, 2] - 500).max() < 60
+    assert np.abs(np.delete(found - calm, 2, axis=1)).max() < 0.05 * calm.max()
+
+
+def test_before_the_first_day_is_over_the_last_rates_by_usual_shares_stay() -> None:
+    rates = days(0.5)
+    rates[-4:, 0] *= 9
+    found = expected(record(rates))
+    assert found.known.tolist() == [k >= DAY // 2 for k in range(DAY)]
+    usual = days(0.5)
+    assert found.rates[0] == pytest.approx(usual[-18:].mean(axis=0), rel=0.2)
+
+
+def test_a_record_shorter_than_a_step_has_its_mean_rate() -> None:
+    found = expected(record([[1, 2, 3, 4, 5, 6, np.nan], [3, 2, 1, 4, 5, 6, 8]], seconds=60))
+    assert not found.known.any()
+    assert found.rates[7].tolist() == pytest.approx([2, 2, 2, 4, 5, 6, 8])
+
+
+def test_a_partition_without_a_record_is_taken_for_the_median_one_of_its_topic() -> None:
+    rates = np.tile([10.0, 20, 30, np.nan, 7, 7, 7], (144, 1))
+    assert expected(record(rates)).rates[0].tolist() == pytest.approx([10, 20, 30, 20, 7, 7, 7])
+    rates[:, 4:] = np.nan
+    assert expected(record(rates)).rates[0].tolist() == pytest.approx([10, 20, 30, 20, 0, 0, 0])
+
+
+# ---- the next rebalance ----------------------------------------------------------------------------------------------
+
+
+def test_restarts_have_their_time_of_day() -> None:
+    hour = 3_600 * SECOND
+    nights = [d * 24 * hour + h * hour for d in range(3) for h in (2, 3)]
+    at_nine = record(np.ones((2 * 144 + 54, 7)), rebalances=[t for t in nights if t <= 57 * hour])
+    assert set(times_between(at_nine)) == {86_400, 17 * 3_600}
+    assert expected(at_nine).lasting[[0, 33, 34, 47]].tolist() == [1, 1, 1 / 9, 1 / 9]
+
+
+@given(st.lists(st.integers(0, 400), max_size=12, unique=True), st.integers(1, 400))
+def test_the_longer_the_less_likely(changes: list[int], count: int) -> None:
+    of = record(np.ones((count, 7)), rebalances=[600 * SECOND * c for c in sorted(changes) if c <= count])
+    lasting = expected(of).lasting
+    assert lasting[0] == 1
+    assert (np.diff(lasting) <= 0).all()
+    assert lasting[-1] > 0  # restarts once a day are always thought of
+
+
+# ---- what a forecast may not depend on -------------------------------------------------------------------------------
+
+
+@st.composite
+def hostile(draw: Any) -> Record:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    count, size = draw(st.integers(1, 300)), draw(st.integers(1, 7))
+    produced = np.floor(rng.lognormal(rng.uniform(-3, 12), rng.uniform(0, 4), (count, size)))
+    produced[rng.random((count, size)) < draw(st.sampled_from([0, 0.1, 0.9, 1]))] = np.nan
+    produced[:, rng.random(size) < draw(st.sampled_from([0, 0.3]))] *= draw(st.sampled_from([0, np.nan]))
+    gaps = rng.choice([1, 60, 600, 7_200, 90_000], count + 1) * SECOND
+    times = np.cumsum(gaps)
+    return Record(
+        times, produced, np.sort(rng.integers(0, 3, size)).astype(np.int32), times[rng.random(count + 1) < 0.2]
+    )
+
+
+@settings(max_examples=cases(150))
+@given(hostile())
+def test_every_record_has_a_forecast_of_numbers_or_none(of: Record) -> None:
+    found = forecast(of)
+    if found is None:
+        assert np.isnan(of.produced).all()
+        return
+    assert np.isfinite(found.rates).all()
+    assert found.rates.min() >= 0
+    size = of.produced.shape[1]
+    lags = np.random.default_rng(0).integers(0, 1000, size)
+    for capacity in (None, 0.0, 100.0, 1e12):
+        several = scenarios(found, lags, of.topic_of, 3, capacity)
+        assert len(several) <= MOST_SCENARIOS
+        for weight, vector in several:
+            assert weight > 0
+            assert (vector.shape, vector.dtype) == ((size,), np.int64)
+            assert 0 <= vector.min() <= vector.max() <= MAX_LAG
+            assert vector.any()
+
+
+@settings(max_examples=cases(40))
+@given(hostile(), st.sampled_from([0.25, 2.0, 1024.0]))
+def test_messages_have_no_unit(of: Record, times: float) -> None:
+    found, other = forecast(of), forecast(replace(of, produced=of.produced * times))
+    assert (found is None) == (other is None)
+    if found is not None and other is not None:
+        assert np.allclose(found.rates * times, other.rates, rtol=1e-9, atol=1e-9)
+        assert (found.lasting == other.lasting).all()
+
+
+@settings(max_examples=cases(40))
+@given(hostile(), st.integers(0, 2**32))
+def test_the_order_of_partitions_does_not_matter(of: Record, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(of.produced.shape[1])
+    found = forecast(of)
+    other = forecast(replace(of, produced=of.produced[:, order], topic_of=of.topic_of[order]))
+    assert (found is None) == (other is None)
+    if found is not None and other is not None:
+        assert np.allclose(found.rates[:, order], other.rates, rtol=1e-6, atol=1e-6)
+
+
+def snapshots_of(rng: random.Random, count: int, every: int = 600) -> list[Snapshot]:
+    """A group whose partitions and members come and go, with logs made again and offsets unknown."""
+    ends = {("a", 0): 0, ("a", 1): 50, ("b", 0): 7}
+    members = ["m0", "m1"]
+    found = []
+    for n in range(count):
+        if rng.random() < 0.1:
+            ends["b", len(ends)] = 0
+        if rng.random() < 0.1:
+            members = [*members[1:], f"n{n}"]
+        for key in ends:
+            ends[key] = 0 if rng.random() < 0.02 else ends[key] + rng.randint(0, 900)
+        lags = {t: {p: rng.randint(0, 99) for name, p in ends if name == t} for t in "ab"}
+        problem = Problem.from_lags(lags, {m: ["a", "b"] for m in members})
+        known = [None if rng.random() < 0.05 else ends[key] for key in problem.partitions]
+        micros = n * every * SECOND
+        offsets = [Offsets(micros, end, None if end is None else end // 2) for end in known]
+        found.append(Snapshot(f"t{n}", micros, problem, offsets, np.zeros(len(known), np.int64)))
+    return found
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32), st.sampled_from([600, 4_000, 30_000]))
+def test_nothing_is_known_of_the_future(seed: int, every: int) -> None:
+    rng = random.Random(seed)
+    history = snapshots_of(rng, 60, every)
+    now = rng.randrange(60)
+    future = [
+        replace(
+            each,
+            micros=each.micros + rng.randint(0, 100) * SECOND,
+            offsets=other.offsets,
+            problem=other.problem,
+            log_starts=other.log_starts,
+        )
+        for each, other in zip(history[now + 1 :], snapshots_of(rng, 60, every)[now + 1 :], strict=True)
+    ]
+    histories = [history, [*history[: now + 1], *future], [*history[: now + 1], *future[:1]]]
+    found = []
+    for each in histories:
+        if len(each) > max(now, 1):
+            several = Foresight(list(intervals(each))).scenarios(history[now].problem, now)
+            found.append([(weight, lags.tolist()) for weight, lags in several])
+    assert all(each == found[0] for each in found)

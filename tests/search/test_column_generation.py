@@ -1,0 +1,384 @@
+"""Column generation: tables, bounds and packings held against all plans, and packings that are known to be there."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from ortools.linear_solver import pywraplp
+
+import evenlag
+from evenlag.model.bounds import LoadBounds
+from evenlag.search.exact import column_generation
+from evenlag.search.exact.column_generation import ColumnGeneration
+from evenlag.search.exact.column_program import ColumnProgram
+from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
+from evenlag.search.exact.packing import Counts, Packing
+from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
+from evenlag.search.incumbent import Incumbent, begin
+from evenlag.search.options import SolveOptions
+from evenlag.search.portfolio import START
+from evenlag.search.solver import task_of
+from evenlag.search.stage import Step, run_steps
+from tests.support.exact import Goal, exhaustive
+from tests.support.problems import LAG_KINDS, alike, lags, seeds
+
+SIZES = {1: 9, 2: 11, 3: 10, 4: 8, 5: 7}  # members: partitions, as many as can be assigned in every way
+
+
+def items_of(values: list[int]) -> Items:
+    different, demand = np.unique(np.array(values, dtype=np.int64), return_counts=True)
+    return Items(different, demand)
+
+
+def all_patterns(items: Items) -> list[Pattern]:
+    """Every pattern of the items, the empty one too."""
+    choices = product(*(range(int(times) + 1) for times in items.demand))
+    return [tuple((k, times) for k, times in enumerate(chosen) if times) for chosen in choices]
+
+
+def load(items: Items, pattern: Pattern) -> int:
+    return sum(times * int(items.lags[k]) for k, times in pattern)
+
+
+def size(pattern: Pattern) -> int:
+    return sum(times for _, times in pattern)
+
+
+def worth(values: np.ndarray[tuple[int], np.dtype[np.int64]], pattern: Pattern) -> int:
+    return sum(times * int(values[k]) for k, times in pattern)
+
+
+# ---- the table ---------------------------------------------------------------------------------------------------
+
+
+def some_items(random: Random) -> Items:
+    return items_of([random.choice([0, 1, 2, 3, 5, 8, 8, 13]) for _ in range(random.randint(1, 8))])
+
+
+@pytest.mark.parametrize("most", [None, 1, 2, 3])
+@pytest.mark.parametrize("seed", seeds(25))
+def test_a_table_has_the_best_pattern_of_every_load(seed: int, most: int | None) -> None:
+    random = Random(seed)
+    items = some_items(random)
+    values = np.array([random.choice([0, 1, random.randint(-20, 20)]) for _ in items.lags], dtype=np.int64)
+    capacity = random.randint(0, 30)
+    table = Knapsack(items, values, capacity, most)
+    best: dict[tuple[int, int], int] = {}
+    for pattern in all_patterns(items):
+        key = (0 if most is None else size(pattern), load(items, pattern))
+        best[key] = max(best.get(key, IMPOSSIBLE), worth(values, pattern))
+    for level, room in product(range(table.best.shape[0]), range(capacity + 1)):
+        if (level, room) in best:
+            assert table.best[level, room] == best[level, room]
+        else:
+            assert table.best[level, room] < IMPOSSIBLE // 2
+
+
+@pytest.mark.parametrize("count", [None, 1, 2, 3])
+@pytest.mark.parametrize("seed", seeds(25))
+def test_a_table_gives_the_best_pattern_of_each_largest_lag(seed: int, count: int | None) -> None:
+    random = Random(seed)
+    items = some_items(random)
+    values = np.array([random.randint(-20, 20) for _ in items.lags], dtype=np.int64)
+    highest, least = random.randint(0, 30), random.choice([-30, 0, 10, 25])
+    high = random.randint(0, highest)
+    window = Window(random.randint(0, high), high)
+    most = None if count is None else random.randint(count, 4)
+    found = Knapsack(items, values, highest, most).patterns(window, count, least)
+    best: dict[int, int] = {}
+    for pattern in all_patterns(items):
+        if pattern and window.low <= load(items, pattern) <= window.high and count in (None, size(pattern)):
+            largest = pattern[-1][0]
+            best[largest] = max(best.get(largest, IMPOSSIBLE), worth(values, pattern))
+    assert sorted(value for value, _ in found) == sorted(value for value in best.values() if value > least)
+    for value, pattern in found:
+        assert worth(values, pattern) == value
+        assert window.low <= load(items, pattern) <= window.high
+        assert count in (None, size(pattern))
+        assert all(times <= items.demand[k] for k, times in pattern)
+
+
+# ---- windows -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: int) -> None:
+    random = Random(seed)
+    first, last = sorted(random.randint(0, 12) for _ in range(2))
+    largest = last + random.randint(0, 12)
+    loads = range(largest + 1 + random.randint(0, 3))
+    kinds = [
+        (random.randint(1, 3), np.array([random.choice([IMPOSSIBLE, random.randint(-9, 20)]) for _ in loads]))
+        for _ in range(random.randint(1, 2))
+    ]
+    prices = Prices.of(np.zeros(0, np.int64), kinds, random.randint(-10, 60))
+    highs = prices.least_highs(first, last, largest)
+    for low in range(first, last + 1):
+        allowed = [high for high in range(low, largest + 1) if prices.slack(Window(low, high)) >= 0]
+        assert highs[low - first] == min(allowed, default=largest + 1)
+        assert allowed == list(range(int(highs[low - first]), largest + 1))
+
+
+def test_what_many_members_cannot_hold_excludes_windows() -> None:
+    """Only one of up to nine can have a load of 5: what is impossible stays so, however many add it up."""
+    possible, impossible = np.full(6, IMPOSSIBLE), np.full(6, IMPOSSIBLE)
+    possible[[3, 5]] = 1
+    impossible[3] = 1
+    for others in range(1, 9):
+        prices = Prices.of(np.zeros(0, np.int64), [(1, possible), *[(1, impossible)] * others], 1 + others)
+        assert prices.least_highs(3, 5, 5).tolist() == [3, 6, 6]
+
+
+def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
+    windows = Windows(low=4, last_low=6, high=8, width=5)
+    assert (windows.largest, windows.least_width) == (10, 2)
+    assert (windows.lowest(), windows.highest(), windows.narrowest()) == (Window(4, 8), Window(6, 10), Window(6, 8))
+    loads = np.full(11, IMPOSSIBLE)
+    loads[[5, 9]] = 3
+    windows.exclude(Prices.of(np.zeros(0, np.int64), [(2, loads)], 5))  # a member has a load of 5 or 9
+    assert [windows.lowest(), windows.narrowest(), windows.least_width] == [Window(4, 8), Window(6, 9), 3]
+    assert windows.draw(1, Random(0)) in [Window(low, low + 4) for low in (4, 5, 6)]
+    windows.exclude(Prices.of(np.zeros(0, np.int64), [(2, np.full(11, IMPOSSIBLE))], 5))
+    assert [windows.lowest(), windows.highest(), windows.narrowest(), windows.draw(9, Random(0))] == [None] * 4
+    assert windows.least_width == windows.width == 5
+
+
+@pytest.mark.parametrize("seed", seeds(200))
+def test_ends_of_windows_are_exact_however_large_loads_are(seed: int) -> None:
+    random = Random(seed)
+    unit = 2 ** random.randint(0, 60)
+    loss, high = random.randint(0, 3 * unit), random.randint(2**58, 2**62)
+    low = high - random.randint(0, 2 * unit)
+    value = Fraction(random.randint(1, 4 * unit), random.randint(1, 3))
+    first, last = Grid(unit, loss, True).lows(LoadBounds(high, low), value)
+    assert (last - 1) * unit < low - loss <= last * unit
+    least = high - value + 1 - loss  # of the windows' low ends, in messages
+    assert first == last or (first - 1) * unit < least <= first * unit or (first == 0 and least <= 0)
+    assert first <= last
+
+
+def test_a_window_begins_above_what_a_double_can_tell_apart() -> None:
+    assert Grid(2**40, 0, True).lows(LoadBounds(2**60 + 2, 2**60 + 1), 10)[1] == 1_048_577
+
+
+def shares_out(items: Items, members: int, window: Window, counts: Counts | None, packing: list[Pattern]) -> bool:
+    assert len(packing) == members
+    handed = Counter[int]()
+    for pattern in packing:
+        handed.update(dict(pattern))
+        assert window.low <= load(items, pattern) <= window.high
+    assert [handed[k] for k in range(len(items.lags))] == items.demand.tolist()
+    if counts is not None:
+        assert (
+            sorted(map(size, packing))
+            == [counts.fewest] * (members - counts.extra) + [counts.fewest + 1] * counts.extra
+        )
+    return True
+
+
+# ---- the linear program ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("members", [5, 12, 30])
+@pytest.mark.parametrize("seed", seeds(3))
+def test_a_packing_without_slack_is_found_and_narrower_windows_are_excluded(
+    seed: int, members: int, counted: bool
+) -> None:
+    """Three partitions for each member, which add up to the same: no other window is the best one."""
+    random = Random(seed)
+    capacity = 400
+    values: list[int] = []
+    for _ in range(members):
+        first, second = random.randint(80, 150), random.randint(80, 150)
+        values += [first, second, capacity - first - second]
+    items, counts = items_of(values), Counts(3, 0) if counted else None
+    packing = Packing(items, members, counts, lambda: False)
+    windows = Windows(0, 0, capacity // 2, 2 * capacity)
+    assert narrowed(packing, windows) is Answer.UNDECIDED
+    assert windows.narrowest() == Window(0, capacity)
+    rng = Random(0)
+    for window in (Window(0, capacity), Window(capacity, capacity)):
+        assert packing.check(window, windows) is Answer.UNDECIDED
+        found = next(found for _ in range(50) if (found := dived(packing, window, windows, rng)) is not None)
+        assert shares_out(items, members, window, counts, found)
+
+
+def dived(packing: Packing, window: Window, windows: Windows, rng: Random) -> list[Pattern] | None:
+    assert packing.check(window, windows) is Answer.UNDECIDED
+    return packing.dive(window, rng)
+
+
+def narrowed(packing: Packing, windows: Windows) -> Answer:
+    return windows.narrow(lambda window: packing.check(window, windows))
+
+
+def test_all_windows_may_be_excluded() -> None:
+    packing = Packing(items_of([7, 7, 7]), 2, None, lambda: False)
+    makespans = Windows(0, 0, 11, 14)
+    assert narrowed(packing, makespans) is Answer.EXCLUDED
+    assert makespans.least_width == 14
+    spreads = Windows(5, 10, 11, 7)
+    assert narrowed(packing, spreads) is Answer.EXCLUDED
+    assert spreads.least_width == 7
+
+
+def failing(program: ColumnProgram, calls: set[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let GLOP end abnormally in these of its calls; return the statuses that the program got."""
+    solver, statuses = program._program, []
+
+    def solve() -> int:
+        status = pywraplp.Solver.ABNORMAL if len(statuses) in calls else pywraplp.Solver.Solve(solver)
+        statuses.append(status)
+        return status
+
+    monkeypatch.setattr(solver, "Solve", solve)
+    return statuses
+
+
+def test_a_program_that_glop_gives_up_is_solved_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ColumnProgram([2.0, 2.0])
+    program.ask([1, 1])
+    program.add([(0, 1)])
+    statuses = failing(program, {0}, monkeypatch)
+    assert program.solve() == pytest.approx(2)  # the second row is short of one
+    assert statuses == [pywraplp.Solver.ABNORMAL, pywraplp.Solver.OPTIMAL]
+    assert program.amounts() == [(0, pytest.approx(1))]
+
+
+def test_a_window_about_which_glop_says_nothing_is_left_open_and_others_are_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lags = [7, 7, 7]
+    packing, spreads = Packing(items_of(lags), 2, None, lambda: False), Windows(5, 10, 11, 7)
+    failing(packing._program, {0, 1}, monkeypatch)
+    assert packing.check(Window(5, 11), spreads) is Answer.UNDECIDED
+    assert (packing.dive(Window(5, 11), Random(0)), spreads.least_width) == (None, 1)
+    assert narrowed(packing, spreads) is Answer.EXCLUDED  # 7 and 14 are as near as loads can be
+    assert spreads.least_width == 7
+
+
+def test_a_stage_goes_on_where_glop_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every third program fails, warm and anew: what is proven is still right."""
+    problem = alike([61, 55, 52, 47, 44, 38, 33, 29, 21, 12], 3)
+    wanted = exhaustive(problem, Goal(stickiness=0, objective="makespan")).objective
+    solve, number = ColumnProgram.solve, iter(range(10**9))
+
+    def solved(self: ColumnProgram) -> float:
+        return math.inf if next(number) % 3 == 1 else solve(self)
+
+    monkeypatch.setattr(ColumnProgram, "solve", solved)
+    best = stage_alone(problem)
+    assert best.bound <= wanted <= best.value
+    assert best.bound > 0
+
+
+def test_what_is_proven_when_it_is_stopped_is_kept() -> None:
+    asked = iter(range(10**6))
+    packing = Packing(items_of(list(range(100, 160))), 20, None, lambda: next(asked) >= 3)
+    windows = Windows(0, 0, 200, 1_000)
+    assert narrowed(packing, windows) is Answer.STOPPED
+    assert 200 <= windows.least_width <= 390  # three of the mean of 129.5 are not too small
+
+
+# ---- the stage ---------------------------------------------------------------------------------------------------
+
+
+def stage_alone(problem: evenlag.Problem, **options: object) -> Incumbent:
+    task = task_of(problem, SolveOptions(**{"time_limit": 60.0, "stickiness": 0, "objective": "makespan"} | options))
+    return run_steps(task, begin(Incumbent(task)), (*START, Step(ColumnGeneration(), 0.05)))
+
+
+@pytest.mark.parametrize("kind", LAG_KINDS)
+@pytest.mark.parametrize("objective", ["makespan", "spread"])
+@pytest.mark.parametrize("balance", ["both", "group", "none"])
+def test_bounds_are_valid_and_proven_plans_the_best(balance: str, objective: str, kind: str) -> None:
+    proven = 0
+    for seed in seeds(12):
+        random = Random(seed)
+        members = random.choice(list(SIZES))
+        count = random.randint(members, SIZES[members])
+        topics = {"t": lags(random, count, kind)}
+        if balance != "both" and count > 2:
+            topics = {"t": topics["t"][:2], "u": topics["t"][2:]}
+        problem = alike(topics, members)
+        best = stage_alone(problem, balance=balance, objective=objective, seed=seed)
+        least = exhaustive(problem, Goal(balance, 0, objective=objective)).objective
+        assert best.bound <= least <= best.value
+        proven += best.proven
+        assert not best.proven or best.value == least
+    assert proven >= 0.9 * len(seeds(12))
+
+
+def test_a_solve_proves_what_the_stage_proves() -> None:
+    random = Random(1)
+    problem = alike([random.randint(50, 100) for _ in range(60)], 24)
+    best = stage_alone(problem, balance="none")
+    assert (best.proven, best.method) == (True, "column generation")
+    result = evenlag.solve(problem, balance="none", objective="makespan", stickiness=0, time_limit=60)
+    assert (result.status, result.objective) == ("OPTIMAL", best.value)
+
+
+def test_two_deterministic_solves_are_the_same() -> None:
+    random = Random(2)
+    problem = alike([random.randint(100, 400) for _ in range(90)], 30)
+    options = {"balance": "none", "time_limit": 60, "work": 0.4, "deterministic": True}
+    one, other = (stage_alone(problem, **options) for _ in range(2))
+    assert (one.value, one.bound) == (other.value, other.bound)
+    assert (one.plan.member_of == other.plan.member_of).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "more"),
+    [
+        ({"slack": 1}, {}),
+        ({"stickiness": 5}, {"owned": {"c000": [("t", 0)], "c001": [], "c002": []}}),
+        ({}, {"weights": {"c000": 2}}),
+        ({}, {"pins": [("t", 0, "c001")]}),
+    ],
+)
+def test_other_questions_are_left_to_other_stages(options: dict[str, object], more: dict[str, object]) -> None:
+    problem = alike([90, 70, 50, 40, 30, 20, 10, 5], 3, **more)
+    best = stage_alone(problem, **options)
+    assert ColumnGeneration.name not in best.seconds
+
+
+def test_very_many_empty_partitions_are_shared_out_too() -> None:
+    problem = alike([7, 9, 13, 8, 11, *[0] * 40_000], 3)
+    best = stage_alone(problem, balance="none")
+    assert ColumnGeneration.name in best.seconds
+    assert best.bound <= best.value
+
+
+@pytest.mark.parametrize("objective", ["makespan", "spread"])
+@pytest.mark.parametrize("balance", ["both", "none"])
+def test_bounds_are_valid_where_lags_are_rounded(balance: str, objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of 100,000 cells at most: lags up to 10,000 become numbers up to some hundreds."""
+    monkeypatch.setattr(column_generation, "MOST_CELLS", 100_000)
+    ran = raised = 0
+    for seed in range(60):
+        random = Random(seed)
+        members = random.randint(2, 4)
+        problem = alike([random.randint(1, 10_000) for _ in range(random.randint(members + 1, 8))], members)
+        best = stage_alone(problem, balance=balance, objective=objective, seed=seed)
+        least = exhaustive(problem, Goal(balance, 0, objective=objective)).objective
+        assert best.bound <= least <= best.value
+        ran += ColumnGeneration.name in best.seconds
+        raised += best.bound > best.task.bounds.least(objective)
+    print(ran, raised)
+    assert ran >= 8
+    assert raised >= 3
+
+
+def test_lags_are_rounded_only_where_the_gap_is_wider_than_what_that_loses() -> None:
+    random = Random(3)
+    few = alike([random.randint(10**8, 10**9) for _ in range(20)], 8)
+    best = stage_alone(few, balance="group", objective="spread", time_limit=20)
+    assert best.bound > best.task.bounds.least("spread")
+    many = alike([random.randint(10**8, 10**9) for _ in range(400)], 4)
+    assert ColumnGeneration.name not in stage_alone(many, balance="group", objective="spread").seconds

@@ -1,0 +1,190 @@
+"""The best plan where moves count by column generation: held against all plans, its lists against all sets."""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenlag
+from evenlag.model.balance import CountRule, count_rule
+from evenlag.model.check import violation
+from evenlag.model.objective import Objective
+from evenlag.search.cache import SolveCache
+from evenlag.search.clock import Clock
+from evenlag.search.exact import move_columns, move_patterns, subgradient
+from evenlag.search.exact.bits import unpacked
+from evenlag.search.exact.cheapest_window import cheapest_window
+from evenlag.search.exact.knapsack import IMPOSSIBLE
+from evenlag.search.exact.member_options import MemberOptions
+from evenlag.search.exact.member_share import share_of
+from evenlag.search.exact.move_columns import MoveColumns
+from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.prefix_table import Listing
+from evenlag.search.exact.pricing import own_table, tables_of
+from evenlag.search.exact.rounding import Rounding
+from evenlag.search.exact.windows import Window
+from evenlag.search.incumbent import Incumbent, begin
+from evenlag.search.patterns import EnumerationLimitError
+from evenlag.search.portfolio import START
+from evenlag.search.stage import Step, run_steps
+from evenlag.search.task import Task
+from tests.support.exact import Goal, exhaustive
+from tests.support.owned import FEW_STEPS, all_patterns, any_case, any_may, case, owned_problems, values_of
+from tests.support.problems import alike, seeds
+
+
+def case_with_moves(seed: int) -> tuple[evenlag.Problem, dict[str, Any], CountRule, Objective]:
+    """A group to which the stage applies, and what is asked of it: moves count."""
+    while True:
+        problem, parameters, rule, goal = case(seed)
+        if goal.stickiness or goal.max_moves is not None:
+            return problem, parameters, rule, goal
+        seed += 100_000
+
+
+def found_by_columns(rule: CountRule, goal: Objective, seconds: float = 60.0) -> Incumbent:
+    """What the stage finds of itself, after the baselines and the bounds."""
+    task = Task(rule, goal, Clock(seconds), SolveCache(rule.problem))
+    return run_steps(task, begin(Incumbent(task)), (*START, Step(MoveColumns())))
+
+
+@pytest.fixture(autouse=True)
+def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
+    monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
+    monkeypatch.setattr(MovePatterns, "resolution", 0)
+    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [400, 10**6])
+@pytest.mark.parametrize("seed", seeds(150))
+def test_the_best_plan_is_the_optimum(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 400 cells lags are rounded."""
+    monkeypatch.setattr(move_patterns, "CELLS", cells)
+    problem, parameters, rule, goal = case_with_moves(seed)
+    best = exhaustive(problem, Goal(**parameters)).objective
+    found = found_by_columns(rule, goal)
+    assert violation(found.plan, rule, goal) is None
+    assert found.value == found.bound == best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [400, 10**6])
+def test_so_it_is_of_balanced_topics_subscriptions_pins_and_caps(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules that no member keeps alone, and prices that are no whole messages, only have a bound."""
+    monkeypatch.setattr(move_patterns, "CELLS", cells)
+    proven = 0
+    for seed in seeds(300):
+        problem, parameters, rule, goal = any_case(seed)
+        best = exhaustive(problem, Goal(**parameters)).objective
+        found = found_by_columns(rule, goal)
+        assert violation(found.plan, rule, goal) is None, seed
+        assert found.bound <= best <= found.value, seed
+        if move_columns.members_decide(rule, goal):
+            assert found.value == found.bound == best, seed
+            proven += 1
+    assert proven > 2 / 3 * len(seeds(300))
+
+
+@pytest.mark.parametrize("seed", seeds(40))
+def test_where_little_may_be_listed_the_bound_is_true(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(seed)
+    monkeypatch.setattr(move_patterns, "CELLS", random.choice([200, 10**5]))
+    monkeypatch.setattr("evenlag.search.exact.column_enumeration.MOST_PATTERNS", random.choice([3, 30]))
+    problem, parameters, rule, goal = case_with_moves(seed)
+    best = exhaustive(problem, Goal(**parameters)).objective
+    found = found_by_columns(rule, goal, random.choice([0.01, 60.0]))
+    assert violation(found.plan, rule, goal) is None
+    assert found.bound <= best <= found.value
+
+
+def test_it_proves_what_takes_a_few_moves_of_many_partitions() -> None:
+    """An equal plan of which five pairs have been exchanged: ten moves mend it, by no sum that fits by chance."""
+    random = Random(3)
+    shares = [[random.randint(100_000, 900_000) for _ in range(5)] for _ in range(10)]
+    lags = [lag for share in shares for lag in (*share, 5_000_000 - sum(share))]
+    owner = [p // 6 for p in range(60)]
+    for a, b in ((0, 6), (13, 19), (26, 32), (39, 45), (52, 58)):
+        owner[a], owner[b] = owner[b], owner[a]
+    owned = {f"c{m:03}": [("t", p) for p in range(60) if owner[p] == m] for m in range(10)}
+    rule = count_rule(alike(lags, 10, owned=owned), "group")
+    for goal in (Objective(max_moves=10), Objective(stickiness=1_000)):
+        found = found_by_columns(rule, goal)
+        assert found.value == found.bound == 10 * goal.stickiness
+
+
+@pytest.mark.slow
+def test_prices_are_bounded_and_budgets_with_them() -> None:
+    met = asked = 0
+    for seed, problem in owned_problems(len(seeds(60))):
+        random = Random(seed)
+        balance, price = random.choice(["group", "both", "topic", "none"]), random.choice([0, 1, 5, 50])
+        rule = count_rule(problem, balance)
+        fewest = exhaustive(problem, Goal(balance, 0)).fewest_moves
+        budget = random.choice([None, fewest, fewest + 1]) if price else fewest + 1
+        best = exhaustive(problem, Goal(balance, price, max_moves=budget)).objective
+        bounds, value = SolveCache(problem).load_bounds(rule), best + random.choice([0, 1, 50])
+        coarse = MovePatterns(rule, bounds, value, True, lambda: False)
+        for patterns in (coarse, MovePatterns(rule, bounds, value, True, lambda: False, coarse)):
+            bound = cheapest_window(patterns, value, budget, price)
+            assert bound <= best, seed
+        met += bound == best
+        asked += 1
+    assert met >= 0.6 * asked
+
+
+@pytest.mark.parametrize("balance", ["group", "both", "topic", "none"])
+def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
+    listed = 0
+    for seed, problem in owned_problems(len(seeds(40))):
+        random, rule = Random(seed), count_rule(problem, balance)
+        lags = np.array([random.choice([0, 1, 2, 3, 5, 8]) for _ in problem.lags], dtype=np.int64)
+        numbers = np.array(random.sample(range(100), len(lags)))
+        active = np.flatnonzero(problem.active).tolist()
+        worth_of = values_of(problem, random)
+        for n, table in tables_of([Rounding(share_of(rule, m), lags) for m in active], worth_of, 30, whole=True):
+            m, values = active[n], worth_of[n]
+            window, least = Window(random.randint(0, 5), random.randint(5, 15)), random.randint(-15, 15)
+            worth = [
+                sorted(numbers[pattern].tolist())
+                for pattern in all_patterns(rule, m)
+                if window.low <= lags[pattern].sum() <= window.high and values[pattern].sum() >= least
+            ]
+            bits = table.listed(least, window, Listing(numbers, any_may, 10**6))
+            found = [np.flatnonzero(unpacked(bits[:, k], 64 * len(bits))).tolist() for k in range(bits.shape[1])]
+            assert sorted(found) == sorted(worth), (seed, m)
+            listed += len(worth)
+            if len(worth) > 1:
+                with pytest.raises(EnumerationLimitError):
+                    table.listed(least, window, Listing(numbers, any_may, 0))
+    assert listed > 2.5 * len(seeds(40))
+    assert table.best.min() >= IMPOSSIBLE - 1000
+
+
+def test_of_partitions_alike_the_first_leave_and_none_is_left_out() -> None:
+    """Two of one lag of the member, three of another's: of either only what is in order may be held."""
+    owned = {"c000": [("t", 0), ("t", 1), ("t", 2)], "c001": [("t", 3), ("t", 4), ("t", 5)]}
+    problem = alike([7, 7, 1, 5, 5, 5], 2, owned=owned)
+    rule = count_rule(problem, "none")
+    me = MemberOptions(rule, 0, problem.lags, 0, 1.0)
+    table = own_table(Rounding(share_of(rule, 0), problem.lags), np.zeros(6, dtype=np.int64), 30, whole=True)
+    bits = table.listed(0, Window(0, 30), Listing(np.arange(6), me.may_hold, 100))
+    held = {tuple(np.flatnonzero(unpacked(bits[:, n], 64)).tolist()) for n in range(bits.shape[1])}
+    own = [(), (1,), (0, 1)]
+    others = [(), (3,), (4,), (5,), (3, 4), (4, 5), (3, 4, 5)]
+    assert held == {tuple(sorted((*a, *b, *c))) for a in own for b in ((), (2,)) for c in others}
+
+
+def test_a_plan_within_a_budget_is_found_and_proven_by_solve() -> None:
+    """60 partitions of ten members, drawn anew after one has left: more than can be listed for all moves."""
+    random = Random(2)
+    lags = [random.randint(1, 10**6) for _ in range(60)]
+    owned = {f"c{m:03}": [("t", p) for p in range(m, 60, 11)] for m in range(10)}
+    problem = alike(lags, 10, owned=owned)
+    fewest = evenlag.solve(problem, balance="group", stickiness="fewest-moves", time_limit=10)
+    result = evenlag.solve(problem, balance="group", stickiness=0, max_moves=fewest.moves + 1, time_limit=60)
+    assert result.status == "OPTIMAL"
+    assert result.moves <= fewest.moves + 1
+    assert result.spread == result.bound < fewest.spread

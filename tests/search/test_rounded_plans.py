@@ -1,0 +1,107 @@
+"""Plans from what the linear program over patterns uses: they keep every rule, and lose nothing that is whole."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import evenlag
+from benchmarks.instances import after
+from evenlag.model.balance import Balance, count_rule
+from evenlag.model.objective import Objective
+from evenlag.model.problem import NOBODY
+from evenlag.search.cache import SolveCache
+from evenlag.search.clock import Clock
+from evenlag.search.construct.greedy import fewest_moves_plan
+from evenlag.search.exact import move_patterns, subgradient
+from evenlag.search.exact.cheapest_window import cheapest_window
+from evenlag.search.exact.column_pool import Used
+from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.rounded_plans import rounded_plan, rounded_plans
+from evenlag.search.exact.windows import Window
+from evenlag.search.incumbent import Incumbent, begin
+from evenlag.search.portfolio import START
+from evenlag.search.stage import run_steps
+from evenlag.search.task import Task
+from tests.support.owned import FEW_STEPS, owned_problems
+from tests.support.problems import alike, seeds
+
+
+@pytest.mark.parametrize("balance", list(Balance))
+def test_a_rounded_plan_keeps_the_rule(balance: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(move_patterns, "CELLS", 10_000)
+    for seed, problem in owned_problems(len(seeds(40))):
+        rule, random = count_rule(problem, balance), Random(seed)
+        patterns = MovePatterns(rule, SolveCache(problem).load_bounds(rule), problem.total_lag + 1, True, lambda: False)
+        window = Window(patterns.windows.first, patterns.windows.largest)
+        patterns.solve(window, 0)
+        for _ in range(4):
+            plan = rounded_plan(rule, patterns.columns.used(window), random)
+            assert rule.violation(plan.topic_counts) is None, seed
+            assert (plan.member_of[problem.assignable] != NOBODY).all(), seed
+            assert (plan.member_of == problem.pins)[problem.pins != NOBODY].all(), seed
+
+
+@pytest.mark.parametrize("balance", list(Balance))
+def test_patterns_that_are_a_plan_are_taken_as_they_are(balance: str) -> None:
+    for seed, problem in owned_problems(len(seeds(40))):
+        rule = count_rule(problem, balance)
+        wanted, active = fewest_moves_plan(rule), np.flatnonzero(problem.active).tolist()
+        whole = [Used(m, np.flatnonzero(wanted.member_of == m).tolist(), 1.0) for m in active]
+        plan = rounded_plan(rule, whole, Random(seed))
+        assert plan.member_of.tolist() == wanted.member_of.tolist()
+
+
+def test_what_no_pattern_holds_stays_with_its_owner() -> None:
+    """c000 and c001 exchange a partition; c002 and c003 have no pattern, and no reason to move anything."""
+    problem = alike([5, 1, 4, 2, 3, 3, 2, 4], 4, owned={f"c{m:03}": [("t", 2 * m), ("t", 2 * m + 1)] for m in range(4)})
+    used = [Used(0, [0, 3], 0.9), Used(1, [1, 2], 0.9), Used(1, [2, 3], 0.1)]
+    for seed in range(20):
+        plan = rounded_plan(count_rule(problem, "group"), used, Random(seed))
+        assert plan.member_of.tolist() == [0, 1, 1, 0, 2, 2, 3, 3]
+
+
+def test_a_member_that_has_just_joined_chooses_first() -> None:
+    """The others use most of what they hold today; still the new one gets the two that it uses."""
+    owned = {f"c{m:03}": [("t", p) for p in range(4 * m, 4 * m + 4)] for m in range(2)}
+    problem = alike([8, 7, 6, 5, 4, 3, 2, 1], 3, owned=owned)
+    used = [Used(0, [0, 1, 2], 0.9), Used(1, [4, 5, 6], 0.9), Used(2, [2, 6], 0.2)]
+    plan = rounded_plan(count_rule(problem, "group"), used, Random(0))
+    assert np.flatnonzero(plan.member_of == 2).tolist() == [2, 6]
+    assert plan.counts.tolist() == [3, 3, 2]
+
+
+def test_counts_come_before_patterns() -> None:
+    """A pattern of two for a member that may hold one: the bigger one goes to whoever has room."""
+    problem = evenlag.Problem.from_lags(
+        {"t": [1, 2, 3]}, {"a": ["t"], "b": ["t"]}, owned={"a": [("t", 0)]}, max_partitions={"a": 1, "b": 2}
+    )
+    rule = count_rule(problem, "none")
+    assert rounded_plan(rule, [Used(0, [0, 1], 1.0)], Random(0)).member_of.tolist() == [0, 1, 1]
+    assert rounded_plan(rule, [Used(1, [0], 1.0)], Random(0)).member_of.tolist() in ([1, 0, 1], [1, 1, 0])
+    assert sorted(rounded_plan(rule, [], Random(0)).counts.tolist()) == [1, 2]
+
+
+def test_without_counts_the_lightest_takes_what_is_left() -> None:
+    problem = alike([9, 4, 3, 1], 2, owned={"c000": [("t", 0)]})
+    assert rounded_plan(count_rule(problem, "none"), [], Random(0)).member_of.tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("event", ["leave", "drift"])
+def test_they_better_the_best_plan(event: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the published heuristics alone; none makes more moves than the budget."""
+    monkeypatch.setattr(move_patterns, "CELLS", 100_000)
+    problem = after(event, "uniform", 60, 6, 0)
+    rule, goal = count_rule(problem, "group"), Objective(max_moves=12)
+    task = Task(rule, goal, Clock(60), SolveCache(problem))
+    best = run_steps(task, begin(Incumbent(task)), START)
+    before = best.value
+    patterns = MovePatterns(rule, task.bounds, before, True, lambda: False)
+    cheapest_window(patterns, before, 12)
+    for finding in rounded_plans(task, best, patterns, 0, lambda: False, Random(0)):
+        best.take(finding, "rounded")
+    assert best.value < 0.8 * before
+    assert best.method == "rounded"
+    assert best.plan.moves <= 12
+    assert (best.plan.member_of != NOBODY).all()

@@ -1,0 +1,88 @@
+"""On a cluster: the same tables as on one machine, whatever becomes of the executors."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.few_rows import FEW_ROWS, QUICK_JAVA
+from tests.support.fleet import fleet, write_tables
+from tests.support.frames import assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GROUPS = 6
+OPTIONS: dict[str, Any] = {"want": "plan", "time_limit": None, "group_time_limit": 0.3, "deterministic": True}
+
+DRIVER = """
+import json, os, signal, sys, threading, time
+from pathlib import Path
+from evenlag import pipeline
+
+offsets, members, out = sys.argv[1:4]
+options, settings = map(json.loads, sys.argv[4:])
+spark = pipeline.local_session(settings=settings)
+tables = pipeline.read_table(spark, offsets, "offsets"), pipeline.read_table(spark, members, "members")
+
+
+def executors():
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = place.read_text().split("\\0")
+        except OSError:  # it has ended
+            continue
+        if spark.sparkContext.applicationId in words and any("ExecutorBackend" in word for word in words):
+            found.append(int(place.parent.name))
+    return found
+
+
+def kill_one():
+    while not (there := executors()):
+        time.sleep(0.1)
+    os.kill(there[0], signal.SIGKILL)
+
+
+during = threading.Timer(1.0, kill_one)
+during.start()
+solved = pipeline.solve(*tables, tasks=6, **options)
+during.join()
+first = sorted(solved.plans.collect())
+kill_one()
+time.sleep(2)
+assert sorted(solved.plans.collect()) == first, "a result that changed"
+solved.groups.write.parquet(f"file://{out}/groups")
+solved.plans.write.parquet(f"file://{out}/plans")
+spark.stop()
+"""
+
+
+@pytest.mark.cluster
+def test_executors_that_are_killed_change_nothing(spark: "SparkSession", tmp_path: Path) -> None:
+    from evenlag import pipeline
+    from tests.support.standalone import spark_environment, standalone
+
+    offsets, members = fleet(GROUPS)
+    paths = write_tables(tmp_path, offsets, members)
+    with standalone(tmp_path, workers=2) as cluster:
+        settings = FEW_ROWS | {
+            "spark.master": cluster.master,
+            "spark.executor.memory": "512m",
+            "spark.executor.extraJavaOptions": QUICK_JAVA,
+            "spark.driver.host": "127.0.0.1",
+        }
+        words = [*paths, str(tmp_path / "out"), json.dumps(OPTIONS), json.dumps(settings)]
+        environment = spark_environment(PYSPARK_PYTHON=sys.executable)
+        command = [sys.executable, "-c", DRIVER, *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+    tables = pipeline.read_table(spark, paths[0], "offsets"), pipeline.read_table(spark, paths[1], "members")
+    solved = pipeline.solve(*tables, **OPTIONS)
+    groups, plans = (spark.read.parquet(f"file://{tmp_path}/out/{name}") for name in ("groups", "plans"))
+    assert_same_rows(plans, solved.plans)
+    assert_same_rows(groups, solved.groups, without=["seconds", "attempt"])
+    assert groups.filter("late or error is not null").count() == 0

@@ -1,0 +1,110 @@
+"""With Spark Connect: the same tables, and the same promises, from a driver that has no Java of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.few_rows import FEW_ROWS
+from tests.support.fleet import OFFSET_NAMES, fleet, write_csv, write_tables
+from tests.support.frames import assert_same_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+GROUPS = 6
+OPTIONS: dict[str, Any] = {"time_limit": None, "group_time_limit": 0.3, "deterministic": True}
+REPLAYING: dict[str, Any] = {"strategies": ["range", "lag-aware"], "capacity": 10.0}
+
+DRIVER = """
+import json, sys, time
+from pyspark.sql import SparkSession
+from evenlag import pipeline
+from evenlag.errors import SourceError
+from evenlag.spark.driver.choice import driver_of
+from evenlag.spark.driver.kept import kept
+
+spark = SparkSession.builder.getOrCreate()
+paths, out = sys.argv[1:4], sys.argv[4]
+options, options_of_replay = map(json.loads, sys.argv[5:])
+tables = [spark.read.csv(path, header=True) for path in paths[:2]]
+said = []
+solved = pipeline.solve(*tables, tasks=4, progress=lambda *counts: said.append(counts), **options)
+for name in ("plans", "audit", "groups", "rejects"):
+    getattr(solved, name).write.parquet(f"{out}/{name}")
+history = spark.read.csv(paths[2], header=True)
+pipeline.replay(history, **options_of_replay).summary.write.parquet(f"{out}/summary")
+
+
+def slow(batches):
+    from pyspark import TaskContext
+
+    if TaskContext.get().partitionId() == 0:
+        time.sleep(60)
+    yield from batches
+
+
+started = time.time()
+numbers = spark.range(0, 8, 1, 4).mapInArrow(slow, "id BIGINT")
+partly = kept(numbers, driver_of(spark).place("id BIGINT"), started + 15)
+found = sorted(row["id"] for row in partly.table.collect())
+refused = ""
+try:
+    pipeline.run(spark, *tables, out=f"{out}/run")
+except SourceError as error:
+    refused = str(error)
+print(json.dumps({
+    "progress": said, "slots": driver_of(spark).slots(), "whole": partly.whole, "found": found,
+    "seconds": time.time() - started, "tables": len(spark.catalog.listTables()), "refused": refused,
+}))
+"""
+
+
+@pytest.mark.cluster
+def test_a_client_gets_what_a_driver_gets(spark: "SparkSession", tmp_path: Path) -> None:
+    from evenlag import pipeline
+    from tests.support.standalone import connect_server, spark_environment
+
+    offsets, members = fleet(GROUPS)
+    paths = write_tables(tmp_path, offsets, members)
+    history = [row | {"snapshot_ts": f"2026-01-0{day}T00:00:00Z"} for day in (1, 2) for row in offsets]
+    past = str(write_csv(tmp_path / "history.csv", history, OFFSET_NAMES))
+    out = tmp_path / "out"
+    with connect_server(tmp_path, FEW_ROWS) as address:
+        environment = spark_environment(SPARK_REMOTE=address, PYTHONWARNINGS="ignore")
+
+        def said_by(*words: str) -> str:
+            command = [sys.executable, *words]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+            assert done.returncode == 0, done.stderr
+            assert not done.stderr
+            return done.stdout.strip()
+
+        said = json.loads(said_by("-c", DRIVER, *paths, past, str(out), json.dumps(OPTIONS), json.dumps(REPLAYING)))
+        documented = said_by(str(ROOT / "examples" / "driver.py"), *paths, str(tmp_path / "documented"))
+    assert documented == f"{GROUPS} groups planned, 0 of them late or failed; 0 rows left out"
+    assert not list((tmp_path / "spark-warehouse").glob("evenlag_*"))
+    assert spark.read.parquet(f"file://{tmp_path}/documented/plans").count() == len(offsets)
+
+    tables = pipeline.read_table(spark, paths[0], "offsets"), pipeline.read_table(spark, paths[1], "members")
+    solved = pipeline.solve(*tables, **OPTIONS)
+    for name, without in {"plans": [], "audit": ["seconds"], "groups": ["seconds", "attempt"], "rejects": []}.items():
+        assert_same_rows(spark.read.parquet(f"file://{out}/{name}"), getattr(solved, name), without=without)
+    replayed = pipeline.replay(pipeline.read_table(spark, past, "offsets"), **REPLAYING).summary
+    assert_same_rows(spark.read.parquet(f"file://{out}/summary"), replayed)
+    assert replayed.filter("error is null").count() == 3 * GROUPS  # what was recorded, and both strategies
+
+    assert said["progress"][0] == [0, GROUPS, 0]
+    assert said["progress"][-1] == [GROUPS, GROUPS, 0]
+    assert said["slots"] == 2
+    assert not said["whole"]  # cancelled at its deadline: what was there counts
+    assert said["found"] == [2, 3, 4, 5, 6, 7]
+    assert said["seconds"] < 50  # the slow task takes 60
+    assert said["refused"] == (
+        "run needs the driver's Java, which a client of Spark Connect lacks; call solve, and write its tables with the "
+        "session (examples/driver.py)"
+    )

@@ -1,0 +1,99 @@
+"""Spark's settings: a master that was asked for is used or refused, and what nobody asked for is ours."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evenlag.errors import SourceError
+from evenlag.spark.driver.settings import ATTEMPTS, launch_settings, session_settings
+
+CLUSTER = "spark://host:7077"
+
+own_spark = pytest.mark.slow  # it starts a Spark of its own, and so runs beside the tests that share one
+
+
+@pytest.mark.parametrize(
+    ("asked", "cores", "settings", "master"),
+    [
+        ({}, None, {}, f"local[*,{ATTEMPTS}]"),
+        ({}, 2, {}, f"local[2,{ATTEMPTS}]"),
+        ({"spark.master": "local[*]"}, 2, {}, f"local[2,{ATTEMPTS}]"),  # what Spark says where nobody asks
+        ({"spark.master": "local[4]"}, None, {}, "local[4]"),
+        ({"spark.master": CLUSTER}, None, {}, CLUSTER),
+        ({"spark.master": CLUSTER}, 2, {"spark.master": "yarn"}, "yarn"),
+    ],
+)
+def test_the_master(asked: dict[str, str], cores: int | None, settings: dict[str, str], master: str) -> None:
+    assert session_settings(asked, cores, settings)["spark.master"] == master
+
+
+def test_settings_asked_for_stand_and_those_of_one_machine_stay_there() -> None:
+    asked = {"spark.master": CLUSTER, "spark.sql.session.timeZone": "Europe/Berlin", "spark.driver.host": "driver"}
+    chosen = session_settings(asked, None, {"spark.sql.adaptive.enabled": "false"})
+    assert chosen.items() >= asked.items()
+    assert chosen["spark.sql.adaptive.enabled"] == "false"
+    # A daemon of evenlag would keep a Python without it from starting, and from saying so.
+    assert not {"spark.driver.bindAddress", "spark.ui.enabled", "spark.python.daemon.module"} & set(chosen)
+    assert session_settings({}, None, {})["spark.driver.host"] == "127.0.0.1"
+
+
+def test_javas_options_are_left_to_who_configures_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert launch_settings({})["spark.driver.memory"] == "2g"
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 4g\n")
+    assert "spark.driver.memory" not in launch_settings({})
+
+
+@pytest.mark.parametrize("asked", [{"spark.remote": "sc://host"}, {"spark.api.mode": "connect"}])
+def test_spark_connect_is_refused(asked: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SourceError, match="asks for Spark Connect, of which evenlag starts no session"):
+        session_settings(asked, None, {})
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host")
+    with pytest.raises(SourceError, match="the variable SPARK_REMOTE asks for Spark Connect"):
+        session_settings({}, None, {})
+
+
+def test_a_master_and_cores_of_this_machine_are_refused() -> None:
+    with pytest.raises(SourceError, match=f"asked for the master {CLUSTER}, but 2 cores are of this machine"):
+        session_settings({"spark.master": CLUSTER}, 2, {})
+
+
+def local_session_says(expression: str, **variables: str) -> str:
+    """What a fresh interpreter says of its session, or the error in place of one."""
+    from tests.support.standalone import spark_environment
+
+    code = (
+        "from evenlag.errors import SourceError\n"
+        "from evenlag.pipeline import local_session\n"
+        "try:\n"
+        "    spark = local_session()\n"
+        f"    print({expression})\n"
+        "    spark.stop()\n"
+        "except SourceError as error:\n"
+        "    print(error)\n"
+    )
+    environment = spark_environment(**variables)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout, done.stderr
+    return done.stdout.strip()
+
+
+@own_spark
+def test_spark_defaults_are_kept(tmp_path: Path) -> None:
+    defaults = "spark.master local[1]\nspark.sql.session.timeZone Europe/Berlin\nspark.sql.shuffle.partitions 11\n"
+    defaults += "spark.default.parallelism 200\n"
+    (tmp_path / "spark-defaults.conf").write_text(defaults)
+    names = [line.split()[0] for line in defaults.splitlines()]
+    slots = "__import__('evenlag.spark.driver.choice', fromlist=['_']).driver_of(spark).slots()"
+    said = local_session_says(f"*map(spark.conf.get, {names}), {slots}", SPARK_CONF_DIR=str(tmp_path))
+    assert said == "local[1] Europe/Berlin 11 200 1"  # as many slots as there are processors
+
+
+@own_spark
+def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:
+    said = local_session_says("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
+    assert said.startswith("spark://127.0.0.1:1: no Spark master takes a connection (127.0.0.1:1: ")
+    assert "\n" not in said

@@ -1,0 +1,211 @@
+"""A fleet is solved once: what comes out stays what it was, and a deadline is kept whatever Spark does."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.frames import assert_same_rows, tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def slow(seconds: float, of: int = 0) -> Any:
+    """What a task does that takes so long: all of them, or the first of so many."""
+
+    def wait(batches: Any) -> Any:
+        import time
+
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        if not of or context.partitionId() == 0:
+            time.sleep(seconds)
+        yield from batches
+
+    return wait
+
+
+@contextmanager
+def busy(spark: "SparkSession", seconds: float) -> Iterator[None]:
+    """Have other work take all slots meanwhile."""
+    from pyspark import InheritableThread
+
+    slots = spark.sparkContext.defaultParallelism
+
+    def work() -> None:
+        spark.sparkContext.addJobTag("other")
+        with pytest.raises(Exception, match="cancelled"):
+            spark.range(0, slots, 1, slots).mapInArrow(slow(seconds), "id BIGINT").count()
+
+    thread = InheritableThread(target=work)
+    thread.start()
+    tracker = spark.sparkContext.statusTracker()
+    while sum(info.numActiveTasks for info in map(tracker.getStageInfo, tracker.getActiveStageIds()) if info) < slots:
+        time.sleep(0.1)
+    try:
+        yield
+    finally:
+        spark.sparkContext.cancelJobsWithTag("other")
+        thread.join()
+
+
+def test_what_comes_out_is_read_and_not_worked_out_again(spark: "SparkSession") -> None:
+    from evenlag import pipeline
+
+    offsets, members = tables(spark, 5)
+    solved = pipeline.solve(offsets, members, time_limit=None, group_time_limit=0.02)
+    frames = {name: getattr(solved, name) for name in ("plans", "audit", "groups")}
+    for name, frame in frames.items():
+        assert "MapInArrow" not in frame._jdf.queryExecution().toString(), name
+    before = {name: frame.toArrow() for name, frame in frames.items()}
+    spark.catalog.clearCache()
+    for name, frame in frames.items():
+        assert frame.toArrow().equals(before[name]), name
+    groups = {row["group"]: row for row in solved.groups.collect()}
+    assert sorted(groups) == [f"g{g:03}" for g in range(5)]
+    for row in groups.values():
+        assert (row["late"], row["attempt"], row["error"]) == (False, 0, None)
+        assert row["objective"] >= row["bound"] >= 0
+        assert row["gap"] >= 0
+        assert (row["status"] == "OPTIMAL") == (row["gap"] <= 1e-9)
+    assert solved.rejects.count() == 0
+    assert_same_rows(solved.plans.select("group").distinct(), solved.groups.select("group"))
+
+
+def test_work_that_ends_in_time_gives_what_it_gives(spark: "SparkSession") -> None:
+    from evenlag.spark.driver.kept import within
+
+    assert within(spark, None, lambda: spark.range(3).count()) == 3
+    assert within(spark, time.time() + 60, lambda: spark.range(4).count()) == 4
+    with pytest.raises(ZeroDivisionError):
+        within(spark, time.time() + 60, lambda: 1 // 0)
+    assert within(spark, time.time() - 1, lambda: pytest.fail("too late to begin")) is None
+
+
+def test_what_is_there_at_the_deadline_counts(spark: "SparkSession", tmp_path: "Path") -> None:
+    from evenlag.spark.driver.kept import kept
+    from evenlag.spark.driver.storage import Folder
+
+    numbers = spark.range(0, 8, 1, 4).mapInArrow(slow(60.0, of=4), "id BIGINT")
+    started = time.time()
+    done = kept(numbers, Folder(spark, f"file://{tmp_path}/kept", "id BIGINT"), started + 8)
+    assert time.time() - started < 40  # the slow task takes 60
+    assert not done.whole
+    assert sorted(row["id"] for row in done.table.collect()) == [2, 3, 4, 5, 6, 7]
+
+
+def test_when_no_task_can_start_all_groups_are_late(spark: "SparkSession") -> None:
+    from evenlag import pipeline
+
+    offsets, members = tables(spark, 3)
+    with busy(spark, 120.0):
+        started = time.time()
+        solved = pipeline.solve(offsets, members, time_limit=2.0)
+        assert time.time() - started < 40  # slots are taken for 120
+    groups = solved.groups.collect()
+    assert [row["group"] for row in sorted(groups, key=lambda row: str(row["group"]))] == ["g000", "g001", "g002"]
+    assert {(row["status"], row["late"]) for row in groups} == {("ERROR", True)}
+    assert all("reached before its turn" in row["error"] for row in groups)
+    plans = solved.plans.collect()
+    assert len(plans) == offsets.count()
+    assert {(row["consumer_id"], row["move"]) for row in plans} == {(None, None)}
+    assert {row["status"] for row in solved.audit.collect()} == {"ERROR"}
+
+
+def test_groups_that_no_task_came_to_are_read_for_no_more_than_is_asked(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag import pipeline
+    from evenlag.spark.driver.kept import Kept, kept
+
+    offsets, members = tables(spark, 5)
+    broken = offsets.filter("`group` = 'g004'").selectExpr(
+        *(name for name in offsets.columns if name != "partition"), "-1 - `partition` as `partition`"
+    )
+    offsets = offsets.unionByName(offsets).unionByName(broken)  # each twice, and as many that cannot be used
+    whole = pipeline.solve(offsets, members, want="both", stickiness=0, method="lag-aware", time_limit=None)
+    monkeypatch.setattr(
+        "evenlag.spark.jobs.fleet_solver.kept",
+        lambda *args: Kept(kept(*args).table.filter("`group` < 'g003'"), whole=False, hint=""),
+    )
+    cut = pipeline.solve(offsets, members, want="both", stickiness=0, method="lag-aware")
+    groups = {row["group"]: row for row in cut.groups.collect()}
+    assert sorted(groups) == [f"g{g:03}" for g in range(5)]
+    counts = {name: [groups[name][each] for each in ("beyond_end", "before_start", "rejected_rows")] for name in groups}
+    assert all((None in counts[name]) == (name >= "g003") == groups[name]["late"] for name in groups)
+    assert_same_rows(cut.plans, whole.plans, without=["consumer_id", "move"])
+    assert_same_rows(cut.plans.filter("`group` < 'g003'"), whole.plans.filter("`group` < 'g003'"))
+    assert cut.plans.filter("`group` >= 'g003' and (consumer_id is not null or move is not null)").count() == 0
+    assert cut.audit.filter("`group` >= 'g003'").count() == 2
+    read = {name: getattr(cut, name)._jdf.queryExecution().optimizedPlan().toString() for name in ("groups", "plans")}
+    assert ("Window" in read["plans"], "Window" in read["groups"]) == (True, False)  # nothing is sorted for the keys
+
+
+def test_groups_that_come_too_late_for_a_plan_have_their_rows_all_the_same(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag import pipeline
+
+    offsets, members = tables(spark, 5)
+    offsets = offsets.unionByName(offsets)
+    whole = pipeline.solve(offsets, members, stickiness=0, method="lag-aware", time_limit=None)
+    monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.LAST", -1000.0)
+    for want, audits in (("both", 5), ("plan", 0), ("audit", 5)):
+        late = pipeline.solve(offsets, members, want=want, stickiness=0, method="lag-aware", time_limit=60.0)
+        groups = late.groups.collect()
+        assert [row["late"] and row["status"] for row in groups] == ["ERROR"] * 5
+        assert [row["rejected_rows"] for row in groups] == [12] * 5  # a task saw them
+        if want == "audit":
+            assert late.plans.count() == 0
+        else:
+            assert_same_rows(late.plans, whole.plans, without=["consumer_id", "move"])
+            assert late.plans.filter("consumer_id is not null or move is not null").count() == 0
+        assert late.audit.count() == audits
+        assert "Window" not in late.groups._jdf.queryExecution().optimizedPlan().toString()  # offsets are not read
+
+
+def test_a_job_that_can_start_no_task_ends_in_one_line(spark: "SparkSession", tmp_path: "Path") -> None:
+    from evenlag import pipeline
+    from evenlag.errors import SourceError
+
+    (tmp_path / "offsets.csv").write_text("snapshot_ts,group,topic,partition,lag\nnow,g,t,0,5\n")
+    offsets, _ = tables(spark, 1)
+    out = tmp_path / "out"
+    with busy(spark, 120.0):
+        for place in (str(tmp_path / "offsets.csv"), offsets):
+            started = time.time()
+            with pytest.raises(SourceError, match=f"^{out}: Spark could start no task within the time limit"):
+                pipeline.run(spark, place, out=out, time_limit=2.0)
+            assert time.time() - started < 30  # slots are taken for 120
+    assert [path.name for path in tmp_path.iterdir()] == ["offsets.csv"]
+
+
+def test_it_is_said_that_spark_waits_for_executors(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag.spark.driver import classic
+
+    active: list[int] = []  # tasks of each stage
+    tracker = SimpleNamespace(getActiveStageIds=lambda: list(range(len(active))))
+    now = [0.0]
+    monkeypatch.setattr(classic.time, "monotonic", lambda: now[0])
+    watch = classic.IdleWatch(tracker, lambda: any(active))  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING, logger="evenlag.pipeline"):
+        for tasks, seconds in (([], 20), ([0], 4), ([0, 1], 4), ([0], 4)):
+            active[:] = tasks
+            now[0] += seconds
+            watch.look()
+        assert not caplog.messages
+        for _ in range(5):
+            now[0] += 2
+            watch.look()
+    assert caplog.messages == ["Spark has started no task for 5 s: waiting for executors"]

@@ -1,0 +1,158 @@
+"""Which task solves which group."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evenlag.spark.jobs.placement import COST, COST_PER_ROW, TaskPacking, partition_keys
+from tests.support.frames import OFFSETS_DDL, assert_same_rows, table
+from tests.support.problems import cases
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PATIENT = 600.0  # seconds
+
+
+@settings(max_examples=cases(50))
+@given(st.lists(st.integers(0, 100_000), max_size=60), st.integers(1, 12))
+def test_no_task_has_more_than_its_share_and_one_group(sizes: list[int], tasks: int) -> None:
+    packing = TaskPacking.pack([(("now", f"g{g}"), size) for g, size in enumerate(sizes)], tasks)
+    loads = [0] * tasks
+    for g, size in enumerate(sizes):
+        loads[packing.task_of["now", f"g{g}"]] += COST + COST_PER_ROW * size
+    assert loads == sorted(loads, reverse=True)  # the costliest first
+    assert packing.costs == (tuple(max(load, 1) for load in loads) if sizes else (COST,) * tasks)
+    if sizes:
+        largest = COST + COST_PER_ROW * max(sizes)
+        assert max(loads) <= sum(loads) / tasks + largest  # Graham's bound
+        if len(sizes) >= tasks:
+            assert min(loads) > 0
+
+
+@pytest.mark.spark
+def test_every_task_is_a_partition_of_its_own(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    for tasks in (1, 7, 32):
+        keys = partition_keys(tasks)
+        df = spark.createDataFrame([(key,) for key in keys], "task INT").repartition(tasks, "task")
+        found = {
+            row["task"]: row["place"] for row in df.select("task", sf.spark_partition_id().alias("place")).collect()
+        }
+        assert found == {key: place for place, key in enumerate(keys)}
+
+
+@pytest.mark.spark
+def test_rows_go_where_their_group_is_placed(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    packing = TaskPacking(4, {("now", "a"): 2, ("now", "b"): 0})
+    rows = [("now", group) for group in "aabbbcde"] + [("now", None), (None, "a")]
+    spread = packing.repartition(spark.createDataFrame(rows, "snapshot_ts STRING, `group` STRING"))
+    found = spread.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
+    assert len(found) == len(rows)
+    places = {(row["snapshot_ts"], row["group"]): row["place"] for row in found}
+    assert (places["now", "a"], places["now", "b"]) == (2, 0)
+    assert len({(row["snapshot_ts"], row["group"], row["place"]) for row in found}) == len(places)
+
+
+@pytest.mark.spark
+def test_groups_and_their_members_are_solved_where_they_are_placed(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.native.row_checks import task_rows
+
+    offsets = [("now", f"g{g}", "t", p, 1) for g in range(12) for p in range(g + 1)]
+    members = [("now", f"g{g}", name) for g in range(12) for name in "abc"]
+    fleet = check_tables(
+        spark.createDataFrame(offsets, "snapshot_ts STRING, `group` STRING, topic STRING, `partition` INT, lag BIGINT"),
+        spark.createDataFrame(members, "snapshot_ts STRING, `group` STRING, consumer_id STRING"),
+        "latest",
+        5,
+    )
+    rows = fleet.packing.repartition(task_rows(fleet.offsets, fleet.members))
+    found = rows.select("snapshot_ts", "group", sf.spark_partition_id().alias("place")).collect()
+    assert len(found) == len(offsets) + len(members)
+    assert {((row["snapshot_ts"], row["group"]), row["place"]) for row in found} == set(fleet.packing.task_of.items())
+
+
+def test_small_groups_among_many_go_by_hash_and_others_by_name() -> None:
+    sizes = [(("now", f"g{g}"), 100) for g in range(5_000)]
+    few = TaskPacking.pack(sizes, 2)
+    assert (few.task_of, set(few.costs)) == ({}, {2_500 * (COST + 100 * COST_PER_ROW)})
+    many = TaskPacking.pack(sizes, 200)  # on 200 slots each task has 25 of them
+    assert len(many.task_of) == 5_000
+    assert set(many.costs) == {25 * (COST + 100 * COST_PER_ROW)}
+    giant = TaskPacking.pack([(("now", "giant"), 100_000), *sizes], 2)
+    assert list(giant.task_of) == [("now", "giant")]
+    assert giant.costs[0] - giant.costs[1] == COST + 100_000 * COST_PER_ROW
+
+
+def recorded(times: dict[str, int]) -> list[dict[str, Any]]:
+    """Groups of four partitions and two members, each at so many times, an hour apart."""
+    return [
+        {
+            "snapshot_ts": f"2026-01-01T{n:02}:00:00Z", "group": group, "topic": "t", "partition": p,
+            "log_start_offset": 0, "log_end_offset": 1_000 * (n + 1) * (p + 1), "current_offset": 500 * n,
+            "consumer_id": f"c{p % 2}",
+        }
+        for group, count in times.items() for n in range(count) for p in range(4)
+    ]  # fmt: skip
+
+
+@pytest.mark.spark
+def test_groups_that_nobody_counted_go_to_a_task_with_all_their_snapshots(spark: "SparkSession") -> None:
+    from pyspark.sql import functions as sf
+
+    from evenlag.spark.jobs.fleet import check_tables
+    from evenlag.spark.native.row_checks import task_rows
+
+    rows = recorded({f"g{g}": 1 + g % 3 for g in range(12)})
+    df = table(spark, rows, OFFSETS_DDL)
+    fleet = check_tables(df, None, "latest", None, "auto", whole=True, per_slot=(2, 2), count=False)
+    assert (fleet.groups, fleet.recorded, fleet.packing.tasks) == (None, True, 2 * fleet.slots)
+    dealt = fleet.packing.repartition(task_rows(fleet.offsets))
+    found = dealt.select("group", sf.spark_partition_id().alias("place")).collect()
+    assert len(found) == len(rows)
+    assert len({(row["group"], row["place"]) for row in found}) == 12
+    today = check_tables(df, None, "latest", None, 0, count=False)
+    assert (today.recorded, today.packing.by) == (False, ("snapshot_ts", "group"))
+
+
+@pytest.mark.spark
+def test_a_first_call_in_haste_gives_what_others_give_and_counts_nothing(
+    spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenlag import pipeline
+    from evenlag.spark.driver import classic
+    from evenlag.spark.jobs import fleet
+
+    counted = []
+
+    def count(*arguments: Any) -> Any:
+        counted.append(True)
+        return counts(*arguments)
+
+    counts = fleet._counted
+    monkeypatch.setattr(fleet, "_counted", count)
+    monkeypatch.setattr("evenlag.spark.jobs.fleet_solver.HASTE", PATIENT)  # else a busy machine is late
+    df = table(spark, recorded({"once": 1, "twice": 2, "thrice": 3}), OFFSETS_DDL)
+    options: dict[str, Any] = {"method": "lag-aware", "stickiness": 0}
+    whole = pipeline.solve(df, time_limit=None, **options)
+    assert counted == [True]
+    monkeypatch.setattr(classic, "_warmed", set())
+    hasty, second = (pipeline.solve(df, time_limit=PATIENT - 1, **options) for _ in range(2))
+    assert counted == [True, True]  # the second call is none of a cold Java
+    for each in (hasty, second):
+        assert each.groups.filter("late").count() == 0
+        assert_same_rows(each.groups, whole.groups, without=["seconds"])
+        assert_same_rows(each.plans, whole.plans)
+        assert_same_rows(each.audit, whole.audit, without=["seconds"])
+    for more in ({"progress": lambda *_: None}, {"deterministic": True}, {"time_limit": PATIENT}):
+        monkeypatch.setattr(classic, "_warmed", set())
+        pipeline.solve(df, want="plan", **({"time_limit": PATIENT - 1} | options | more))
+    assert counted == [True] * 5

@@ -1,0 +1,122 @@
+"""A producer of snapshots, and a stream over them that is killed with kill -9 and started again."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from tests.support.few_rows import few_rows
+from tests.support.fleet import fleet
+from tests.support.traffic import QUIET, create_topics
+
+Row = dict[str, Any]
+BROKEN = '{"snapshot_ts": "2026-01-01T00:00:00Z", "group": "g'
+
+
+def snapshots(count: int, groups: int, seed: int = 0) -> Iterator[list[Row]]:
+    """Offsets of the same groups at `count` times, six rows a group."""
+    for n in range(count):
+        offsets, _ = fleet(groups, seed=seed + n, partitions=3)
+        time_ = f"2026-01-01T{n // 60:02}:{n % 60:02}:00Z"
+        yield [row | {"snapshot_ts": time_} for row in offsets]
+
+
+def send(bootstrap: str, topic: str, values: list[str | bytes | None]) -> None:
+    """Append records without a key, so that they are spread over the partitions; back when all are in the log."""
+    producer = Producer({"bootstrap.servers": bootstrap, "sticky.partitioning.linger.ms": 0, **QUIET})
+    for value in values:
+        producer.produce(topic, value)
+        producer.poll(0)
+    if producer.flush(60):
+        raise RuntimeError(f"{topic}: records were not taken")
+
+
+@contextmanager
+def producing(bootstrap: str, topic: str, taken: list[list[Row]], seconds: float, rng: random.Random) -> Iterator[Any]:
+    """Write snapshots within so many seconds from a thread: each in two halves, with a broken record between."""
+
+    def write() -> None:
+        for rows in taken:
+            lines: list[str | bytes | None] = [json.dumps(row) for row in rows]
+            rng.shuffle(lines)
+            for half in (lines[: len(lines) // 2], [BROKEN, *lines[len(lines) // 2 :]]):
+                send(bootstrap, topic, half)
+                time.sleep(seconds / len(taken) / 2)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.join()
+
+
+@contextmanager
+def running(topic: str, out: Path, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """`evenlag stream` in a process group of its own; at the end it is killed with its Java and all they started."""
+    command = [sys.executable, "-m", "evenlag", "stream", topic, "--out", str(out), "--interval", "1", "--json", *words]
+    process = subprocess.Popen(
+        command,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=out.parent,
+        env=os.environ | few_rows(out.parent),
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def stream_with_kills(
+    bootstrap: str,
+    out: Path,
+    count: int,
+    groups: int,
+    *,
+    kills: int = 2,
+    seconds: float = 20.0,
+    seed: int | None = None,
+) -> tuple[list[list[Row]], list[dict[str, Any]]]:
+    """Stream snapshots while they are written, killed at random moments: what was written, the last run's batches."""
+    seed = random.randrange(10**6) if seed is None else seed
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    topic = f"snapshots-{seed}-{count}"
+    create_topics(bootstrap, {topic: 3})
+    taken = list(snapshots(count, groups))
+    place = f"kafka://{bootstrap}/{topic}"
+    words = ("--group-time-limit", "0.05", "--gap", "0.2")  # how good the plans are is not what is looked at
+    with producing(bootstrap, topic, taken, seconds, rng) as producer:
+        for n in range(kills):  # first in the first batch, then when something was committed
+            before = _progress(out, committed=n > 0)
+            with running(place, out, *words) as process:
+                while process.poll() is None and _progress(out, committed=n > 0) == before:
+                    time.sleep(0.02)
+                time.sleep(rng.uniform(0, 8))
+                assert process.poll() is None, process.communicate()
+        producer.join()
+    with running(place, out, *words, "--once") as process:
+        said, wrong = process.communicate()
+    assert process.returncode == 0, wrong
+    return taken, [json.loads(line) for line in said.splitlines()]
+
+
+def _progress(out: Path, *, committed: bool) -> set[str]:
+    """What shows that a batch was committed, or that one has begun."""
+    place = out / "_state" if committed else out
+    return {path.name for path in place.iterdir()} if place.exists() else set()

@@ -1,0 +1,141 @@
+"""Columns are declared once: types, headers, checks and the docs follow."""
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from evenlag.compare.replay_result import ReplayStep, ReplaySummary
+from evenlag.compare.strategies import AuditRow
+from evenlag.errors import InvalidProblemError
+from evenlag.tables import outputs
+from evenlag.tables.columns import MEMBERS, OFFSETS, PLANNED, Column, Table
+from evenlag.tables.group import Member
+from evenlag.tables.row_checks import check_member, partition_of
+from tests.support.column_tables import PAGES, ROOT, renewed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OUTPUTS = {name: value for name, value in vars(outputs).items() if isinstance(value, Table)}
+
+
+def test_names_types_and_doubles_follow_from_the_columns() -> None:
+    table = Table((Column("group", "string"), Column("partition", "int"), Column("load", "number")))
+    assert table.names == ("group", "partition", "load")
+    assert table.ddl == "`group` STRING, `partition` INT, `load` DOUBLE"
+    assert table.doubles == ("load",)
+    assert table.arrow() == pa.schema([("group", pa.string()), ("partition", pa.int32()), ("load", pa.float64())])
+
+
+def test_rows_within_a_row_have_their_own_columns() -> None:
+    inner = Table((Column("topic", "string"), Column("lag", "integer")))
+    one, several = Column("one", "struct", of=inner), Column("several", "structs", of=inner)
+    assert one.ddl == "STRUCT<`topic` STRING, `lag` BIGINT>"
+    assert several.ddl == "ARRAY<STRUCT<`topic` STRING, `lag` BIGINT>>"
+
+
+def test_members_have_a_field_for_each_planned_column() -> None:
+    fields = [field.name for field in dataclasses.fields(Member)]
+    assert fields == ["consumer_id", *PLANNED.names]
+
+
+@pytest.mark.parametrize("row", [AuditRow, ReplaySummary, ReplayStep])
+def test_figures_take_type_and_sentence_from_their_class(row: type) -> None:
+    table = outputs.figures_of(row)
+    assert list(table.names) == [field.name for field in dataclasses.fields(row)]
+    assert [column.name for column in table if not column.about.endswith(".")] == []
+
+
+def test_a_figure_without_a_sentence_has_none() -> None:
+    @dataclasses.dataclass
+    class Figures:
+        """Two figures.
+
+        Attributes
+        ----------
+        loads : float or None
+            Messages,
+            by weight.
+        """
+
+        loads: float | None
+        moves: int
+
+    table = outputs.figures_of(Figures)
+    assert table == (Column("loads", "number", "Messages, by weight."), Column("moves", "integer"))
+
+
+@pytest.mark.parametrize("table", [OFFSETS, MEMBERS, *(OUTPUTS[name] for name in OUTPUTS if name != "ROWS")])
+def test_every_column_of_the_docs_is_explained(table: Table) -> None:
+    assert [column.name for column in table if column.of is None and not column.about] == []
+    assert len(set(table.names)) == len(table)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_docs_have_the_columns_as_they_are(page: str) -> None:
+    text = (ROOT / page).read_text()
+    assert text.count("<!-- columns:") > 1
+    assert renewed(text) == text, "python -m tests.support.column_tables"
+
+
+# ---- checks follow from the columns ----------------------------------------------------------------------------------
+
+FITTING = {"string": "a", "integer": 0, "number": 1.0, "strings": ["a"], "racks": ["", "a"]}
+WRONG: dict[str, tuple[object, ...]] = {
+    "string": (5, ["a"]),
+    "integer": ("x", 1.5, True, 2**63),
+    "strings": ("a", [1]),
+    "racks": ("a", [1]),
+}
+
+
+def row_of(table: Table, **values: object) -> dict[str, object]:
+    return {column.name: FITTING[column.kind] for column in table} | values
+
+
+@pytest.mark.parametrize("column", [column for column in OFFSETS if column.checked], ids=lambda column: column.name)
+def test_values_that_do_not_fit_their_column_are_refused_in_the_offsets_table(column: Column) -> None:
+    assert partition_of(row_of(OFFSETS)) == ("a", 0)
+    beyond = [
+        bound for bound, by in ((column.least, -1), (column.most, 1)) if bound is not None for bound in [bound + by]
+    ]
+    for value in (*WRONG[column.kind], *map(int, beyond)):
+        with pytest.raises(InvalidProblemError, match=column.name):
+            partition_of(row_of(OFFSETS, **{column.name: value}))
+
+
+@pytest.mark.parametrize("column", [column for column in MEMBERS if column.checked], ids=lambda column: column.name)
+def test_values_that_do_not_fit_their_column_are_refused_in_the_members_table(column: Column) -> None:
+    check_member(row_of(MEMBERS))
+    for value in (*WRONG.get(column.kind, ("x", 0)), *([-1] if column.least == 0 else [])):
+        with pytest.raises(InvalidProblemError, match=column.name):
+            check_member(row_of(MEMBERS, **{column.name: value}))
+
+
+@pytest.mark.parametrize(
+    "column", [each for each in (*OFFSETS, *MEMBERS) if not each.checked], ids=lambda each: each.name
+)
+def test_other_columns_are_carried_whatever_they_hold(column: Column) -> None:
+    table = OFFSETS if column in OFFSETS else MEMBERS
+    (partition_of if table is OFFSETS else check_member)(row_of(table, **{column.name: object()}))
+
+
+@pytest.mark.spark
+def test_spark_rejects_what_one_group_refuses(spark: "SparkSession") -> None:
+    from evenlag.spark.native import row_checks
+
+    wrong = {
+        column.name: [value for value in WRONG[column.kind] if isinstance(value, str | float | int)]
+        for column in OFFSETS
+        if column.checked and column.kind == "integer"
+    }
+    assert len(wrong) > 4
+    rows = [{"snapshot_ts": "1"} | row_of(OFFSETS)]
+    rows += [rows[0] | {name: value} for name, values in wrong.items() for value in values]
+    text = [{name: str(value) for name, value in row.items() if name != "replica_racks"} for row in rows]
+    checked = row_checks.typed_offsets(spark.createDataFrame(text, ", ".join(f"`{name}` STRING" for name in text[0])))
+    reasons = [row["reason"] for row in checked.collect()]
+    assert reasons[0] is None
+    assert [reason for reason in reasons[1:] if reason is None] == []

@@ -1,0 +1,83 @@
+"""Texts of consumer groups as people post them: each is read right, or refused in words that name the place."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evenlag.errors import EvenlagError
+from evenlag.model.problem import Problem
+from evenlag.tables.read import read_group
+
+TEXTS = Path(__file__).parents[1] / "texts"
+RIGHT: dict[str, dict[str, Any]] = json.loads((TEXTS / "right.json").read_text())
+OF_MEMBERS = {"nogroup-offsets.txt": "nogroup-members.txt", "mixed-offsets.txt": "mixed-members.txt"}
+OF_SEVERAL = {"log-lines-between.txt": "g1"}
+WRONG = {
+    "column-t-spaced-ids.txt": r", line 2: does not fit its header \(11 fields for 9 columns\).*realigned.*main@HOST",
+    "kaf-group-describe.txt": r": no header with TOPIC, PARTITION, CURRENT-OFFSET, LOG-END-OFFSET, LAG; give the",
+    "kafka-error.txt": r", line 3: Kafka printed an error and no table: Error: Executing .*TimeoutException",
+    "log-lines-between.txt": r": holds 2 groups; choose one with --group: g1, g2",
+    "nogroup-members.txt": r": lists members and no partitions; give it as --members",
+    "share-group.txt": r", line 2: START-OFFSET is a column of a share group",
+    "streams-group.txt": r", line 1: OFFSET-LAG is a column of a Streams group",
+    "wrapped-header.txt": r", line 1: a header without HOST, CLIENT-ID: it is wrapped over several lines",
+}
+
+
+def told(problem: Problem) -> dict[str, list[Any]]:
+    """Lag and owner of each partition."""
+    owners = [None if owner < 0 else problem.members[owner] for owner in problem.owner.tolist()]
+    return {
+        f"{topic}-{number}": [int(lag), owner]
+        for (topic, number), lag, owner in zip(problem.partitions, problem.lags.tolist(), owners, strict=True)
+    }
+
+
+def short(value: Any) -> Any:
+    """Names of members without all of a UUID but its last digit."""
+    return json.loads(re.sub(r"-?00000000-0000-0000-0000-00000000000(\d)", r"~\1", json.dumps(value)))
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_text_is_read(name: str) -> None:
+    members = TEXTS / OF_MEMBERS[name] if name in OF_MEMBERS else None
+    problem, notes = read_group(TEXTS / name, members, OF_SEVERAL.get(name))
+    found = {
+        "group": problem.group,
+        "partitions": told(problem),
+        "members": list(problem.members),
+        "notes": [note.replace(f"{TEXTS}/", "") for note in notes],
+    }
+    assert short(found) == RIGHT[name]
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_text_is_refused_with_its_place(name: str) -> None:
+    with pytest.raises(EvenlagError, match=rf"{name}{WRONG[name]}") as caught:
+        read_group(TEXTS / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_text_has_an_answer() -> None:
+    names = {path.name for path in TEXTS.iterdir()} - {"right.json"}
+    assert names == {*RIGHT, *WRONG, *OF_MEMBERS.values()}
+
+
+def test_what_was_never_committed_is_counted_from_the_earliest_as_the_most_it_can_be() -> None:
+    problem, notes = read_group(TEXTS / "never-committed.txt", auto_offset_reset="earliest")
+    assert problem.lags.tolist() == [3083, 0, 0]
+    assert notes[0].startswith("a-0, a-1: never committed; lag taken as the log end offset, the most it can be")
+
+
+def test_a_text_without_groups_is_called_by_its_file_or_as_the_user_says() -> None:
+    problem, _ = read_group(TEXTS / "nogroup-offsets.txt", group="billing")
+    assert problem.group == "billing"
+    assert read_group(TEXTS / "nogroup-offsets.txt")[0].group == "nogroup-offsets"
+
+
+def test_where_members_are_not_told_apart_owners_raise_doubts() -> None:
+    _, notes = read_group(TEXTS / "mixed-offsets.txt")
+    assert notes[0].startswith("no owner holds partitions of both big and small: if members do not all read both, give")

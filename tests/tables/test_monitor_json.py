@@ -1,0 +1,250 @@
+"""Answers of monitors in JSON: Burrow's, Confluent's, Prometheus'."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenlag.errors import EvenlagError, SourceError
+from evenlag.tables.loading import form_of
+from evenlag.tables.read import read_group
+from tests.support.monitors import lags, notes, read, refused, rows
+
+
+def partition(number: int, lag: int | None = 5, **fields: Any) -> dict[str, Any]:
+    end = None if lag is None else {"offset": 10, "timestamp": 1, "lag": 1}
+    there = {"topic": "t", "partition": number, "owner": "/h", "client_id": "app", "status": "OK"}
+    return there | {"start": end, "end": end, "current_lag": lag or 0, "complete": 1} | fields
+
+
+def burrow(*partitions: dict[str, Any], **status: Any) -> str:
+    told = {"cluster": "c", "group": "g", "status": "OK", "partitions": partitions, "partition_count": len(partitions)}
+    request = {"url": "/v3/kafka/c/consumer/g/lag", "host": "h"}
+    return json.dumps(
+        {"error": False, "message": "consumer status returned", "status": told | status, "request": request}
+    )
+
+
+def test_burrow_tells_lag_and_owner() -> None:
+    reading = read(burrow(partition(0), partition(1, None, client_id="", owner="")))
+    assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id") == [
+        ("t", 0, 10, 15, 5, "app_/h"), ("t", 1, None, None, 0, None)
+    ]  # fmt: skip
+    assert [row["consumer_id"] for _, row in reading.members] == ["app_/h"]
+    assert any("t-1" in note for note in notes(reading))
+    del (old := partition(0))["client_id"]
+    assert rows(read(burrow(old)), "consumer_id") == [("t", 0, "/h")]
+    assert any("whole of Burrow's window" in note for note in notes(read(burrow(partition(0, complete=0.5)))))
+
+
+def test_burrows_answers_of_several_groups_may_follow_one_another() -> None:
+    text = burrow(partition(0)) + "\n" + burrow(partition(0, 7), group="h")
+    assert lags(read(text), "g") == {("t", 0): 5}
+    assert lags(read(text), "h") == {("t", 0): 7}
+    assert "of cluster 'd' is also there of cluster 'c'" in refused(
+        burrow(partition(0)) + burrow(partition(1), cluster="d")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (burrow(partition(0), partition_count=7), "has 1 of the group's 7 partitions"),
+        (burrow(status="NOTFOUND"), "knows no partition of group 'g' (NOTFOUND)"),
+        (json.dumps({"error": True, "message": "no", "request": {"url": "/v3/kafka/c"}}), "error: no"),
+        (
+            json.dumps({"error": False, "message": "", "topics": {}, "request": {"url": "/v3/kafka/c"}}),
+            "no lag by partition",
+        ),
+        (burrow(partition(0, current_lag=1.5)), "item 1: t-0 has no whole number"),
+        (burrow(partition(0, end=4)), "item 1: t-0 has an end that is no offset"),
+        (burrow(partition(0)) + "\n{", "line 2: is not JSON"),
+        (burrow(partition(0)) + "\n[]", "line 2: is no answer of Burrow"),
+    ],
+)
+def test_burrows_other_answers_are_refused(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+def lag_of(number: int, lag: int | None = 5, **fields: Any) -> dict[str, Any]:
+    ids = {"cluster_id": "c", "consumer_group_id": "g", "topic_name": "t", "partition_id": number}
+    names = {"consumer_id": "c1", "instance_id": "", "client_id": "app"}
+    return ids | names | {"current_offset": 7, "log_end_offset": 12, "lag": lag} | fields
+
+
+def page(*data: dict[str, Any], following: str | None = None) -> str:
+    return json.dumps({"kind": "KafkaConsumerLagList", "metadata": {"next": following}, "data": data})
+
+
+def test_confluents_command_and_its_rest_api_tell_the_same() -> None:
+    names = {"cluster_id": "cluster", "consumer_group_id": "consumer_group", "topic_name": "topic"}
+    names |= {"partition_id": "partition", "consumer_id": "consumer", "instance_id": "instance", "client_id": "client"}
+    listed = [lag_of(0), lag_of(1, consumer_id="", client_id="", current_offset=-1)]
+    command = json.dumps([{names.get(name, name): value for name, value in each.items()} for each in listed])
+    for text in (command, page(*listed), page(listed[0], following="https://x/2") + page(listed[1])):
+        reading = read(text)
+        assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id", "client_id") == [
+            ("t", 0, 7, 12, 5, "c1", "app"), ("t", 1, None, 12, None, None, None)
+        ]  # fmt: skip
+        assert [row["consumer_id"] for _, row in reading.members] == ["c1"]
+    assert read(page(lag_of(0, consumer_id=None))).unknown_members == {"g"}
+
+
+TABLE = """
+  Cluster  | Consumer Group | Lag | Log End Offset | Current Offset | Consumer | Instance | Client | Topic | Partition
+-----------+----------------+-----+----------------+----------------+----------+----------+--------+-------+------------
+  lkc-1234 | g              |   5 |             12 |              7 | c1       |          | app    | t     |         0
+  lkc-1234 | g              |     |             12 |             -1 |          |          |        | t     |         1
+"""
+
+
+def test_confluents_command_prints_a_table_too() -> None:
+    reading = read(TABLE)
+    assert rows(reading, "current_offset", "log_end_offset", "lag", "consumer_id", "client_id") == [
+        ("t", 0, 7, 12, 5, "c1", "app"), ("t", 1, None, 12, None, None, None)
+    ]  # fmt: skip
+    assert [number for number, _ in reading.offsets] == [4, 5]
+    framed = "\n".join(f"|{line}|" for line in TABLE.strip("\n").split("\n"))
+    assert rows(read(framed), "lag") == rows(reading, "lag")
+    assert "line 6: has 2 fields, and the table 10" in refused(TABLE + "a | b\n")
+    assert "line 4: lag of t-0 is no whole number: 'x'" in refused(TABLE.replace("   5 |", "   x |"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (page(lag_of(0), following="https://x/2"), "add the answer of https://x/2"),
+        (page(), "the list is empty"),
+        (page(lag_of(0, current_offset=1.5)), "item 1: current_offset of t-0 is no whole number: 1.5"),
+        (page(lag_of(0), {"topic_name": "t"}), "item 2: is no lag of a partition"),
+        (page(lag_of(0)) + page(lag_of(1, cluster_id="d")), "item 2: group 'g' of cluster 'd'"),
+        (page(lag_of(0, topic_name=3)), "item 1: has no group, topic and partition"),
+        (page(lag_of(0, lag=None, log_end_offset=None)), "has neither lag nor log_end_offset"),
+        (page(lag_of(0)) + '{"a": 1, "a": 2}', "'a' is given twice"),
+        (page(lag_of(0)) + "{}", "is no list of lags"),
+    ],
+)
+def test_confluents_broken_lists_are_refused(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+def series(number: int, *samples: tuple[float, str], name: str | None = "kafka_consumergroup_lag") -> dict[str, Any]:
+    metric = {"consumergroup": "g", "topic": "t", "partition": str(number)} | ({"__name__": name} if name else {})
+    values = [[at, value] for at, value in samples]
+    return {"metric": metric} | ({"value": values[0]} if len(values) == 1 else {"values": values})
+
+
+def answer(*result: dict[str, Any], kind: str = "vector", **fields: Any) -> str:
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": result}} | fields)
+
+
+def test_an_answer_to_query_is_a_snapshot() -> None:
+    reading = read(answer(series(0, (1767323045.678, "5")), series(1, (1767323045.678, "1e+3")), warnings=["slow"]))
+    assert rows(reading, "lag", "snapshot_ts") == [
+        ("t", 0, 5, "2026-01-02T03:04:05.678Z"), ("t", 1, 1000, "2026-01-02T03:04:05.678Z")
+    ]  # fmt: skip
+    assert any("warns: slow" in note for note in notes(reading))
+    bare = json.loads(answer(series(0, (1, "5"))))["data"]
+    assert rows(read(json.dumps(bare)), "lag") == rows(read(json.dumps(bare["result"])), "lag") == [("t", 0, 5)]
+
+
+def test_an_answer_to_query_range_is_a_record() -> None:
+    commits = series(0, (1.0, "10"), (61.0, "70"), name="kafka_consumergroup_current_offset")
+    reading = read(answer(series(0, (1.0, "5"), (61.0, "9")), commits, kind="matrix"))
+    assert rows(reading, "snapshot_ts", "current_offset", "log_end_offset") == [
+        ("t", 0, "1970-01-01T00:00:01.000Z", 10, 15), ("t", 0, "1970-01-01T00:01:01.000Z", 70, 79)
+    ]  # fmt: skip
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 4), st.integers(0, 3))
+def test_the_order_of_series_partitions_and_pages_changes_nothing(
+    chance: random.Random, partitions: int, foreign: int
+) -> None:
+    told = [series(number, (1.0, str(5 + number)), (61.0, "9")) for number in range(partitions)]
+    told += [
+        series(number, (1.0, "10"), (61.0, "70"), name="kafka_consumergroup_current_offset")
+        for number in range(partitions)
+    ]
+    others = [{"metric": {"__name__": "up", "job": str(number)}, "values": [[1.0, "1"]]} for number in range(foreign)]
+    shuffled = chance.sample(told + others, len(told) + foreign)
+    expected = rows(read(answer(*told, kind="matrix")), "snapshot_ts", "lag", "current_offset", "log_end_offset")
+    assert (
+        rows(read(answer(*shuffled, kind="matrix")), "snapshot_ts", "lag", "current_offset", "log_end_offset")
+        == expected
+    )
+    cut = chance.randint(0, len(shuffled) - 1)
+    pages = answer(*shuffled[cut:], kind="matrix") + "\n" + answer(*shuffled[:cut], kind="matrix")
+    assert rows(read(pages), "snapshot_ts", "lag", "current_offset", "log_end_offset") == expected
+    listed = [partition(number, number) for number in range(partitions)]
+    assert sorted(rows(read(burrow(*chance.sample(listed, partitions))), "lag")) == rows(read(burrow(*listed)), "lag")
+
+
+def test_series_of_times_of_their_own_are_refused() -> None:
+    apart = [series(number, (float(number), "5"), (10.0 + number, "5")) for number in range(3)]
+    assert "query_range with a step" in refused(answer(*apart, kind="matrix"))
+
+
+def test_series_without_a_name_are_lags() -> None:
+    reading = read(answer(series(0, (1.0, "5"), name=None)))
+    assert lags(reading, "g") == {("t", 0): 5}
+    assert any("have no name" in note for note in notes(reading))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"status": "error", "errorType": "bad_data", "error": "1:2: parse error"}', "error: 1:2: parse error"),
+        (answer(), "found no series"),
+        (answer(kind="scalar"), "of type 'scalar'"),
+        (answer({"metric": {"a": "b"}, "value": [1, "2"]}), "no series tells the lag"),
+        (answer({"metric": {"a": "b"}}), "series 1: is no series"),
+        (answer(series(0, (1.0, "five"))), 'series 1: a sample is [seconds, "number"]'),
+        (answer(series(0, (1.0, "0.5"))), "series 1: kafka_consumergroup_lag is 0.5"),
+        (answer({"metric": {"topic": 1}, "value": [1, "2"]}), "series 1: has a label that is no text"),
+        (answer(series(0, (1.0, "5"))) + "\n[", "is not JSON"),
+    ],
+)
+def test_other_answers_of_prometheus_are_refused(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [
+        (
+            "akhq.json",
+            {"id": "billing", "state": "STABLE", "offsets": [{"topic": "orders"}], "members": [{"id": "a-1"}]},
+        ),
+        ("kafka-ui.json", {"groupId": "billing", "members": 1, "topics": 1, "partitions": [{"topic": "orders"}]}),
+        ("export.jsonl", {"metric": {"__name__": "kafka_lag"}, "values": [5, 6], "timestamps": [1, 2]}),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 2])
+def test_json_of_others_is_refused_with_what_is_read(
+    name: str, document: dict[str, Any], times: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(f"{json.dumps(document)}\n" * times)
+    with pytest.raises(SourceError, match=r"is JSON of no kind that is read; evenlag reads a problem file, a snapshot"):
+        form_of(path)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"topics": {"t": [1]}, "member": {"c": {"topics": ["t"]}}}, "unknown field 'member'.*did you mean 'members'"),
+        ({"topic": {"t": [1]}, "members": {"c": {"topics": ["t"]}}}, "unknown field 'topic'.*did you mean 'topics'"),
+        ({"topics": [1], "members": ["c"]}, "'topics' must be an object of names"),
+    ],
+)
+def test_a_problem_file_with_a_mistake_is_told_the_mistake(
+    document: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "group.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(EvenlagError, match=message):
+        read_group(path)
