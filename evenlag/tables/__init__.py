@@ -1,4 +1,4 @@
-"""Snapshot tables as files and rows: their columns, how they are read and written. No Spark here."""
+"""Snapshot tables as files and rows: their columns, readers and writers (no Spark)."""
 
 from typing import TYPE_CHECKING
 
@@ -28,5 +28,5 @@ _HOMES = {
     "write_replay": "evenlag.tables.writing",
 }
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = lazily(__name__, _HOMES)

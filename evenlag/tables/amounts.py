@@ -1,4 +1,4 @@
-"""Sizes of moves and traffic that a group's own input does not say: from a file, or one number for each topic."""
+"""Move sizes and traffic given in addition to a group's own input: as a file, or as one number per topic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = {MOVE_SIZES: "move_size", TRAFFIC: "traffic"}
 _PLACE = ("topic", "partition")
 
 Amounts = Path | Mapping[str, int]
-"""A file, or a number for every partition of each topic named."""
+"""A file, or a mapping of topic to the number that each of its partitions gets."""
 
 
 def with_amounts(
@@ -30,53 +30,55 @@ def with_amounts(
     traffic: Amounts | None = None,
     together: Sequence[Sequence[str]] = (),
 ) -> tuple[Problem, list[str]]:
-    """Return a group with more pair data, which goes before its own, and notes.
+    """Return a group with additional pair data, which overrides its own, and notes.
 
     Parameters
     ----------
     problem : Problem
     move_sizes, traffic : path or mapping of topic to whole number, optional
-        A file may name topics and partitions that the group does not have. Partitions that it does not name are of 1.
+        A file may name topics and partitions that the group does not have. A partition of the group that it lacks
+        counts as 1.
     together : sequence of sequences of topics
-        Topics whose partition i goes to one member.
+        Topics whose partitions of the same number go to the same member.
 
     Raises
     ------
     SourceError
         A file cannot be read, or lacks a column.
     InvalidProblemError
-        A number is none, a topic is not the group's, or topics cannot go together.
+        A value is not a valid number, the group does not have a topic, or topics cannot go together.
     """
-    told, notes = {}, []
+    amounts, notes = {}, []
     for name, given in ((MOVE_SIZES, move_sizes), (TRAFFIC, traffic)):
         if given is None:
             continue
         if isinstance(given, Path):
-            told[name], lacking = _of_group(problem, read_amounts(given, name))
+            amounts[name], lacking = _of_group(problem, read_amounts(given, name))
             if lacking:
-                notes.append(f"{given}: names no {COLUMNS[name]} of {_partitions(lacking)}; each is taken as 1")
+                notes.append(f"{given}: has no {COLUMNS[name]} for {_partitions(lacking)}; each is taken as 1")
         else:
-            told[name] = {topic: _everywhere(problem, topic, amount) for topic, amount in given.items()}
+            amounts[name] = {topic: _everywhere(problem, topic, amount) for topic, amount in given.items()}
     given_files = ", ".join(str(each) for each in (move_sizes, traffic) if isinstance(each, Path))
     try:
-        return problem.with_pair_data(**told, together=together or None), notes  # type: ignore[arg-type]
+        return problem.with_pair_data(**amounts, together=together or None), notes  # type: ignore[arg-type]
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{given_files}: {error}" if given_files else str(error)) from error
 
 
 def read_amounts(path: Path, name: str) -> dict[str, dict[int, Any]]:
-    """Read a number for each partition: JSON as a problem file has it, else CSV or Parquet with a row a partition.
+    """Read a number for each partition, from JSON as in a problem file, or from CSV or Parquet.
 
     Parameters
     ----------
     path : Path
     name : {"move_sizes", "traffic"}
-        Rows have it in a column `move_size` or `traffic`, beside `topic` and `partition`; a row without is left out.
+        A table has one row per partition, with the columns `topic`, `partition`, and `move_size` or `traffic`. Rows
+        without a value are left out.
 
     Raises
     ------
     SourceError
-        The file cannot be read, lacks a column, or names a partition twice with unlike numbers.
+        The file cannot be read, lacks a column, or has two different numbers for one partition.
     """
     if path.suffix.lower() != ".parquet" and _is_json(path):
         return _of_document(path, read_json(path))
@@ -89,8 +91,8 @@ def read_amounts(path: Path, name: str) -> dict[str, dict[int, Any]]:
         known = found.setdefault(topic, {})
         if known.setdefault(partition, amount) != amount:
             raise SourceError(
-                f"{path}, row {number}: {topic}-{partition} has a {COLUMNS[name]} of {amount} here and of "
-                f"{known[partition]} before; keep one"
+                f"{path}, row {number}: {topic}-{partition} has a {COLUMNS[name]} of {amount} here, but of "
+                f"{known[partition]} in an earlier row; keep one"
             )
     return found
 
@@ -101,7 +103,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _of_document(path: Path, document: Any) -> dict[str, dict[int, Any]]:
-    """Return `{topic: [numbers]}` or `{topic: {partition: number}}` by topic and partition."""
+    """Return the numbers of `{topic: [numbers]}` or `{topic: {partition: number}}` by topic and partition."""
     if not isinstance(document, Mapping):
         raise SourceError(f'{path}: must be an object such as {{"orders": [512, 64]}}, or a table')
     found: dict[str, dict[int, Any]] = {}
@@ -111,7 +113,7 @@ def _of_document(path: Path, document: Any) -> dict[str, dict[int, Any]]:
         elif isinstance(values, list):
             found[topic] = dict(enumerate(values))
         else:
-            raise SourceError(f"{path}: topic {topic!r} must have a list, or an object of partitions")
+            raise SourceError(f"{path}: topic {topic!r} must have a list, or an object of partition to number")
     return found
 
 
@@ -127,25 +129,25 @@ def _rows(path: Path, column: str) -> Iterator[Numbered]:
 def _check(path: Any, names: Sequence[str], wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
-            raise SourceError(f"{path}: has no column {name}; needed are {', '.join(wanted)}")
+            raise SourceError(f"{path}: no column {name}; the table needs {', '.join(wanted)}")
 
 
 def _of_group(
     problem: Problem, found: Mapping[str, Mapping[int, Any]]
 ) -> tuple[dict[str, dict[int, Any]], list[tuple[str, int]]]:
-    """Return the numbers of the group's partitions, and the partitions that have none."""
-    told: dict[str, dict[int, Any]] = {}
+    """Return the numbers of the group's partitions, and the partitions without one."""
+    amounts: dict[str, dict[int, Any]] = {}
     lacking = []
     for topic, partition in problem.partitions:
         if partition in found.get(topic, {}):
-            told.setdefault(topic, {})[partition] = found[topic][partition]
+            amounts.setdefault(topic, {})[partition] = found[topic][partition]
         else:
             lacking.append((topic, partition))
-    return told, lacking
+    return amounts, lacking
 
 
 def _everywhere(problem: Problem, topic: str, amount: int) -> dict[int, int]:
-    """Return a number for every partition of a topic; the group may lack the topic, which is an error elsewhere."""
+    """Return the number for every partition of a topic; empty if the group lacks the topic."""
     return {partition: amount for name, partition in problem.partitions if name == topic}
 
 

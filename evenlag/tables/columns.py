@@ -1,4 +1,4 @@
-"""The columns of all tables: each is declared once, and types, checks, headers and the docs' tables follow from it."""
+"""Declarations of the input tables' columns, from which types, checks, headers and the docs' tables are made."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Column(NamedTuple):
         The type of its values. Messages are "number" (DOUBLE) where sums can pass 64 bits, else "integer" (BIGINT).
         Lists of texts are "strings", or "racks" if texts in them may be empty.
     about : str
-        A sentence for the docs, with the unit of its values.
+        Description for the docs, with the unit of its values.
     required : bool
-        A row without a value in it says nothing.
+        True if every row must have a value.
     least, most : float or None
         The range of its values, both ends included.
     planned : bool
-        A plan depends on it. In the members table it is a fact about the member: copies of a row must agree in it, it
-        travels to the tasks of Spark, and `tables.group.Member` has a field for it.
+        True if a plan depends on it. In the members table such a column is an attribute of the member: copies of a row
+        must agree on it, Spark sends it to the tasks, and `tables.group.Member` has a field for it.
     of : Table or None
-        The columns of its rows, where it holds a row ("struct") or several ("structs").
+        The columns of a "struct" (one row) or "structs" (a list of rows).
     """
 
     name: str
@@ -70,12 +70,12 @@ class Column(NamedTuple):
 
     @property
     def checked(self) -> bool:
-        """Whether a row with a value that does not fit is refused, or rejected on Spark."""
+        """True if an invalid value raises an error, or on Spark rejects its row."""
         return self.required or self.planned or self.least is not None or self.most is not None
 
     @property
     def ddl(self) -> str:
-        """The type in Spark's DDL."""
+        """The type as Spark DDL."""
         if self.of is None:
             return DDL_TYPES[self.kind]
         return f"STRUCT<{self.of.ddl}>" if self.kind == "struct" else f"ARRAY<STRUCT<{self.of.ddl}>>"
@@ -86,17 +86,17 @@ class Table(tuple[Column, ...]):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Their names: the header of a CSV file."""
+        """The names of the columns, in the order of a CSV header."""
         return tuple(column.name for column in self)
 
     @cached_property
     def doubles(self) -> tuple[str, ...]:
-        """The names of the columns with fractions."""
+        """The names of the DOUBLE columns."""
         return tuple(column.name for column in self if column.kind == "number")
 
     @cached_property
     def ddl(self) -> str:
-        """The columns and their types, as Spark's DDL has them."""
+        """The columns and their types, as Spark DDL."""
         return ", ".join(f"`{column.name}` {column.ddl}" for column in self)
 
     def arrow(self) -> Any:
@@ -110,7 +110,7 @@ class Table(tuple[Column, ...]):
         return pa.schema([(column.name, types[column.kind]) for column in self])
 
     def markdown(self) -> str:
-        """Return the columns as a table of the docs; names of required columns are bold."""
+        """Return the columns as a Markdown table for the docs, with the names of required columns in bold."""
         rows = [
             (f"**`{column.name}`**" if column.required else f"`{column.name}`", WORDS[column.kind], column.about)
             for column in self
@@ -122,34 +122,37 @@ OFFSETS = Table(
     (
         Column(
             "snapshot_ts", "string",
-            "Time of the snapshot, ISO 8601; a table may hold several. **Needed** on Spark and by `evenlag replay`.",
+            "Time of the snapshot, ISO 8601. **Required** on Spark and by `evenlag replay`. A table may hold several.",
         ),
         Column("group", "string", "Group id.", required=True),
         Column("topic", "string", "Topic.", required=True),
         Column("partition", "integer", "Partition id.", required=True, least=0, most=MAX_PARTITION),
-        Column("log_start_offset", "integer", "First offset that is still there.", planned=True),
+        Column("log_start_offset", "integer", "Offset of the first message still in the log.", planned=True),
         Column("log_end_offset", "integer", "Offset that the next message will get.", planned=True),
         Column("current_offset", "integer", "Committed offset; null: never committed.", planned=True),
-        Column("lag", "integer", "Messages still to read; used where offsets are missing.", planned=True),
-        Column("consumer_id", "string", "Owner; null: none.", planned=True),
+        Column("lag", "integer", "Lag in messages; used where offsets are missing.", planned=True),
+        Column("consumer_id", "string", "Member id of the owner; null: no owner.", planned=True),
         Column("client_id", "string", "Client id of the owner."),
         Column("host", "string", "Host of the owner."),
         Column(
             "auto_offset_reset", "string",
-            "`latest`, `earliest` or `none`, of the group; brokers do not tell it.", planned=True,
+            "The consumers' `auto.offset.reset`: `latest`, `earliest` or `none`. Brokers do not know it, so snapshots "
+            "leave it null.",
+            planned=True,
         ),
         Column(
             "replica_racks", "racks",
-            "Racks of the replicas, the preferred leader's first; an empty text where that of a replica is not known.",
+            "Racks of the replicas, the preferred leader's first; an empty text for a replica whose rack is not known.",
             planned=True,
         ),
         Column(
             "move_size", "integer",
-            "Size of the state that a move of the partition carries, in any unit; null: 1. No snapshot tells it.",
+            "Size of the state that moves with the partition, in any unit; null: 1. Snapshots leave it null.",
             least=0, most=LARGEST_AMOUNT, planned=True,
         ),
         Column(
-            "traffic", "integer", "Traffic of the partition, such as bytes a second; null: 1. No snapshot tells it.",
+            "traffic", "integer",
+            "Traffic of the partition, such as bytes per second; null: 1. Snapshots leave it null.",
             least=0, most=LARGEST_AMOUNT, planned=True,
         ),
     )
@@ -158,57 +161,57 @@ MEMBERS = Table(
     (
         Column(
             "snapshot_ts", "string",
-            "As above. A member belongs to the snapshot of exactly this time, so both tables must write it alike.",
+            "Time of the snapshot, ISO 8601. It must equal `snapshot_ts` of the offsets table exactly.",
         ),
         Column("group", "string", "Group id.", required=True),
         Column("consumer_id", "string", "Member id.", required=True),
         Column("client_id", "string", "Client id."),
         Column("host", "string", "Host."),
         Column("group_instance_id", "string", "Instance id of a static member."),
-        Column("topics", "strings", "Subscription; null: all topics of the group.", planned=True),
+        Column("topics", "strings", "Subscribed topics; null: all topics of the group.", planned=True),
         Column(
-            "weight", "number", "How much the member can take, relative to the others.",
+            "weight", "number", "Capacity of the member, relative to the others.",
             least=1 / float(LARGEST_WEIGHT), most=float(LARGEST_WEIGHT), planned=True,
         ),
-        Column("max_partitions", "integer", "The most partitions that the member may hold.", least=0, planned=True),
+        Column("max_partitions", "integer", "Most partitions that the member may hold.", least=0, planned=True),
         Column("generation", "integer", "Generation of the member's claim to its partitions.", planned=True),
         Column(
             "protocol", "string",
             "Protocol of the group: `classic`, `consumer` (KIP-848) or `follow` ([followers of a plan](follow.md)).",
         ),
-        Column("assignor", "string", "Assignor that the group uses, by Kafka's name.", planned=True),
+        Column("assignor", "string", "Kafka's name of the assignor that the group uses.", planned=True),
         Column("rack", "string", "Rack of the member.", planned=True),
-        Column("topics_regex", "string", "The regular expression in its subscription, in RE2's syntax."),
+        Column("topics_regex", "string", "Regular expression of its subscription, in RE2 syntax."),
         Column(
             "group_epoch", "integer",
-            "Epoch of a KIP-848 group; of a group that follows a plan, the version of that plan.",
+            "Epoch of a KIP-848 group. In a group that follows a plan: version of the plan.",
         ),
         Column("assignment_epoch", "integer", "Epoch of the target assignment of a KIP-848 group."),
-        Column("claimed", "strings", "Partitions that it held when it last joined: `orders-0`."),
-        Column("claimed_generation", "integer", "Generation in which it had got them."),
+        Column("claimed", "strings", "Partitions that it claimed to hold when it last joined, such as `orders-0`."),
+        Column("claimed_generation", "integer", "Generation in which it was assigned them."),
     )
 )  # fmt: skip
 TABLES: dict[TableKind, Table] = {"offsets": OFFSETS, "members": MEMBERS}
 PLANNED = Table(column for column in MEMBERS if column.planned)
-"""The facts about a member that a problem is made of."""
+"""The columns of the members table that `Problem` uses."""
 
-# Columns next to them, for Spark, which also reads lines that are not rows.
-MALFORMED = "_corrupt_record"  # Spark's own name for the text of a line that it could not read
-LINE = "_line"  # the text of every line, where the reader has it
+# Additional columns on Spark, which also keeps lines that are not rows.
+MALFORMED = "_corrupt_record"  # Spark's name for the text of a line that it could not parse
+LINE = "_line"  # the text of every line, if the reader keeps it
 
 
 def check_columns(names: Sequence[str], kind: TableKind, place: str, *, many_snapshots: bool = False) -> None:
-    """Refuse a table that lacks a required column, or has one of its columns twice.
+    """Raise an error if a table lacks a required column or has one of its columns twice.
 
     Parameters
     ----------
     names : sequence of str
-        The columns it has.
+        The table's columns.
     kind : {"offsets", "members"}
     place : str
-        What the message calls the table, such as its file.
+        Name of the table in the message, such as its file.
     many_snapshots : bool
-        Its rows are told apart by `snapshot_ts` too, so that is needed.
+        True if the table may hold several snapshots, so that it needs `snapshot_ts`.
 
     Raises
     ------
@@ -224,13 +227,13 @@ def check_columns(names: Sequence[str], kind: TableKind, place: str, *, many_sna
         missing.append("log_end_offset (or lag)")
     if missing:
         alone = len(names) == 1 and any(mark in names[0] for mark in ";\t|")
-        hint = "; columns are to be separated by commas" if alone else ""
+        hint = "; separate columns by commas" if alone else ""
         raise SourceError(f"{place}: no column {', '.join(missing)}; the {kind} table has {', '.join(known)}{hint}")
     check_once([name for name in names if name in known], place)
 
 
 def check_once(names: Iterable[str], place: str) -> None:
-    """Refuse a table that has a column twice.
+    """Raise an error if a table has a column twice.
 
     Raises
     ------
@@ -239,4 +242,4 @@ def check_once(names: Iterable[str], place: str) -> None:
     """
     twice = [name or "without a name" for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise SourceError(f"{place}: column {', '.join(twice)} comes twice; keep one")
+        raise SourceError(f"{place}: column {', '.join(twice)} appears twice; keep one")

@@ -1,10 +1,9 @@
-"""What becomes of several rows for one partition, or for one member.
+"""Rules for several rows with the same partition or the same member.
 
-Rows with the same key that agree are copies: one counts, the others are left out and counted. Where rows with one key
-contradict each other nobody can know which is right, so none counts. This file states the rule. Three engines follow
-it, and a test compares them on the same rows: `spark.native.row_checks` in native Spark columns, for the table of
-rejects; `spark.worker.arrow_groups` in NumPy, for the groups of a task; `first_copies` here, for a reader that stops at
-the first error.
+Rows with the same key that agree are copies: the first is used, the others are dropped and counted. If rows with the
+same key contradict each other, none is used, because nothing shows which is right. Three engines implement this rule:
+`spark.native.row_checks` in native Spark columns, for the table of rejects; `spark.worker.arrow_groups` in NumPy, for
+the groups of a task; and `first_copies` here, for readers that stop at the first error.
 """
 
 from __future__ import annotations
@@ -22,16 +21,17 @@ Numbered = tuple[int, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class CopyRule:
-    """Which rows are of one thing, and when they say the same of it.
+    """The key of a table's rows, and the columns in which rows with the same key must agree.
 
     Attributes
     ----------
     what : str
-        What a row is of.
+        "partition" or "member".
     key : tuple of str
-        Columns that name it.
+        Columns that identify it.
     content : tuple of str
-        Columns in which its rows must agree. Others may differ between copies, as offsets with the same lag do.
+        Columns in which its rows must agree. Other columns may differ between copies, such as offsets with the same
+        lag.
     """
 
     what: str
@@ -40,22 +40,22 @@ class CopyRule:
 
     @property
     def again(self) -> str:
-        """Why a copy is left out."""
+        """The reason why a copy is dropped."""
         return f"the same row for this {self.what} again"
 
     @property
     def differ(self) -> str:
-        """Why rows that contradict one another are left out."""
+        """The reason why contradicting rows are dropped."""
         return f"several rows for this {self.what}, and they differ"
 
 
 PARTITION_ROWS = CopyRule(
     "partition", ("snapshot_ts", "group", "topic", "partition"), ("lag", "consumer_id", *PAIR_COLUMNS)
 )
-"""Rows of the offsets table, `lag` as the lag rule gives it."""
+"""The rule for rows of the offsets table; `lag` is the one that the lag rule gives."""
 
 MEMBER_ROWS = CopyRule("member", ("snapshot_ts", "group", "consumer_id"), PLANNED.names)
-"""Rows of the members table."""
+"""The rule for rows of the members table."""
 
 
 def _row(number: int) -> str:
@@ -65,29 +65,29 @@ def _row(number: int) -> str:
 def first_copies(
     rows: Iterable[Numbered], rule: CopyRule, place: Callable[[int], str] = _row
 ) -> tuple[list[Numbered], int]:
-    """Keep of rows with one key the first, and count its copies.
+    """Return the first row for each key, and the number of copies dropped.
 
     Parameters
     ----------
     rows : iterable of (int, mapping)
-        Usable rows with their numbers in the file, such as `enumerate(read_table(path, kind), start=1)` gives. A key
-        column that is absent is null; `lag` is the one worked out by the lag rule.
+        Usable rows with their numbers in the file, such as from `enumerate(read_table(path, kind), start=1)`. A missing
+        key column counts as null. `lag` is the one that the lag rule gives.
     rule : CopyRule
         `PARTITION_ROWS` or `MEMBER_ROWS`.
     place : callable (int) -> str
-        Says which row a number is of, for errors.
+        Returns the place of a row number for error messages.
 
     Returns
     -------
     list of (int, mapping)
-        The rows that count, with their numbers, in the order they came.
+        The rows that are kept, with their numbers, in input order.
     int
-        How many copies of them were left out.
+        Number of copies that were dropped.
 
     Raises
     ------
     InvalidProblemError
-        Two rows contradict one another; the message names both by their places, and what they differ in.
+        Two rows contradict each other. The message names both places and the columns that differ.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def first_copies(
             source, _, also = place(earlier).rpartition(", ")
             also = also if place(number).startswith(f"{source}, ") else place(earlier)
             raise InvalidProblemError(
-                f"{place(number)}: {rule.what} {_named(key)} is also in {also}, and they differ in "
+                f"{place(number)}: {rule.what} {_named(key)} is also in {also}, but the rows differ in "
                 f"{', '.join(differ)}; keep one"
             )
         copies += 1
@@ -115,5 +115,5 @@ def first_copies(
 
 
 def _named(key: tuple[Hashable, ...]) -> str:
-    """The last parts of a key, which tell rows of one group apart: `orders-0`, or the member's name."""
+    """Return the parts of a key after time and group: `orders-0`, or the member's id."""
     return "-".join(str(part) for part in key[2:])

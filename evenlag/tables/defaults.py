@@ -1,10 +1,10 @@
-"""Defaults of the calls on tables; those of the solver are in `SolveOptions`."""
+"""Default parameters of calls on tables; for those of the solver see `SolveOptions`."""
 
 AUTO_OFFSET_RESET = "latest"
-"""Kafka's own: a group that never committed reads what comes from now on."""
+"""Kafka's default: a partition without a commit is read from its end."""
 
 TIME_LIMIT = 60.0
-"""Seconds for a whole call that gives a DataFrame."""
+"""Time limit of a whole call that returns a DataFrame, in seconds."""
 
 GROUP_TIME_LIMIT = 2.0
-"""Seconds, the most that one group gets."""
+"""Time limit of one group, in seconds."""

@@ -1,4 +1,4 @@
-"""What users call to read: a group, or its history, out of a path, a text, a file object or a DataFrame."""
+"""Public functions that read a group or its history from a path, a text, a file object or a DataFrame."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evenlag.tables.frames import Frame, is_frame, read_frame
 from evenlag.tables.loading import read_file
 
 Source = str | os.PathLike[str] | bytes | IO[str] | IO[bytes] | Frame
-"""A path, a text of several lines, an open file, or a DataFrame."""
+"""A path, a text, an open file, or a DataFrame."""
 Members = Source | Sequence[str] | Mapping[str, Iterable[str] | None]
 
 _GIVEN = "a path, a text, an open file or a DataFrame"
@@ -42,39 +42,43 @@ def read(
     horizon: float | HorizonWord | str = 0,
     capacity: float | None = None,
 ) -> Problem:
-    r"""Read one consumer group from a file, a text or a DataFrame; of several snapshots the latest.
+    r"""Read one consumer group from a file, a text or a DataFrame. If it holds several snapshots, read the latest.
 
-    What had to be assumed is in `Problem.warnings`, and so in the warnings of every result.
+    Assumptions about the input are listed in `Problem.warnings`, and in the warnings of every result.
 
     Parameters
     ----------
     source : path, text, open file or DataFrame
-        A problem file, a snapshot table as CSV, JSON Lines or Parquet (or a folder of them), or a text of another tool
-        such as `kafka-consumer-groups --describe` (docs/formats.md). A `str` that has a line break is the text itself.
-        A DataFrame is of pandas, Polars, pyarrow or anything else that narwhals takes. It has the columns of the
-        offsets table: `topic`, `partition`, `lag` or offsets, and `consumer_id` (or `member`) for the owners.
+        A problem file, a snapshot table as CSV, JSON Lines or Parquet (or a folder of them), or the output of another
+        tool such as `kafka-consumer-groups --describe` (docs/formats.md). A `str` that contains a line break or begins
+        with `{` or `[` is the text itself, any other `str` is a path. A DataFrame comes from pandas, Polars, pyarrow or
+        any other library that narwhals supports. It has the columns of the offsets table: `topic`, `partition`, `lag`
+        or offsets, and `consumer_id` (or `member`) for the owners.
     members : the same, a list of names, or a mapping of member to its topics; optional
-        A members table; or members by name, which read every topic (a mapping says which). Without, members are the
-        owners seen, each of which is taken to read every topic.
+        A members table, a list of member names (subscribed to all topics), or a mapping of name to subscribed topics.
+        By default the members are those that the source lists and the owners of its partitions, subscribed to all
+        topics unless the source shows their topics.
     group : str, optional
-        Needed where the source holds several groups. Names the group of a source that does not.
+        The group to read; required if the source holds several. Names the group of a source that does not.
     format : str, optional
-        The format of a file or text, such as "describe" or "csv"; by default its content tells.
+        The format of a file or text, such as "describe" or "csv"; by default it is recognised by its content.
     auto_offset_reset : {"latest", "earliest"}
-        The lag of a partition without a commit: none, or all that its log holds.
+        The lag of a partition without a commit: 0, or all messages in its log.
     horizon : float or str
-        Seconds, or text such as "10m": take the lag predicted for then, by the rate since the snapshot before. "auto":
-        give the problem scenarios for the time until the next rebalance, where there are several snapshots. 0: take the
-        lag of the latest snapshot.
+        0: plan for the lag of the latest snapshot. Seconds, or text such as "10m": plan for the lag predicted for that
+        time, from the rate since the previous snapshot. "auto": with several snapshots, add scenarios for the time
+        until the next rebalance.
     capacity : float, optional
-        For these scenarios: messages per second of a member of weight 1; by default estimated from the record.
+        For the scenarios of "auto": messages per second that a member of weight 1 reads; by default estimated from the
+        snapshots.
 
     Raises
     ------
     SourceError
-        The source cannot be read; the message names file and line, or the column.
+        The source cannot be read. The message names file and line, or the column.
     InvalidProblemError
-        It holds no such group, or several and none is named; or a row is wrong: its place and column are named.
+        The source does not hold the group, holds several groups while `group` is not given, or has an invalid row. The
+        message names the row's place and column.
 
     Examples
     --------
@@ -98,10 +102,10 @@ def read_history(
     format: str | None = None,  # noqa: A002
     auto_offset_reset: ResetWord = "latest",
 ) -> list[Snapshot]:
-    """Read all snapshots of one consumer group, in order of time, as `evenlag.replay` takes them.
+    """Read all snapshots of one consumer group, in order of time, for `evenlag.replay`.
 
-    What had to be assumed for a snapshot is in the `warnings` of its problem. Parameters and errors are those of
-    `read`. The source is a snapshot table with the column `snapshot_ts`, or a folder of dated texts.
+    The source is a snapshot table with the column `snapshot_ts`, or a folder of texts with a time in each name.
+    Parameters and errors are those of `read`. Assumptions about a snapshot are in the `warnings` of its problem.
     """
     one_of(tables.AUTO_OFFSET_RESETS, auto_offset_reset, "auto_offset_reset")
     with _in_python():
@@ -119,13 +123,13 @@ def read_history(
 
 @contextmanager
 def _in_python() -> Iterator[None]:
-    """Name parameters where an error of the tables names the command's options."""
+    """Replace the command's options by parameter names in error messages of the readers."""
     try:
         yield
     except (InvalidProblemError, SourceError) as error:
-        if (said := _worded(str(error))) == str(error):
+        if (message := _worded(str(error))) == str(error):
             raise
-        raise type(error)(said) from None
+        raise type(error)(message) from None
 
 
 def _worded(text: str) -> str:
@@ -140,12 +144,12 @@ def _noted(problem: Problem, notes: Iterable[str]) -> Problem:
 def _inputs(
     source: Source, members: Members | None, group: str | None, form: str | None
 ) -> tuple[tables.Input, tables.Input | None]:
-    """Return the source and the members as readers take them."""
+    """Return the source and the members as inputs of the readers."""
     if group is not None:
         check_name(group, "a group")
     given = _input(source, "offsets", group)
     if form is not None and isinstance(given, Reading):
-        raise SourceError(f"{given.source}: has no format; leave format={form!r} out")
+        raise SourceError(f"{given.source}: a DataFrame has no format; omit format={form!r}")
     if members is None:
         return given, None
     by_name = _by_name(members)
@@ -154,14 +158,14 @@ def _inputs(
     if isinstance(given, Reading):
         return given, [_members_of(by_name, given)]
     if tables.is_problem(given, form):
-        return given, Reading()  # which names its members itself, and is refused for that
+        return given, Reading()  # a problem file lists its members, so the reader raises an error
     readings = read_file(given, "offsets", form)
     return readings, [_members_of(by_name, each) for each in readings]
 
 
 def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
     if isinstance(source, str):
-        if not source.strip():  # Python takes an empty path for the current folder
+        if not source.strip():  # an empty path would mean the current folder
             raise SourceError(f"the path or text of the {table} is empty; give {_GIVEN}")
         return in_memory(source, f"the text of the {table}") if _is_text(source) else Path(source)
     if isinstance(source, os.PathLike):
@@ -172,17 +176,17 @@ def _input(source: Any, table: TableKind, group: str | None) -> File | Reading:
         return in_memory(bytes(source), f"the text of the {table}")
     if is_frame(source):
         return read_frame(source, table, group=group)
-    hint = "; a problem document is for Problem.from_dict" if isinstance(source, Mapping) else ""
+    hint = "; for a problem document use Problem.from_dict" if isinstance(source, Mapping) else ""
     raise SourceError(f"cannot read the {table} from {kind(source)}; give {_GIVEN}{hint}")
 
 
 def _is_text(source: str) -> bool:
-    """Return whether a string is a text, not a path: it has a line break, or is JSON in one line."""
+    """Return whether a string is a text rather than a path: it has a line break, or begins like JSON."""
     return "\n" in source or "\r" in source or source.lstrip()[:1] in ("{", "[")
 
 
 def _by_name(members: Any) -> dict[str, Iterable[str] | None] | None:
-    """Return the topics of members that are given by name, None meaning every topic; None for a table of them."""
+    """Return the topics of each member given by name (None: all topics); None if the members are given as a table."""
     if isinstance(members, Mapping):
         return {check_name(name, "a member"): _topics(name, topics) for name, topics in members.items()}
     if not isinstance(members, Sequence | Set) or isinstance(members, str | bytes | bytearray):
@@ -202,7 +206,7 @@ def _topics(member: str, topics: Any) -> list[str] | None:
 
 
 def _members_of(by_name: Mapping[str, Iterable[str] | None], offsets: Reading) -> Reading:
-    """Return members that are given by name as rows, for every group and time of the offsets."""
+    """Return a members table of members given by name, with a row for each group and time of the offsets."""
     blank = dict.fromkeys(MEMBERS.names)
     times = dict.fromkeys((row["group"], row["snapshot_ts"]) for _, row in offsets.offsets)
     rows = [

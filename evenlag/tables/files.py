@@ -1,4 +1,4 @@
-"""CSV, JSON Lines and Parquet files as numbered rows, with one clear line for whatever is wrong with a file."""
+"""Readers of CSV, JSON Lines and Parquet files, which number the rows and name file and line in errors."""
 
 import codecs
 import csv
@@ -24,7 +24,7 @@ _MARKS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (cod
 
 @contextmanager
 def reading(path: File) -> Iterator[None]:
-    """Turn what goes wrong while a file is read into a SourceError that names it."""
+    """Convert an error while a file is read into a SourceError that names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def reading(path: File) -> Iterator[None]:
 
 
 def open_text(path: File) -> IO[str]:
-    """Open a text of UTF-8, or of UTF-16 with its byte order mark, and unpack it where its name ends in `.gz`."""
+    """Open a text file in UTF-8, or in UTF-16 with a byte order mark; decompress it if its name ends in `.gz`."""
     if isinstance(path, Path) and path.suffix.lower() == ".gz":
         with gzip.open(path, "rb") as file:
             encoding = encoding_of(file.read(4))
@@ -47,7 +47,7 @@ def open_text(path: File) -> IO[str]:
 
 
 def encoding_of(head: bytes) -> str:
-    """Return the encoding that a byte order mark names; without one it is UTF-8.
+    """Return the encoding that a byte order mark names; UTF-8 without one.
 
     Examples
     --------
@@ -58,23 +58,23 @@ def encoding_of(head: bytes) -> str:
 
 
 def decoded(content: bytes) -> str:
-    """Return the text of some bytes: UTF-8, or UTF-16 with its byte order mark.
+    """Decode bytes in UTF-8, or in UTF-16 with a byte order mark.
 
     Raises
     ------
     UnicodeDecodeError
-        They are neither.
+        The bytes are neither.
     """
     return content.decode(encoding_of(content[:4]))
 
 
 def csv_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
-    """Read CSV with a header, each row with the number of its first line; an empty field is None.
+    """Yield the rows of a CSV file with a header, each with the number of its first line; an empty field is None.
 
     Raises
     ------
     SourceError
-        What `check` raises of the header; a line is broken or has too few or too many fields.
+        A line is broken, or has too few or too many fields; also whatever `check` raises for the header.
     """
     reader = csv.reader(lines, strict=True)
     try:
@@ -84,21 +84,21 @@ def csv_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator[
         for fields in reader:
             if fields and len(fields) != len(header):
                 where = f"{path}, line {reader.line_num}"
-                raise SourceError(f"{where}: {len(fields)} fields, but the header has {len(header)}; mend the line")
+                raise SourceError(f"{where}: {len(fields)} fields, but the header has {len(header)}; fix the line")
             if fields:
                 yield begins, {name: field or None for name, field in zip(header, fields, strict=True)}
             begins = reader.line_num + 1
     except csv.Error as error:
-        raise SourceError(f"{path}, line {reader.line_num}: broken CSV ({error}); mend or export it again") from error
+        raise SourceError(f"{path}, line {reader.line_num}: broken CSV ({error}); fix it or export it again") from error
 
 
 def json_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator[Numbered]:
-    """Read one JSON object a line, with its number; blank lines mean nothing.
+    """Yield the JSON object of each line, with the line's number; blank lines are skipped.
 
     Raises
     ------
     SourceError
-        What `check` raises of the first object's names; a line holds no JSON object, or a name twice in one.
+        A line is not a JSON object, or has a name twice; also whatever `check` raises for the first object's names.
     """
     first = True
     for number, line in enumerate(lines, 1):
@@ -109,9 +109,9 @@ def json_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator
         except InvalidProblemError as error:
             raise SourceError(f"{path}, line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
-            raise SourceError(f"{path}, line {number}: broken JSON ({error}); one object a line is needed") from error
+            raise SourceError(f"{path}, line {number}: broken JSON ({error}); write one object per line") from error
         if not isinstance(row, dict):
-            raise SourceError(f"{path}, line {number}: is no JSON object; one object a line is needed")
+            raise SourceError(f"{path}, line {number}: not a JSON object; write one object per line")
         if first:
             check(path, list(row))
         first = False
@@ -119,12 +119,12 @@ def json_rows(path: File, lines: Iterable[str], check: CheckColumns) -> Iterator
 
 
 def parquet_rows(path: File, wanted: Sequence[str], check: CheckColumns) -> Iterator[Numbered]:
-    """Read the wanted columns of a Parquet file, batch by batch; rows are numbered from 1.
+    """Yield the rows of a Parquet file with the wanted columns, numbered from 1; read it batch by batch.
 
     Raises
     ------
     SourceError
-        What `check` raises of the column names; the file is broken, or pyarrow is missing.
+        The file is broken, or pyarrow is not installed; also whatever `check` raises for the column names.
     """
     arrow, parquet = pyarrow_modules(path)
     try:
@@ -142,12 +142,12 @@ def parquet_rows(path: File, wanted: Sequence[str], check: CheckColumns) -> Iter
 
 
 def pyarrow_modules(path: File) -> tuple[Any, Any]:
-    """Import `pyarrow` and `pyarrow.parquet`, which only Parquet needs.
+    """Import `pyarrow` and `pyarrow.parquet`, which only Parquet files need.
 
     Raises
     ------
     SourceError
-        They are not installed.
+        pyarrow is not installed.
     """
     try:
         import pyarrow as pa
@@ -158,11 +158,11 @@ def pyarrow_modules(path: File) -> tuple[Any, Any]:
 
 
 def reason(error: BaseException) -> str:
-    """Say what an error means in one line."""
+    """Return an error's message in one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(text).splitlines()[0]
 
 
 def _microseconds(arrow: Any, kind: Any) -> Any:
-    """The type to read: a Python datetime has no nanoseconds, which pandas and older Spark write."""
+    """Return the type to read: microseconds for timestamps, as a Python datetime has no nanoseconds."""
     return arrow.timestamp("us", kind.tz) if arrow.types.is_timestamp(kind) else kind

@@ -1,4 +1,4 @@
-"""Sizes of moves, traffic and topics that go together, given once for all groups of a fleet."""
+"""Move sizes, traffic and topics that go together, given once for all groups of a fleet."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from evenlag.model.problem import Problem
 from evenlag.model.values import check_mapping, kind, parse_partition_number, shown
 from evenlag.tables.amounts import COLUMNS, MOVE_SIZES, TRAFFIC, Amounts, read_amounts
 
-Amount = int | Mapping[int, int]  # of every partition of a topic, or by partition
+Amount = int | Mapping[int, int]  # one number for all partitions of a topic, or a number by partition
 
 
 class MoveKeywords(TypedDict, total=False):
-    """Data of moves that calls for whole fleets take next to their tables."""
+    """Parameters on moves that calls for whole fleets take in addition to their tables."""
 
     move_sizes: Amounts | None
     together: Sequence[Sequence[str]]
 
 
 class DataKeywords(MoveKeywords, total=False):
-    """Data of moves and crossings."""
+    """Parameters on moves and rack crossings."""
 
     traffic: Amounts | None
 
 
 @dataclass(frozen=True)
 class FleetData:
-    """Data of partitions that a fleet's tables do not say. It goes before what they say.
+    """Pair data for all groups of a fleet, which overrides that in the tables.
 
     Attributes
     ----------
     amounts : mapping of "move_sizes" and "traffic" to mapping of topic to amount
     together : sequence of sequences of topics
-        Topics whose partition i goes to one member, in the groups that have several of them.
+        Topics whose partitions of the same number go to the same member, in groups that have several of these topics.
     named : frozenset of str
-        Topics that some group should have: those of `together`, and those with one amount for all partitions.
+        Topics that at least one group should have: those of `together`, and those with one number for all partitions.
     """
 
     amounts: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)
@@ -50,13 +50,13 @@ class FleetData:
     def of(
         cls, move_sizes: Amounts | None = None, traffic: Amounts | None = None, together: Sequence[Sequence[str]] = ()
     ) -> FleetData:
-        """Check what is given, and read the files.
+        """Check the parameters, and read the files.
 
         Parameters
         ----------
         move_sizes, traffic : path or mapping of topic to whole number, optional
-            A file has a number for each partition (`evenlag.tables.amounts.read_amounts`); those that it does not name
-            are of 1. A number for a topic is that of each of its partitions.
+            A file has a number for each partition (`evenlag.tables.amounts.read_amounts`); partitions that it lacks
+            count as 1. A number for a topic is that of each of its partitions.
         together : sequence of sequences of str
 
         Raises
@@ -64,7 +64,7 @@ class FleetData:
         SourceError
             A file cannot be read, or lacks a column.
         InvalidProblemError
-            A number is none, or `together` is no list of lists of two topics or more, each named once.
+            A value is not a valid number, or `together` is not a list of lists of two or more topics, each named once.
         """
         given = {MOVE_SIZES: move_sizes, TRAFFIC: traffic}
         amounts = {name: _amounts(name, each) for name, each in given.items() if each is not None}
@@ -73,11 +73,11 @@ class FleetData:
         return cls(amounts, units, frozenset(plain.union(*units)))
 
     def __bool__(self) -> bool:
-        """Return whether anything is given."""
+        """Return whether there is any data."""
         return bool(self.amounts or self.together)
 
     def added(self, problem: Problem) -> tuple[Problem, list[str]]:
-        """Return a group with what concerns it, and notes.
+        """Return a group with the data that applies to it, and notes.
 
         Raises
         ------
@@ -86,12 +86,12 @@ class FleetData:
         """
         if not self:
             return problem, []
-        told: dict[str, Any] = {}
+        data: dict[str, Any] = {}
         notes = []
         for name, by_topic in self.amounts.items():
-            told[name] = _of_group(problem, by_topic)
-            lacking = len(problem.partitions) - sum(map(len, told[name].values()))
-            if lacking and told[name]:
+            data[name] = _of_group(problem, by_topic)
+            lacking = len(problem.partitions) - sum(map(len, data[name].values()))
+            if lacking and data[name]:
                 notes.append(f"{lacking} partitions without a {COLUMNS[name]}: it is taken as 1")
         here = {*problem.topics, *problem.empty_topics}
         units = []
@@ -102,27 +102,27 @@ class FleetData:
             if present and len(present) < len(topics):
                 lacked = ", ".join(topic for topic in topics if topic not in here)
                 notes.append(f"together: the group has no {lacked} to go with {', '.join(present)}")
-        told = {name: by_topic for name, by_topic in told.items() if by_topic}
-        return problem.with_pair_data(**told, together=units or None), notes
+        data = {name: by_topic for name, by_topic in data.items() if by_topic}
+        return problem.with_pair_data(**data, together=units or None), notes
 
 
 NO_FLEET_DATA = FleetData()
 
 
 def _amounts(name: str, given: Amounts) -> Mapping[str, Amount]:
-    """Return amounts by topic, read and checked."""
+    """Return the checked amounts by topic; read them first if they are in a file."""
     if isinstance(given, Path):
         try:
             found = read_amounts(given, name)
-            return {topic: _by_number(topic, told) for topic, told in found.items()}
+            return {topic: _by_number(topic, by_partition) for topic, by_partition in found.items()}
         except InvalidProblemError as error:
             raise InvalidProblemError(f"{given}: {error}") from error
     check_mapping(given, name, "topic to a whole number")
     return {topic: parse_amount(f"{name}: {topic}", each) for topic, each in given.items()}
 
 
-def _by_number(topic: str, told: Mapping[Any, Any]) -> dict[int, int]:
-    return {parse_partition_number(topic, p): parse_amount(f"{topic}-{p}", each) for p, each in told.items()}
+def _by_number(topic: str, by_partition: Mapping[Any, Any]) -> dict[int, int]:
+    return {parse_partition_number(topic, p): parse_amount(f"{topic}-{p}", each) for p, each in by_partition.items()}
 
 
 def _units(given: Any) -> tuple[tuple[str, ...], ...]:
@@ -132,7 +132,7 @@ def _units(given: Any) -> tuple[tuple[str, ...], ...]:
     for topics in given:
         names = () if isinstance(topics, str | bytes) or not isinstance(topics, Iterable) else tuple(topics)
         if len(names) < 2 or not all(isinstance(name, str) for name in names):
-            raise InvalidProblemError(f"together: every entry is a list of two topics or more; got {shown(topics)}")
+            raise InvalidProblemError(f"together: each entry must be a list of two or more topics; got {shown(topics)}")
         for topic in names:
             if topic in seen:
                 raise InvalidProblemError(f"together: topic {topic!r} is named twice; name it once")
@@ -142,12 +142,12 @@ def _units(given: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _of_group(problem: Problem, by_topic: Mapping[str, Amount]) -> dict[str, dict[int, int]]:
-    """Return the amounts of the partitions of a group that have one."""
-    told: dict[str, dict[int, int]] = {}
+    """Return the amounts of the group's partitions, without those that have none."""
+    found: dict[str, dict[int, int]] = {}
     for topic, partition in problem.partitions:
         amount = by_topic.get(topic)
         if isinstance(amount, Mapping):
             amount = amount.get(partition)
         if amount is not None:
-            told.setdefault(topic, {})[partition] = amount
-    return told
+            found.setdefault(topic, {})[partition] = amount
+    return found

@@ -1,4 +1,4 @@
-"""DataFrames of any kind as rows of the snapshot tables: pandas, Polars, Arrow, and all else that narwhals takes."""
+"""Reader of DataFrames as snapshot tables: pandas, Polars, Arrow, and any other that narwhals supports."""
 
 from __future__ import annotations
 
@@ -18,50 +18,49 @@ from evenlag.tables.formats import Reading
 from evenlag.tables.row_checks import some
 from evenlag.tables.values import plain_value
 
-NO_NEWS = ("previous_member", "move", "member_rack", "crossing")
-"""Columns of `Result.to_pandas` that tell nothing that a problem needs."""
+RESULT_COLUMNS = ("previous_member", "move", "member_rack", "crossing")
+"""Columns of `Result.to_pandas` that a problem does not need, so that no note mentions them."""
 
 OTHER_NAMES: Mapping[TableKind, Mapping[str, str]] = {
     "offsets": {"member": "consumer_id", "owner": "consumer_id"},
     "members": {"member": "consumer_id"},
 }
-"""What columns may be called next to their own names; `Result.to_pandas` has `member`."""
+"""Alternative names of columns, such as `member` in `Result.to_pandas`."""
 
 
 class Frame(Protocol):
-    """What every DataFrame has, whoever made it."""
+    """Protocol of a DataFrame from any library."""
 
     @property
     def columns(self) -> Any:
-        """Its columns, or their names."""
+        """The columns, or their names."""
 
 
 def is_frame(source: object) -> bool:
-    """Return whether something looks like a DataFrame of any kind."""
+    """Return whether an object looks like a DataFrame from any library."""
     return any(hasattr(type(source), name) for name in ("columns", "__arrow_c_stream__", "__arrow_c_array__"))
 
 
 def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> Reading:
     """Read a DataFrame with the columns of a snapshot table, in any order.
 
-    Case, spaces and hyphens in the names do not matter: `CURRENT-OFFSET` is `current_offset`. Without a column `group`
-    all rows are of one group. Rows are counted from 0, as `df.iloc` counts them.
+    Case, spaces and hyphens in names are ignored: `CURRENT-OFFSET` is read as `current_offset`. Without a column
+    `group`, all rows belong to one group. Rows are numbered from 0, as in `df.iloc`.
 
     Parameters
     ----------
     frame
-        A DataFrame of pandas, Polars, pyarrow or anything else that narwhals takes; a lazy one is collected, of several
-        groups only the one asked for.
+        A DataFrame from pandas, Polars, pyarrow or any other library that narwhals supports. A lazy frame is collected.
     kind : {"offsets", "members"}
     group : str, optional
-        The rows of other groups are not needed.
+        Read only the rows of this group.
 
     Raises
     ------
     SourceError
-        It is no DataFrame, lacks a column or has one twice; the message names the columns.
+        The object is not a DataFrame, lacks a column, or has a column twice. The message names the columns.
     InvalidProblemError
-        It has no row of the group.
+        The DataFrame has no row of the group.
     """
     place = "the DataFrame" if kind == "offsets" else "the DataFrame of members"
     import narwhals.stable.v2 as nw
@@ -72,7 +71,7 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
     try:
         check_columns([*names, *({"group"} - names.keys())], kind, place)
     except SourceError as error:
-        raise SourceError(f"{error}; this one has {some(columns) or 'none'}") from None
+        raise SourceError(f"{error}; {place} has {some(columns) or 'none'}") from None
     if group is not None and "group" in names:
         found = _of_group(found, names["group"], group)
     chosen = found.select(list(names.values()))
@@ -81,10 +80,10 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
     read.notes += _unused(columns, names, kind, place)
     numbered: list[Numbered] = list(enumerate(rows))
     if kind == "offsets":
-        if "consumer_id" not in names:  # so nobody knows whether the group has members
+        if "consumer_id" not in names:  # so it is unknown if the group has members
             read.unknown_members = {row["group"] or read.group for _, row in numbered} | ({group} if group else set())
         if group is not None and "group" in names and not numbered:
-            raise InvalidProblemError(f"{place}: holds no row of group {group!r}")
+            raise InvalidProblemError(f"{place}: has no row of group {group!r}")
         read.offsets = numbered
     else:
         read.members = numbered
@@ -92,11 +91,11 @@ def read_frame(frame: object, kind: TableKind, *, group: str | None = None) -> R
 
 
 def _narwhals(frame: Any, place: str) -> Any:
-    """Return a frame as narwhals has it, eager or lazy."""
+    """Wrap a frame, eager or lazy, in narwhals."""
     import narwhals.stable.v2 as nw
 
     if type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns"):
-        if any(name is not None for name in frame.index.names):  # as after a `groupby`
+        if any(name is not None for name in frame.index.names):  # such as after a `groupby`
             frame = frame.reset_index()
         check_once([str(name) for name in frame.columns], place)
         frame = frame.rename(columns=str)
@@ -107,13 +106,13 @@ def _narwhals(frame: Any, place: str) -> Any:
     try:
         import pyarrow as pa
 
-        return nw.from_native(pa.table(frame))  # whatever else hands its columns on as Arrow
+        return nw.from_native(pa.table(frame))  # any other object that exports Arrow data
     except (ImportError, TypeError, ValueError) as error:
-        raise SourceError(f"{place}: is no DataFrame that can be read; got {kind_of(frame)}") from error
+        raise SourceError(f"{place}: is not a DataFrame that can be read; got {kind_of(frame)}") from error
 
 
 def _names(columns: Sequence[str], kind: TableKind) -> dict[str, str]:
-    """Return which column of the frame holds each column of the table."""
+    """Map each column of the table to the column of the frame that holds it."""
     plain = {name: name.strip().lower().replace("-", "_").replace(" ", "_") for name in columns}
     names: dict[str, str] = {}
     for name in TABLES[kind].names:
@@ -126,17 +125,17 @@ def _names(columns: Sequence[str], kind: TableKind) -> dict[str, str]:
 
 
 def _unused(columns: Sequence[str], names: Mapping[str, str], kind: TableKind, place: str) -> list[str]:
-    """Say which columns are not read, and for which column of the table one may be meant."""
+    """Return a note on the columns that are not read, with the table's column that each may stand for."""
     left = [name for name in TABLES[kind].names if name not in names]
-    unknown = [column for column in columns if column not in names.values() and column not in NO_NEWS]
+    unknown = [column for column in columns if column not in names.values() and column not in RESULT_COLUMNS]
     if not unknown:
         return []
     hints = (f"{name!r}{did_you_mean(name, left)}" for name in unknown if did_you_mean(name, left))
-    return [f"{place}: columns that are not read: {some(unknown)}{''.join(f' ({hint})' for hint in hints)}"]
+    return [f"{place}: ignored columns: {some(unknown)}{''.join(f' ({hint})' for hint in hints)}"]
 
 
 def _of_group(frame: Any, column: str, group: str) -> Any:
-    """Return the rows of a group; all where there are none of it, so that an error can list the groups."""
+    """Return the rows of a group; if there are none, all rows, so that an error can list the groups."""
     import narwhals.stable.v2 as nw
 
     if frame.collect_schema()[column] not in (nw.String, nw.Categorical, nw.Enum, nw.Object):
@@ -146,7 +145,7 @@ def _of_group(frame: Any, column: str, group: str) -> Any:
 
 
 def _rows(frame: Any, names: Mapping[str, str], kind: TableKind) -> Iterator[dict[str, Any]]:
-    """Give the rows of an eager frame with the columns of the table; None where there is no value."""
+    """Yield the rows of an eager frame with the columns of the table; None where a value is missing."""
     columns: list[Iterable[Any]] = []
     for name, of in ((column.name, column.kind) for column in TABLES[kind]):
         if name not in names:
@@ -160,7 +159,7 @@ def _rows(frame: Any, names: Mapping[str, str], kind: TableKind) -> Iterator[dic
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as Python has it, where a frame keeps it as NumPy or a decimal does."""
+    """Convert a NumPy or decimal value to a plain Python value."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Decimal):

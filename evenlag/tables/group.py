@@ -1,4 +1,4 @@
-"""The rows of one consumer group at one time, and the problem they make. No Spark here."""
+"""The rows of one consumer group in one snapshot, and the problem built from them (no Spark)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from evenlag.model.problem import Problem
 from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PairColumns
 
 OFFSET_FIELDS = ("log_start_offset", "log_end_offset", "current_offset")
-UNKNOWN = -1  # an offset that is null
+UNKNOWN = -1  # a null offset
 
 
 @dataclass(frozen=True)
 class Member:
-    """A row of the members table; `topics` None means all topics of the group."""
+    """A row of the members table; `topics` is None for all topics of the group."""
 
     consumer_id: str
     topics: Sequence[str] | None = None
@@ -33,32 +33,32 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class GroupRows:
-    """The usable rows of one group at one time, in the order of `Problem`: topics, then partitions ascending.
+    """The usable rows of one group in one snapshot, in the order of `Problem`: by topic, then partition number.
 
     Attributes
     ----------
     snapshot_ts : str or None
     group : str
     topics : tuple of str
-        Sorted names.
+        Topic names, sorted.
     topic_of, partition_ids, lags : int arrays (P,)
         Topic index, partition number and lag in messages of each row.
     owners : sequence of str or None (P,)
-        The consumer that holds the partition.
+        Member id of each partition's owner.
     members : tuple of Member or None
-        None without a members table: then they are the owners seen, each subscribed to all topics.
+        None without a members table: the members are then the owners, each subscribed to all topics.
     beyond_end, before_start : int
-        Commits outside the log; see `evenlag.model.lag.Lag`.
+        Number of committed offsets outside the log; see `evenlag.model.lag.Lag`.
     rejected_rows : int
-        Rows of the group that could not be used.
+        Number of the group's rows that were rejected.
     predicted, unrated : int
-        With a horizon: partitions whose lag is the predicted one, and those without a produce rate to predict it by.
+        With a horizon: number of partitions with a predicted lag, and of those without a produce rate to predict it.
     offsets : int64 array (3, P), optional
-        The `OFFSET_FIELDS` of each partition, `UNKNOWN` where null; only where they were asked for.
+        The `OFFSET_FIELDS` of each partition, `UNKNOWN` where null; None unless requested.
     left_out : frozenset of str
-        Owners of rows that could not be used. They are members, though perhaps of none of these partitions.
+        Owners named in rows of the group that could not be used. They are members of the group too.
     pairs : PairColumns
-        Racks, sizes of moves and traffic of each partition, as far as the rows say them.
+        Replica racks, move size and traffic of each partition, where the rows have them.
     """
 
     snapshot_ts: str | None
@@ -91,7 +91,7 @@ class GroupRows:
         pairs: PairColumns = NO_PAIR_COLUMNS,
         **others: Any,
     ) -> GroupRows:
-        """Put rows that came in any order, with topics numbered in any order, in the order of `Problem`."""
+        """Build the rows in the order of `Problem` from rows and topics in any order."""
         names = sorted(topics)
         rank = {name: t for t, name in enumerate(names)}
         topic_of = np.array([rank[name] for name in topics], dtype=np.int32)[topic_of]
@@ -110,25 +110,26 @@ class GroupRows:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was done to the input that its owner should know, with counts."""
+        """Notes on assumptions and corrections of the input, with counts."""
         notes = {
-            f"{self.beyond_end} commits beyond the log end: their lag is taken as 0": self.beyond_end,
-            f"{self.before_start} commits before the log start: lag counted from there": self.before_start,
+            f"{self.beyond_end} commits beyond the log end: lag taken as 0": self.beyond_end,
+            f"{self.before_start} commits before the log start: lag counted from the log start": self.before_start,
             f"{self.rejected_rows} rows rejected": self.rejected_rows,
-            f"{self.predicted} lags are predicted: today's + produce rate × horizon, rounded up": self.predicted,
-            f"{self.unrated} partitions without a produce rate: their lag is today's": self.unrated,
-            "no members table: members are the owners seen, each subscribed to all topics": self.members is None,
+            f"{self.predicted} lags are predicted: current lag + produce rate × horizon, rounded up": self.predicted,
+            f"{self.unrated} partitions without a produce rate: planned with their current lag": self.unrated,
+            "no members table: members are the owners of partitions, each subscribed to all topics": self.members
+            is None,
         }
         return tuple(note for note, applies in notes.items() if applies)
 
     @property
     def owners_seen(self) -> list[str]:
-        """Everyone who owns a partition of the group, by name."""
+        """The owners of the group's partitions, sorted."""
         return sorted(self.left_out.union(owner for owner in self.owners if owner is not None))
 
     @property
     def assignor(self) -> str | None:
-        """The assignor that the members name, where they name one and the same."""
+        """The assignor that the members name; None if they name none or different ones."""
         named = {member.assignor for member in self.members or ()} - {None}
         return named.pop() if len(named) == 1 else None
 
@@ -138,7 +139,7 @@ class GroupRows:
         Raises
         ------
         InvalidProblemError
-            No usable row, or a member that breaks the problem's own rules.
+            There is no usable row, or a member is invalid.
         """
         if not self.topics:
             raise InvalidProblemError(f"no usable row: all {self.rejected_rows} rows of the group were rejected")

@@ -1,4 +1,4 @@
-"""Lags for a plan of one group: what is not known or not possible is named, and stops nothing."""
+"""Lags for the plan of one group; unknown or impossible lags become notes, not errors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from evenlag.tables.row_checks import Row, partition_of, some
 
 LATEST = "latest"
 
-_WHOLE, _AT_MOST = "the whole log", "the log end offset, the most it can be, since the text has no log start offset"
+_WHOLE, _AT_MOST = "the whole log", "the log end offset, its upper limit, as the text has no log start offset"
 
 
 class LagRemarks:
-    """Works out lags, and remembers by name those that need a word."""
+    """Calculator of lags that collects the partitions that need a note."""
 
     def __init__(self) -> None:
         self._unknown: set[str] = set()
@@ -21,15 +21,15 @@ class LagRemarks:
         self._uncommitted: defaultdict[str, set[str]] = defaultdict(set)
 
     def lag_of(self, row: Row, auto_offset_reset: str, of_text: bool) -> Lag | None:
-        """Return the lag of a row by the lag rule, and None where nobody knows it.
+        """Return the lag of a row by the lag rule; None if it is unknown.
 
-        A lag below 0 is 0. Where a text, which may have no log start offset, is to be read from the earliest, the lag
-        of a partition without a commit is the log end offset.
+        A lag below 0 is taken as 0. If `auto_offset_reset` is "earliest" and a text has no log start offset, the lag of
+        a partition without a commit is its log end offset.
 
         Raises
         ------
         InvalidProblemError
-            The row is of no partition, or its values cannot be true.
+            The row names no partition, or its values contradict each other.
         """
         topic, partition = partition_of(row)
         name = f"{topic}-{partition}"
@@ -50,13 +50,12 @@ class LagRemarks:
         return partition_lag(start, end, current, lag, auto_offset_reset)
 
     def notes(self) -> list[str]:
-        """Name what was remarked, a sentence each."""
+        """Return the notes on unknown and corrected lags."""
         notes = []
         if self._unknown:
-            stay = "it stays where it is" if len(self._unknown) == 1 else "they stay where they are"
             notes.append(
                 f"{some(self._unknown)}: lag unknown, as there is no log end offset (no leader, or the topic was "
-                f"deleted); left out of the plan, so {stay}"
+                "deleted); left out of the plan, so not moved"
             )
         notes += [f"{some(names)}: never committed; lag taken as {taken}" for taken, names in self._uncommitted.items()]
         if self._negative:

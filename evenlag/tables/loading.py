@@ -1,4 +1,4 @@
-"""Inputs from files: which format one has, and its rows."""
+"""Readers of input files, which recognise the format by the content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evenlag.tables.values import plain_value
 PROBLEM = "problem"
 TABLE_FORMS = ("csv", "jsonl", "parquet")
 FORMS = (PROBLEM, *TABLE_FORMS, *FORMATS)
-"""What `--format` takes."""
+"""Values of `--format`."""
 
 _READ_SUFFIXES = (".csv", ".txt", *JSON_SUFFIXES, ".parquet")
 _FIELDS_OF_PROBLEM = {"group", "topics", "members", "pins", "scenarios", "assignor"}
@@ -29,29 +29,29 @@ _KNOWN = {column.name for table in TABLES.values() for column in table}
 
 
 def what_is_read() -> str:
-    """List all formats, for errors."""
+    """Return a list of all formats for error messages."""
     formats = (f"{each.about} ({name})" for name, each in FORMATS.items())
     return f"a problem file, a snapshot table as CSV, JSON Lines or Parquet, {', '.join(formats)}"
 
 
 def form_of(path: File, form: str | None = None) -> str:
-    """Return which of `FORMS` a file is in, by its content, or where that tells nothing by its suffix.
+    """Return which of `FORMS` a file is in, by its content, or by its suffix if the content is not conclusive.
 
     Parameters
     ----------
     path : Path
     form : str, optional
-        What the user says it is.
+        The format given by the user, which is checked and returned.
 
     Raises
     ------
     SourceError
-        The file cannot be read, looks like JSON or metrics of a kind that is not read, or is nothing known.
+        The file cannot be read, or its format is unknown.
     """
     if form is not None:
         if form not in FORMS:
-            known = f"it is one of {', '.join(FORMS)}{did_you_mean(form, FORMS)}"
-            raise SourceError(f"{path}: format {form!r} is not known; {known}")
+            known = f"choose one of {', '.join(FORMS)}{did_you_mean(form, FORMS)}"
+            raise SourceError(f"{path}: unknown format {form!r}; {known}")
         return form
     suffix = _suffix(path)
     if suffix == ".parquet":
@@ -66,7 +66,7 @@ def form_of(path: File, form: str | None = None) -> str:
     found = _json_form(path, text) if first[:1] in ("{", "[") else None
     found = found or _text_form(path, text)
     if found is None:
-        raise SourceError(f"{path}: unknown kind of file; name it {', '.join(_READ_SUFFIXES)}")
+        raise SourceError(f"{path}: unknown format; give the file a suffix of {', '.join(_READ_SUFFIXES)}")
     return found
 
 
@@ -76,7 +76,7 @@ def _is_csv_header(line: str) -> bool:
 
 
 def _is_table_row(line: str) -> bool:
-    """Whether a line is a row of a snapshot table in JSON Lines."""
+    """Return whether a line is a row of a snapshot table in JSON Lines."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -99,19 +99,20 @@ def _json_form(path: File, text: str) -> str | None:
 
 
 def _is_problem(document: object) -> bool:
-    """Whether JSON is meant as a problem file, which may have mistakes; monitors list members, or count them."""
+    """Return whether a document is meant as a problem file, possibly with mistakes."""
+    # Other tools write `members` and `topics` too, but as lists or numbers.
     if not isinstance(document, dict) or not {"topics", "members"} & set(document):
         return False
     return set(document) <= _FIELDS_OF_PROBLEM or any(isinstance(document.get(f), dict) for f in ("topics", "members"))
 
 
 def _has_columns(document: object) -> bool:
-    """Whether JSON can be a row of a snapshot table, which may lack columns."""
+    """Return whether a document may be a row of a snapshot table, possibly with missing columns."""
     return isinstance(document, dict) and ("group" in document or len(_KNOWN & set(document)) > 1)
 
 
 def _unread_json(path: File) -> SourceError:
-    return SourceError(f"{path}: is JSON of no kind that is read; evenlag reads {what_is_read()}")
+    return SourceError(f"{path}: unknown JSON format; evenlag reads {what_is_read()}")
 
 
 def _text_form(path: File, text: str) -> str | None:
@@ -126,7 +127,7 @@ def _text_form(path: File, text: str) -> str | None:
 
 
 def _begins_with_other_json(text: str) -> bool:
-    """Whether the first of several lines is an object of JSON, and no row of a table."""
+    """Return whether the first line is a JSON object that is not a row of a snapshot table."""
     try:
         document = json.loads(text.split("\n", 1)[0])
     except (ValueError, RecursionError):
@@ -144,22 +145,22 @@ def _recognised(text: str) -> str | None:
 def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
     """Read a snapshot table: one file, or a folder of part files as Spark writes them.
 
-    Every row has exactly the columns of `TABLES[kind]`: what is absent is None, other columns are left out. Values
-    become the type of their column where they can and stay as they were read where they cannot, so that the caller
-    can reject the row and show it. The rows of tables come while the file is read, and so do the errors.
+    Every row has exactly the columns of `TABLES[kind]`: missing columns are None, other columns are left out. Values
+    are converted to the type of their column. A value that cannot be converted stays unchanged, so that the caller can
+    reject the row and show it. Tables are read lazily, so errors may be raised after some rows.
 
     Parameters
     ----------
     path
-        CSV (an empty field is null; topics are joined by `;`), JSON Lines (`.jsonl`, `.ndjson`, `.json`), or a text
-        known by its content, as that of `kafka-consumer-groups --describe`; each also with `.gz`. Or Parquet.
+        CSV (an empty field is null; topics are joined by `;`), JSON Lines (`.jsonl`, `.ndjson`, `.json`), or a text in
+        one of `FORMATS`, such as `kafka-consumer-groups --describe`; each also with `.gz`. Or Parquet.
     kind
         `"offsets"` or `"members"`.
 
     Raises
     ------
     SourceError
-        The file is missing, unreadable or broken, or lacks a required column; the message names file and line.
+        The file is missing, unreadable or broken, or lacks a required column. The message names file and line.
     """
     parts = _parts(Path(path))
     for part in parts:
@@ -172,15 +173,15 @@ def read_table(path: str | Path, kind: TableKind) -> Iterator[Row]:
 
 
 def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Reading]:
-    """Read a whole file, or the files of a folder: a reading for each.
+    """Read a whole file, or all files of a folder, as one reading per file.
 
     Parameters
     ----------
     path : Path
     kind : {"offsets", "members"}
-        The table to read, where the file is a table. Other texts may hold both.
+        The table that a CSV, JSON Lines or Parquet file holds. Other texts may hold both.
     form : str, optional
-        One of `FORMS`, where the content is not to be looked at.
+        One of `FORMS`; by default it is recognised by the content.
 
     Raises
     ------
@@ -195,11 +196,11 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
             read = _read_text_part(part, known, kind, path.name if len(parts) > 1 else None)
         else:
             read = Reading(source=str(part), unit="row" if known == "parquet" else "line")
-            told = list(table_rows(part, kind, known))
-            rows = list(typed(told, kind))
+            raw = list(table_rows(part, kind, known))
+            rows = list(typed(raw, kind))
             if kind == "offsets":
                 read.offsets = rows
-                if told and known != "jsonl" and "consumer_id" not in told[0][1]:  # JSON may leave out what is null
+                if raw and known != "jsonl" and "consumer_id" not in raw[0][1]:  # JSON may omit nulls
                     read.unknown_members = {row["group"] for _, row in rows}
             else:
                 read.members = rows
@@ -208,12 +209,20 @@ def read_file(path: File, kind: TableKind, form: str | None = None) -> list[Read
 
 
 def read_dated_texts(paths: Sequence[Path], group: str, form: str | None = None) -> list[Reading]:
-    """Read several texts, each of the time in its name; `group` is that of texts that name none.
+    """Read several texts as one record; each has its time in its name.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    group : str
+        The group of texts that do not name one.
+    form : str, optional
+        As in `read_file`.
 
     Raises
     ------
     SourceError
-        As `read_file`; or a name has no time.
+        As in `read_file`; or a file name has no time.
     """
     return [_read_text_part(path, form_of(path, form), "offsets", group) for path in paths]
 
@@ -223,7 +232,7 @@ def _rows(read: Reading, kind: TableKind) -> list[Numbered]:
 
 
 def _read_text_part(part: File, form: str, kind: TableKind, folder: str | None) -> Reading:
-    """Read a text; one of several in a folder has the time that its name has."""
+    """Read a text; if it is one of several in a folder, take the time from its name."""
     read = read_text_file(part, form)
     members = read.members if kind == "offsets" else read.named_members()
     read.offsets, read.members = list(typed(read.offsets, "offsets")), list(typed(members, "members"))
@@ -233,15 +242,15 @@ def _read_text_part(part: File, form: str, kind: TableKind, folder: str | None) 
 
 
 def _date(read: Reading, part: File, group: str) -> None:
-    """Give the rows of one of several texts the time that its name has; those without a group are of one."""
+    """Set the time of a text's rows from its file name, and `group` as its group if it names none."""
     rows = [*read.offsets, *read.members]
     if all(row["snapshot_ts"] for _, row in rows):
         return
     time = time_in_name(bare(part).stem)
     if time is None:
         raise SourceError(
-            f"{part}: its name has no time, by which several texts in a folder are told apart; call it as "
-            "20260131T130000Z.txt or offsets-2026-01-31_13-00-00.txt, or give each text by itself"
+            f"{part}: no time in the file name, which each of several texts in a folder needs; rename it like "
+            "20260131T130000Z.txt or offsets-2026-01-31_13-00-00.txt, or read each text by itself"
         )
     dated: list[list[Numbered]] = [
         [(number, {**row, "snapshot_ts": row["snapshot_ts"] or time}) for number, row in table]
@@ -258,7 +267,7 @@ def read_text_file(path: File, form: str) -> Reading:
     Raises
     ------
     SourceError
-        The file cannot be read, or what the format's reader raises.
+        The file cannot be read, or its content is not in the format.
     """
     with reading(path), open_text(path) as file:
         read = FORMATS[form].read(file.read(), str(path))
@@ -268,7 +277,7 @@ def read_text_file(path: File, form: str) -> Reading:
 
 
 def table_rows(path: File, kind: TableKind, form: str) -> Iterator[Numbered]:
-    """Give the rows of a snapshot table as they were read, with their numbers in the file."""
+    """Yield the rows of a snapshot table with their numbers in the file, without converting values."""
     check = partial(_check, kind=kind)
     with reading(path):
         if form == "parquet":
@@ -277,12 +286,12 @@ def table_rows(path: File, kind: TableKind, form: str) -> Iterator[Numbered]:
         with open_text(path) as file:
             if form == "csv":
                 yield from csv_rows(path, file, check)
-            else:  # writers may leave out what is null, so the first row need not have a lag
+            else:  # writers may omit nulls, so the first row need not have a lag
                 yield from json_rows(path, file, lambda path, names: check(path, [*{*names, "lag"}]))
 
 
 def typed(rows: Iterable[Numbered], kind: TableKind) -> Iterator[Numbered]:
-    """Give rows the columns of a table, and their values the types of these where they can be read as such."""
+    """Yield rows with exactly the columns of a table, and their values in the columns' types where possible."""
     columns = TABLES[kind]
     for number, raw in rows:
         yield number, {column.name: plain_value(raw.get(column.name), column.kind) for column in columns}
@@ -298,7 +307,7 @@ def _parts(path: File) -> Sequence[File]:
     files = [file for file in sorted(path.iterdir()) if file.is_file() and file.name[0] not in "._"]
     parts = [file for file in files if _suffix(file) in _READ_SUFFIXES]
     if not parts:
-        raise SourceError(f"{path}: no part file with a suffix of {', '.join(_READ_SUFFIXES)} in this folder")
+        raise SourceError(f"{path}: the folder has no file with a suffix of {', '.join(_READ_SUFFIXES)}")
     return parts
 
 

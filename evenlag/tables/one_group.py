@@ -1,4 +1,4 @@
-"""The rows of one group, out of all that was read: at each time, with its members, and what had to be assumed."""
+"""The rows of one group from all inputs: its partitions and members in each snapshot, and the assumptions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evenlag.model.rates import Offsets, group_growth, predicted_lag, time_micro
 from evenlag.tables.copies import PARTITION_ROWS, Numbered
 from evenlag.tables.formats import Reading
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows
+from evenlag.tables.group_members import GroupMembers
 from evenlag.tables.lag_remarks import LagRemarks
-from evenlag.tables.members_told import MembersTold
 from evenlag.tables.pair_columns import PAIR_COLUMNS, PairColumns
 from evenlag.tables.past import Past, unusable
 from evenlag.tables.placed_rows import rows_of_group, with_groups
@@ -28,16 +28,16 @@ _MOST_NAMES = 8  # groups listed in an error
 
 
 class OneGroup:
-    """The rows of one group by time, and those of its members.
+    """The rows of one group and its members, by snapshot.
 
     Parameters
     ----------
     source : str
-        What errors call the input.
+        Name of the input in errors.
     offsets, members : list of Reading
-        `members` is None where no members table was given.
+        `members` is None without a members table.
     group : str, optional
-        Needed where the rows are of several. Rows that name no group are of this one.
+        The group to read; required if the rows have several. Rows without a group belong to it.
     auto_offset_reset : str
 
     Attributes
@@ -45,7 +45,7 @@ class OneGroup:
     times : list
         Values of `snapshot_ts`, in the order of `snapshot_order`.
     notes : list of str
-        What the readers of the input say.
+        Notes of the input's readers.
     """
 
     def __init__(
@@ -66,15 +66,15 @@ class OneGroup:
         for number, row in self._rows.numbered:
             self._at[row["snapshot_ts"]].append((number, row))
         self.times: list[Any] = sorted(self._at, key=snapshot_order)
-        self._members = MembersTold(self._group, offsets, members)
+        self._members = GroupMembers(self._group, offsets, members)
 
     def rows_at(self, ts: Any) -> tuple[GroupRows, list[str]]:
-        """Return the rows of a time, each partition once, and notes.
+        """Return the rows of a snapshot, each partition once, and notes.
 
         Raises
         ------
         InvalidProblemError
-            A row is wrong, or no partition has a known lag.
+            A row is invalid, or no partition has a known lag.
         """
         remarks = LagRemarks()
         usable = [(number, self._with_lag(number, row, remarks)) for number, row in self._at[ts]]
@@ -82,7 +82,7 @@ class OneGroup:
         usable = [(number, row) for number, row in usable if row["lag"] is not None]
         if not usable:
             raise InvalidProblemError(
-                f"{self.source}: nothing to plan, as no partition of group {self._group!r} has a known lag: "
+                f"{self.source}: nothing to plan, because no partition of group {self._group!r} has a known lag: "
                 f"{'; '.join(remarks.notes())}"
             )
         rows, notes = self._rows.once(usable, PARTITION_ROWS, self.source)
@@ -91,7 +91,7 @@ class OneGroup:
         return replace(found, members=members), [*remarks.notes(), *notes, *more]
 
     def predicted(self, rows: GroupRows, ahead: int) -> GroupRows:
-        """Take the lags of a time for what they will be `ahead` microseconds later."""
+        """Return the rows of a snapshot with the lags predicted for `ahead` microseconds later."""
         offsets: list[tuple[tuple[str, int], Offsets]] = []
         places: dict[tuple[str, int], int] = {}
         for number, row in self._rows.numbered:
@@ -110,22 +110,22 @@ class OneGroup:
         return replace(rows, lags=np.array(lags, dtype=np.int64), predicted=known, unrated=len(lags) - known)
 
     def foreseen(self, problem: Problem, given: Capacity | None) -> tuple[Problem, list[str]]:
-        """Give the group at the last time scenarios, from all times; also say what was assumed (`Past.foreseen`)."""
+        """Add scenarios to the latest snapshot, from all snapshots; see `Past.foreseen`."""
         try:
             past = Past([self.rows_at(ts)[0] for ts in self.times], given)
-        except InvalidProblemError as error:  # of a row, before all that `Past` looks at
+        except InvalidProblemError as error:  # an invalid row in an earlier snapshot
             return problem, [unusable(error)]
         return past.foreseen(problem, self.times[-1])
 
     def _with_lag(self, number: int, row: Row, remarks: LagRemarks) -> dict[str, Any]:
-        """Return a row with the lag that the lag rule gives it, None if nobody knows it, and how that was clamped."""
+        """Return a row with its `lag` by the lag rule (None if unknown) and how it was `clamped`."""
         with self._rows.at(number):
             lag = remarks.lag_of(row, row["auto_offset_reset"] or self._reset, self._rows.of_text(number))
         return {**row, "lag": lag and lag.messages, "clamped": lag and lag.clamped}
 
 
 def _named_by(offsets: Sequence[Reading], members: Sequence[Reading] | None) -> str | None:
-    """Return the group of rows that name none: the one that a members text names, else as their text is called."""
+    """Return the group of offsets rows that name none: the only one that the members name, else None."""
     if any(row["group"] for reading in offsets for _, row in reading.offsets):
         return None
     named = {row["group"] for reading in members or offsets for _, row in reading.members} - {None}
@@ -133,7 +133,7 @@ def _named_by(offsets: Sequence[Reading], members: Sequence[Reading] | None) -> 
 
 
 def _chosen(source: str, offsets: Sequence[Reading], label: str | None, group: str | None) -> str:
-    """Return the group asked for, or the only one."""
+    """Return the requested group, or the only one."""
     names = {name for name, *_ in with_groups(offsets, "offsets", label)}
     known = sorted(name for name in names if name)
     listed = ", ".join(known[:_MOST_NAMES])
@@ -142,17 +142,17 @@ def _chosen(source: str, offsets: Sequence[Reading], label: str | None, group: s
     if not known:
         raise InvalidProblemError(f"{source}: {_why_empty(offsets)}")
     if group is None and len(known) > 1:
-        raise InvalidProblemError(f"{source}: holds {len(known)} groups; choose one with --group: {listed}")
+        raise InvalidProblemError(f"{source}: has {len(known)} groups; choose one with --group: {listed}")
     if group is not None and group not in known:
-        raise InvalidProblemError(f"{source}: holds no group {group!r}; it has {listed}")
+        raise InvalidProblemError(f"{source}: no group {group!r}; the input has {listed}")
     return group or known[0]
 
 
 def _why_empty(offsets: Sequence[Reading]) -> str:
     if any(reading.members for reading in offsets):
-        return "lists members and no partitions; give it as --members, and the text or table of offsets as INPUT"
+        return "lists members but no partitions; give it as --members, and the offsets as INPUT"
     notes = [note for reading in offsets for note in reading.notes]
-    return "; ".join(["holds no group: there are no rows of partitions", *notes])
+    return "; ".join(["no group found: there are no rows of partitions", *notes])
 
 
 def _group_rows(key: tuple[Any, str], rows: list[Row]) -> GroupRows:

@@ -1,8 +1,8 @@
-"""The tables that Spark jobs and commands give, column by column.
+"""Declarations of the output tables of Spark jobs and commands, column by column.
 
 Figures in messages are "number" (DOUBLE): with unequal weights they are fractions, and their sums can pass 64 bits.
-Whole numbers are exact up to 2**53. Lags are "integer" (BIGINT), always exact. `snapshot_ts` is text on the way; the
-tables give it back in the type it came with.
+Whole numbers are exact up to 2**53. Lags are "integer" (BIGINT) and always exact. `snapshot_ts` is text between jobs;
+the output tables have it in its input type.
 """
 
 import re
@@ -21,7 +21,7 @@ _ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:    .*\n?|\n(?=    ))*)", re.MU
 
 
 def figures_of(row: type) -> Table:
-    """Return the columns of a dataclass: types from its annotations, sentences from its docstring's attributes."""
+    """Return the columns of a dataclass: types from its annotations, descriptions from its docstring."""
     kinds: dict[type, Kind] = {
         str: "string", tuple: "string", bool: "boolean", float: "number", Fraction: "number", int: "integer"
     }  # fmt: skip
@@ -41,7 +41,7 @@ def figures_of(row: type) -> Table:
 SNAPSHOT_TS, GROUP = Column("snapshot_ts", "string", "Time of the snapshot."), Column("group", "string", "Group id.")
 
 KEY_FIELDS = Table((SNAPSHOT_TS, GROUP))
-"""A row per group and snapshot."""
+"""Columns that identify a group in a snapshot."""
 
 KEY = KEY_FIELDS.names
 
@@ -49,15 +49,15 @@ PLAN_FIELDS = Table(
     (
         Column("topic", "string", "Topic."),
         Column("partition", "int", "Partition id."),
-        Column("lag", "integer", "Messages still to read."),
-        Column("previous_consumer_id", "string", "Owner in the snapshot; null: none."),
-        Column("consumer_id", "string", "Member in the plan; null: nobody subscribes, or the group failed."),
+        Column("lag", "integer", "Lag in messages."),
+        Column("previous_consumer_id", "string", "Owner in the snapshot; null: no owner."),
+        Column("consumer_id", "string", "Member in the plan; null: no member subscribes, or the group failed."),
         Column("move", "string", "`kept`, `moved`, `forced` (no owner), `unassigned`; null: the group failed."),
     )
 )  # fmt: skip
 
 PLANS = Table((*KEY_FIELDS, *PLAN_FIELDS))
-"""A row per accepted offsets row."""
+"""One row per accepted row of the offsets table."""
 
 _FIGURES = figures_of(AuditRow)
 _BEFORE_SECONDS = _FIGURES.names.index("seconds")
@@ -70,20 +70,20 @@ AUDIT_FIELDS = Table(
 )
 
 AUDIT = Table((*KEY_FIELDS, *AUDIT_FIELDS))
-"""A row per group, strategy and balance."""
+"""One row per group, strategy and balance."""
 
 REJECTS = Table(
     (
-        Column("source", "string", "Table it came in: `offsets` or `members`."),
+        Column("source", "string", "Input table: `offsets` or `members`."),
         *KEY_FIELDS,
-        Column("topic", "string", "Topic, to filter by."),
-        Column("partition", "int", "Partition id, to filter by."),
-        Column("consumer_id", "string", "Owner or member, to filter by."),
-        Column("reason", "string", "Why the row was left out."),
-        Column("row", "string", "The row as it came, as JSON text; the line itself where it could not be read."),
+        Column("topic", "string", "Topic."),
+        Column("partition", "int", "Partition id."),
+        Column("consumer_id", "string", "Owner or member."),
+        Column("reason", "string", "Reason for the rejection."),
+        Column("row", "string", "The input row as JSON; the line itself if it could not be parsed."),
     )
 )
-"""A row per row that was not accepted."""
+"""One row per rejected row."""
 
 ROWS = Table(
     (
@@ -94,7 +94,7 @@ ROWS = Table(
         Column("consumer_id", "string"),
         Column("clamped", "string"),
         Column("rejected", "boolean"),
-        Column("mark", "integer", "Tells which of several copies counts."),
+        Column("mark", "integer", "Hash of the row; of several copies the one with the lowest is used."),
         Column("log_start_offset", "integer"),
         Column("log_end_offset", "integer"),
         Column("current_offset", "integer"),
@@ -105,35 +105,35 @@ ROWS = Table(
         Column("member", "struct", "Null in rows of partitions.", of=PLANNED),
     )
 )
-"""Rows on their way to the executors, of partitions and of members. A column from `mark` on may be absent; without
-`member` there is no members table."""
+"""Rows of partitions and members sent to the executors. Columns from `mark` on may be absent; without `member` there is
+no members table."""
 
 GROUPS = Table(
     (
         *KEY_FIELDS,
-        Column("status", "string", "Status of the plan, or of the audit where no plan was asked for."),
+        Column("status", "string", "Status of the plan, or of the audit if no plan was requested."),
         Column("method", "string", "Stage or strategy that found the plan."),
-        Column("objective", "number", "Spread, and the price of moves and other costs of pairs; messages."),
-        Column("bound", "number", "No plan has a lower objective; messages."),
-        Column("bound_by", "string", "Stage that proved the bound; null: nothing did."),
+        Column("objective", "number", "Spread plus the price of moves and other costs of pairs, in messages."),
+        Column("bound", "number", "Proven lower bound of the objective, in messages."),
+        Column("bound_by", "string", "Stage that proved the bound; null: there is no bound."),
         Column("gap", "number", "Objective − bound, as a share of the mean load."),
-        Column("crossings", "integer", "Traffic, or without it partitions, read across racks; null: racks unknown."),
-        Column("moved_size", "integer", "Sizes of the partitions that leave their owner; null: sizes unknown."),
-        Column("pays", "boolean", "Whether the plan saves what `only_if_better` asks for; null: not asked."),
-        Column("late", "boolean", "Whether its turn came after the time of the call was up."),
-        Column("seconds", "number", "Time spent on the group."),
-        Column("attempt", "int", "How many attempts at its task failed before."),
-        Column("error", "string", "Why the group has no plan; else null."),
-        Column("warnings", "strings", "Notes on its input, and stages that failed."),
-        Column("beyond_end", "integer", "Commits beyond the log end: their lag is taken as 0."),
-        Column("before_start", "integer", "Commits before the log start: lag is counted from there."),
+        Column("crossings", "integer", "Traffic (without it: partitions) read across racks; null: racks unknown."),
+        Column("moved_size", "integer", "Total size of the partitions that leave their owner; null: sizes unknown."),
+        Column("pays", "boolean", "True if the plan saves as much as `only_if_better` requires; null: not requested."),
+        Column("late", "boolean", "True if the call's time limit had passed before the group was solved."),
+        Column("seconds", "number", "Time spent on the group, in seconds."),
+        Column("attempt", "int", "Number of failed attempts of its Spark task before this one."),
+        Column("error", "string", "Reason why the group has no plan; else null."),
+        Column("warnings", "strings", "Notes on the input, and on stages that failed."),
+        Column("beyond_end", "integer", "Commits beyond the log end; their lag is taken as 0."),
+        Column("before_start", "integer", "Commits before the log start; lag is counted from the log start."),
         Column("rejected_rows", "integer", "Rows of the group that were rejected."),
     )
 )  # fmt: skip
-"""A row per group: the outcome. The last three are null where no task came to the group: nobody read its rows."""
+"""One row per group with its result. The last three columns are null if no task processed the group."""
 
 SOLVED = Table((*GROUPS, Column("plan", "structs", of=PLAN_FIELDS), Column("audit", "structs", of=AUDIT_FIELDS)))
-"""The same with its plan and its audit, as the executors give it."""
+"""One row per group with its result, plan and audit, as executors return it."""
 
 REPLAY_SUMMARY_FIGURES = figures_of(ReplaySummary)
 REPLAY_STEP_FIGURES = figures_of(ReplayStep)
@@ -145,18 +145,18 @@ REPLAY_KEY = Table(
         Column("until", "string", "Last snapshot."),
         Column("snapshots", "integer", "Number of snapshots."),
         Column("capacity", "number", "Messages per second that a member of weight 1 reads."),
-        Column("capacity_source", "string", "`given`, or how it was estimated: `backlog`, `highest`."),
-        Column("recorded_lag", "number", "Mean lag of the group as recorded; messages."),
+        Column("capacity_source", "string", "`given`, or the method of estimation: `backlog` or `highest`."),
+        Column("recorded_lag", "number", "Mean recorded lag of the group, in messages."),
     )
 )
 
 REPLAY_SUMMARY = Table((*REPLAY_KEY, *REPLAY_SUMMARY_FIGURES))
-"""A row per group and strategy; a group that could not be replayed is one row without strategy, with its error."""
+"""One row per group and strategy. A group that could not be replayed has one row, without strategy, with its error."""
 
 REPLAY_STEPS = Table((GROUP, *REPLAY_STEP_FIGURES))
-"""A row per group, strategy and interval; see `evenlag.compare.replay_result.ReplayStep`."""
+"""One row per group, strategy and interval; see `evenlag.compare.replay_result.ReplayStep`."""
 
-_NOTES = Column("notes", "strings", "Assumptions, and what to know about the record.")
+_NOTES = Column("notes", "strings", "Assumptions, and notes on the snapshots.")
 
 REPLAYS = Table(
     (
@@ -166,58 +166,60 @@ REPLAYS = Table(
         Column("steps", "structs", of=REPLAY_STEP_FIGURES),
     )
 )
-"""A row per group as the executors give it."""
+"""One row per group, as executors return it."""
 
 SIZE_FIELDS = Table(
     (
         Column("members", "integer", "Number of members."),
-        Column("drain_seconds", "number", "Until the best plan found has read everything."),
-        Column("bound_seconds", "number", "No plan that keeps the balance is faster."),
-        Column("range_seconds", "number", "Until `range` has read everything."),
-        Column("cooperative_sticky_seconds", "number", "Until `cooperative-sticky` has."),
-        Column("uniform_seconds", "number", "Until `uniform` has."),
-        Column("without_balance_seconds", "number", "Until the best plan without any count rule has."),
-        Column("balance_costs_seconds", "number", "What the count rule costs."),
+        Column("drain_seconds", "number", "Drain time of the best plan found, in seconds."),
+        Column("bound_seconds", "number", "Proven lower bound of the drain time under the balance, in seconds."),
+        Column("range_seconds", "number", "Drain time of `range`, in seconds."),
+        Column("cooperative_sticky_seconds", "number", "Drain time of `cooperative-sticky`, in seconds."),
+        Column("uniform_seconds", "number", "Drain time of `uniform`, in seconds."),
+        Column("without_balance_seconds", "number", "Drain time of the best plan without a balance, in seconds."),
+        Column("balance_costs_seconds", "number", "Additional drain time due to the balance, in seconds."),
     )
 )
-"""An entry per number of members; null: never."""
+"""One entry per number of members; a null time means that the group never drains."""
 
 SIZES = Table(
     (
         GROUP,
         SNAPSHOT_TS,
         Column("snapshots", "integer", "Number of snapshots."),
-        Column("members", "integer", "Members today."),
+        Column("members", "integer", "Current number of members."),
         Column("capacity", "number", "Messages per second that a member of weight 1 reads."),
-        Column("capacity_source", "string", "`given`, or how it was estimated: `backlog`, `highest`."),
-        Column("incoming", "number", "Messages per second that come in."),
-        Column("fewest", "integer", "The fewest members that meet the deadline; null: none do."),
-        Column("proven", "boolean", "Whether fewer are proven not to do."),
-        Column("binding_from", "integer", "From how many members on more do not help."),
-        Column("hottest_topic", "string", "Topic of the partition that takes longest."),
-        Column("hottest_partition", "integer", "Partition id of it."),
-        Column("hottest_seconds", "number", "How long it takes alone."),
+        Column("capacity_source", "string", "`given`, or the method of estimation: `backlog` or `highest`."),
+        Column("incoming", "number", "Messages produced per second."),
+        Column("fewest", "integer", "Fewest members that meet the deadline; null: no number does."),
+        Column("proven", "boolean", "True if fewer members are proven not to meet the deadline."),
+        Column("binding_from", "integer", "Number of members from which on more do not help."),
+        Column("hottest_topic", "string", "Topic of the hottest partition, the one with the longest drain time."),
+        Column("hottest_partition", "integer", "Partition id of the hottest partition."),
+        Column("hottest_seconds", "number", "Drain time of the hottest partition alone, in seconds."),
         Column(
-            "handover_moves", "integer", "Partitions that leave their owner on the way to `fewest`; null: not found."
+            "handover_moves",
+            "integer",
+            "Partitions that leave their owner when the group changes to `fewest` members; null: not found.",
         ),
-        Column("handover_units", "integer", "Their total size; their number where sizes are not known."),
-        Column("handover_bound", "integer", "No plan that meets the deadline moves fewer units."),
+        Column("handover_units", "integer", "Total size of these partitions; their number if sizes are unknown."),
+        Column("handover_bound", "integer", "Proven lower bound of the units that move under the deadline."),
         _NOTES,
-        Column("error", "string", "Why the group cannot be sized; else null."),
+        Column("error", "string", "Reason why the group cannot be sized; else null."),
         Column("sizes", "structs", of=SIZE_FIELDS),
     )
 )
-"""A row per group: how many members it needs, from its latest snapshot; seconds that are null: never. A group that
-cannot be sized has its error, and no sizes."""
+"""One row per group with the number of members it needs, by its latest snapshot. A null time means that the group never
+drains. A group that cannot be sized has an error and no sizes."""
 
 
 def with_doubles(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return a row with its DOUBLE figures as such: Arrow refuses whole numbers that a double cannot tell apart."""
+    """Return a row with floats in its DOUBLE columns, as Arrow refuses large ints there."""
     return {**row, **{name: float(row[name]) for name in table.doubles if row[name] is not None}}
 
 
 def replay_row(replayed: Replay) -> dict[str, Any]:
-    """Return a replay as a row of `REPLAYS`, in plain values."""
+    """Return a replay as a row of `REPLAYS`, with plain Python values."""
     return {
         "group": replayed.group,
         "since": replayed.since,

@@ -1,4 +1,4 @@
-"""The rows of one group at many times, and the history they make for a replay. No Spark here."""
+"""The rows of one group in several snapshots, and its history for forecasts and replays (no Spark)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Key = tuple[str, int]  # topic and partition
 
 
 class Past:
-    """A group at several times, and what those before each of them tell; worked out when it is asked for.
+    """A group in several snapshots, with rates and forecasts from the earlier ones, computed on first use.
 
     Parameters
     ----------
     rows : sequence of GroupRows
-        With offsets, one for each time, in any order.
+        One for each time, with offsets, in any order.
     given : Capacity, optional
-        How fast members read; by default estimated.
+        Messages per second that members read; by default estimated from the snapshots.
     """
 
     def __init__(self, rows: Sequence[GroupRows], given: Capacity | None = None) -> None:
@@ -37,7 +37,7 @@ class Past:
 
     @cached_property
     def _read(self) -> tuple[list[Interval], InvalidProblemError | None]:
-        """What happened from each snapshot to the next, and why that cannot be told where it cannot."""
+        """Return the intervals between snapshots, and the error if the snapshots cannot be used."""
         try:
             made = snapshots(self._rows)
             return (list(intervals(made)) if len(made) > 1 else []), None
@@ -50,18 +50,18 @@ class Past:
 
     @cached_property
     def _number_of(self) -> dict[str, int]:
-        """Which interval ends at each time but the first."""
+        """Return the number of the interval that ends at each time; the first time has none."""
         return {step.after.ts: number for number, step in enumerate(self._read[0])}
 
     def foreseen(self, problem: Problem, snapshot_ts: object) -> tuple[Problem, list[str]]:
-        """Give the group as its rows have it at a time scenarios, from the record until then (horizon `auto`).
+        """Add scenarios to the group's problem at a time, from the snapshots until then (horizon `auto`).
 
         Returns
         -------
         Problem
-            As it came at the first time, and where the record cannot be used.
+            Unchanged at the first time, or if the snapshots cannot be used.
         list of str
-            What was assumed, in a sentence; nothing at the first time.
+            A note on the assumptions; empty at the first time.
         """
         _, error = self._read
         if error is not None:
@@ -73,31 +73,31 @@ class Past:
         return problem, [assumed]
 
     def rates(self, snapshot_ts: object) -> Rates | None:
-        """Return the messages per second that come into partitions at a time; None where none is known."""
+        """Return the messages per second produced to each partition at a time; None if unknown."""
         number = self._number_of.get(str(snapshot_ts))
         return None if number is None else rates_of(self._read[0][number])
 
 
 def unusable(error: InvalidProblemError) -> str:
-    """Say that horizon `auto` finds no record that it could use."""
-    return f"horizon {AUTO}: planned for today's lag alone, since the record cannot be used: {error}"
+    """Return the note that horizon `auto` cannot use the earlier snapshots."""
+    return f"horizon {AUTO}: planned for the current lag alone, as the earlier snapshots cannot be used: {error}"
 
 
 def snapshots(rows: Sequence[GroupRows]) -> list[Snapshot]:
-    """Make snapshots of a group's rows, in order of time.
+    """Return the snapshots of a group, in order of time.
 
-    A partition whose row is missing from a snapshot, but not from earlier and later ones, is taken to be as it was: a
-    row that was lost or rejected does not make a partition come and go.
+    If a partition is missing from a snapshot but present in earlier and later ones, its last row is repeated. A lost or
+    rejected row therefore does not look like a deleted partition.
 
     Parameters
     ----------
     rows : sequence of GroupRows
-        With offsets, one for each time, in any order. Those without a usable row are left out.
+        One for each time, with offsets, in any order. Those without a usable row are left out.
 
     Raises
     ------
     InvalidProblemError
-        A time that is none, or rows that make no problem; the message names the snapshot.
+        A time is invalid, or rows do not form a valid problem. The message names the snapshot.
     """
     timed = sorted(((_micros(snapshot), snapshot) for snapshot in rows if snapshot.topics), key=lambda pair: pair[0])
     missing = _missing([snapshot for _, snapshot in timed])
@@ -135,7 +135,7 @@ def _micros(rows: GroupRows) -> int:
         problem = (
             "is missing"
             if rows.snapshot_ts is None
-            else f"is no time such as 2026-01-31T12:00:00Z: {rows.snapshot_ts!r}"
+            else f"is not a time such as 2026-01-31T12:00:00Z: {rows.snapshot_ts!r}"
         )
         raise InvalidProblemError(f"group {rows.group!r}: snapshot_ts {problem}")
     return micros
@@ -155,7 +155,7 @@ def _known(offset: int) -> int | None:
 
 
 def _missing(rows: Sequence[GroupRows]) -> list[list[Key]]:
-    """Return for each snapshot the partitions that it lacks though earlier and later ones have them."""
+    """Return for each snapshot the partitions that it lacks but earlier and later ones have."""
     last: dict[Key, int] = {}
     lost: list[list[Key]] = [[] for _ in rows]
     for now, snapshot in enumerate(rows):
@@ -167,7 +167,7 @@ def _missing(rows: Sequence[GroupRows]) -> list[list[Key]]:
 
 
 def _filled(rows: GroupRows, lost: Sequence[tuple[GroupRows, int, Offsets]]) -> GroupRows:
-    """Add the rows that were lost, as they were."""
+    """Return the rows of a snapshot with the last known rows of its missing partitions added."""
     names = sorted({*rows.topics, *(source.topics[source.topic_of[p]] for source, p, _ in lost)})
     place = {name: t for t, name in enumerate(names)}
     own = [place[rows.topics[t]] for t in rows.topic_of.tolist()]

@@ -1,4 +1,4 @@
-"""Rows of one group out of several inputs, which know where they stand."""
+"""Rows of one group from several inputs, with their places for error messages."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ _MOST_SHOWN = 160  # characters of a line in a message
 
 
 class PlacedRows:
-    """Rows of one group, of several readings, numbered through; a number tells the place."""
+    """Rows of one group from several readings, numbered consecutively, with the place of each."""
 
     def __init__(self) -> None:
         self.numbered: list[Numbered] = []
         self._places: list[tuple[Reading, int]] = []
 
     def add(self, reading: Reading, number: int, row: Row) -> None:
-        """Add a row that stands at a number of an input."""
+        """Add a row with its number in a reading."""
         self.numbered.append((len(self._places), row))
         self._places.append((reading, number))
 
     def place(self, number: int) -> str:
-        """Say where a row stands: `offsets.csv, line 3`."""
+        """Return the place of a row: `offsets.csv, line 3`."""
         return _place(*self._places[number])
 
     @contextmanager
     def at(self, number: int) -> Iterator[None]:
-        """Put the place of a row before what is wrong with it, and show its line."""
+        """Add the place of a row and its line to errors raised within."""
         with _at(*self._places[number]):
             yield
 
     def of_text(self, number: int) -> bool:
-        """Whether a row is of another tool's text, rather than of a snapshot table."""
+        """Return whether a row comes from another tool's text rather than a snapshot table."""
         return bool(self._places[number][0].group)
 
     def once(self, rows: Iterable[Numbered], rule: CopyRule, source: str) -> tuple[list[Numbered], list[str]]:
-        """Keep each thing's first row, and say how many copies there were."""
+        """Return the first row for each key of the rule, and a note if copies were dropped."""
         kept, copies = first_copies(rows, rule, self.place)
-        again = "1 row is there again" if copies == 1 else f"{copies} rows are there again"
-        return kept, [f"{source}: {again} for the same {rule.what}, saying the same; counted once"] if copies else []
+        dropped = "1 row repeats" if copies == 1 else f"{copies} rows repeat"
+        return kept, [f"{source}: {dropped} an earlier row of the same {rule.what}; dropped"] if copies else []
 
 
 def rows_of_group(readings: Sequence[Reading], kind: TableKind, group: str, label: str | None) -> PlacedRows:
@@ -63,9 +63,9 @@ def rows_of_group(readings: Sequence[Reading], kind: TableKind, group: str, labe
 def with_groups(
     readings: Sequence[Reading], kind: TableKind, label: str | None
 ) -> Iterable[tuple[str | None, Reading, int, Row]]:
-    """Give all rows with the group that each is of.
+    """Yield all rows, each with its group.
 
-    Rows of a text that name none are of the group `label`, or else of the one that their text is called by.
+    A row of a text that names no group belongs to `label`, or without a label to the group of its reading.
     """
     for reading in readings:
         for number, row in reading.offsets if kind == "offsets" else reading.members:
@@ -87,12 +87,12 @@ def _place(reading: Reading, number: int) -> str:
 
 
 def _shown(reading: Reading, number: int) -> str:
-    """Return a line of a file, to be put after an error; nothing where there are no lines."""
+    """Return a line of a file to append to an error; empty if the source has no lines."""
     if reading.unit != "line":
         return ""
     try:
         with open_text(Path(reading.source)) as file:
             line = next(islice(file, number - 1, None), "").strip()
-    except (OSError, EOFError, UnicodeError, zlib.error):  # it was no file, or is not there any more
+    except (OSError, EOFError, UnicodeError, zlib.error):  # not a file, or no longer there
         return ""
     return f": {line}" if len(line) <= _MOST_SHOWN else f": {line[:_MOST_SHOWN]}…"

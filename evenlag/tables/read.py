@@ -1,6 +1,6 @@
-"""One group out of whatever the command or a program is given: a file, a folder, or rows that were read already.
+"""Readers of one group from a file, a folder, or rows already read.
 
-The Spark job puts bad rows aside; a person who asks for one group is told of the first one instead.
+An invalid row raises an error here, while Spark jobs put it into the table of rejects.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from evenlag.tables.row_checks import at
 from evenlag.tables.times_of_names import time_in_name
 
 AUTO_OFFSET_RESETS = ("latest", "earliest")
-RECORD = 30  # snapshots whose rates and capacity are looked at for one plan
+RECORD = 30  # latest snapshots used to estimate rates and capacity for one plan
 
 Input = File | Reading | Sequence[Reading]
-"""A file or folder, a text, or what was read of one or several already."""
+"""A file or folder, a text, or one or several readings."""
 
 
 def read_group(
@@ -39,38 +39,41 @@ def read_group(
     capacity: float | None = None,
     form: str | None = None,
 ) -> tuple[Problem, list[str]]:
-    """Read one group; of a table with several times the latest.
+    """Read one group. If the input holds several snapshots, read the latest.
 
     Parameters
     ----------
     path : Path, Reading or list of Reading
         A problem file, a snapshot table, or a text in one of `evenlag.tables.formats.FORMATS`; or its rows.
     members : Path, Reading or list of Reading, optional
-        Members table that goes with an offsets table.
+        Members table that belongs to the offsets table.
     group : str, optional
-        Needed where the input holds several. Names the group of a text that does not.
-    auto_offset_reset : str
-        What the lag of a partition without a commit is.
+        The group to read; required if the input holds several. Names the group of a text that does not.
+    auto_offset_reset : {"latest", "earliest"}
+        The lag of a partition without a commit: 0, or all messages in its log.
     horizon : float or str
-        Seconds, or text such as "10m": take the lag predicted for then, by the rate since the snapshot before. "auto":
-        give the problem scenarios for the time until the next rebalance, where the table has several snapshots.
+        0: plan for the lag of the latest snapshot. Seconds, or text such as "10m": plan for the lag predicted for that
+        time, from the rate since the previous snapshot. "auto": with several snapshots, add scenarios for the time
+        until the next rebalance.
     capacity : float, optional
-        For these scenarios: messages per second of a member of weight 1; by default estimated from the record.
+        For the scenarios of "auto": messages per second that a member of weight 1 reads; by default estimated from the
+        snapshots.
     form : str, optional
-        One of `evenlag.tables.loading.FORMS`: the format of `path`. By default its content tells.
+        The format of `path`, one of `evenlag.tables.loading.FORMS`. By default it is recognised by the content.
 
     Returns
     -------
     Problem
     list of str
-        What the reader should know: the time taken, clamped commits, and the like.
+        Notes, such as the snapshot that was read, and corrected offsets.
 
     Raises
     ------
     SourceError
         A file cannot be read.
     InvalidProblemError
-        It holds no such group, or several and none is named; or a row is wrong: file, line and field are named.
+        The input does not hold the group, holds several groups while `group` is not given, or has an invalid row. The
+        message names file, line and field.
     """
     problem = _problem(path, members, group, horizon, form)
     if problem is not None:
@@ -87,10 +90,10 @@ def read_recorded_group(
     capacity: float | None = None,
     form: str | None = None,
 ) -> tuple[Problem, list[str], list[Snapshot]]:
-    """Read one group, and beside it what its table recorded before: at most `RECORD` snapshots, the latest last.
+    """Read one group, and in addition its last snapshots: at most `RECORD`, in order of time.
 
-    Parameters, problem, notes and errors are those of `read_group`. There are no snapshots where the table has only
-    one time, or where an earlier one cannot be followed, which the notes say.
+    Parameters, problem, notes and errors are those of `read_group`. The list of snapshots is empty if the input has
+    only one, or if the earlier ones cannot be used; a note then gives the reason.
     """
     problem = _problem(path, members, group, horizon, form)
     if problem is not None:
@@ -102,7 +105,7 @@ def read_recorded_group(
     try:
         return problem, notes, snapshots([rows.rows_at(ts)[0] for ts in rows.times[-RECORD:]])
     except InvalidProblemError as error:
-        return problem, [*notes, f"rates and capacity are not known from earlier snapshots: {error}"], []
+        return problem, [*notes, f"rates and capacity unknown, as earlier snapshots cannot be used: {error}"], []
 
 
 def read_history(
@@ -123,7 +126,7 @@ def read_history(
 
 
 def records(paths: Sequence[Path], form: str | None = None) -> list[Input]:
-    """Return what several inputs are: one record, if all are texts with their times in their names; else each its own.
+    """Group several paths into inputs: one input if all are texts with a time in their names, else one for each path.
 
     Raises
     ------
@@ -137,12 +140,12 @@ def records(paths: Sequence[Path], form: str | None = None) -> list[Input]:
 
 
 def is_problem(path: File, form: str | None = None) -> bool:
-    """Whether a file or text is a problem file, which describes one group and its members."""
+    """Return whether a file or text is a problem file, which describes one group and its members."""
     return not path.is_dir() and form_of(path, form) == PROBLEM
 
 
 def holds_many_groups(path: Path) -> bool:
-    """Whether a snapshot table has more than one group; the file is read only until the second one shows."""
+    """Return whether a snapshot table has more than one group; stop reading at the second."""
     first: Any = None
     for row in read_table(path, "offsets"):
         if row["group"] and first not in (None, row["group"]):
@@ -180,7 +183,7 @@ def _latest(group: OneGroup, horizon: float | str, capacity: float | None) -> tu
         rows = group.predicted(rows, ahead)
     if len(group.times) > 1:
         where = "folder" if Path(group.source).is_dir() else "file"
-        notes.insert(0, f"{len(group.times)} snapshots in the {where}; the one of {latest} is taken")
+        notes.insert(0, f"{len(group.times)} snapshots in the {where}; planning for the latest, {latest}")
     with at(group.source):
         problem = rows.problem()
     if horizon == AUTO and len(group.times) > 1:
@@ -192,16 +195,16 @@ def _latest(group: OneGroup, horizon: float | str, capacity: float | None) -> tu
 def _problem(
     path: Input, members: Input | None, group: str | None, horizon: float | str, form: str | None
 ) -> Problem | None:
-    """Return the group where a problem file describes it, else None."""
+    """Return the group of a problem file; None for any other input."""
     if not isinstance(path, Path | InMemory) or not is_problem(path, form):
         return None
     if ahead_micros(horizon):
-        raise SourceError(f"{path}: a problem file has no rates, so no horizon; give a table of several snapshots")
+        raise SourceError(f"{path}: a problem file has no rates for a horizon; give a table of several snapshots")
     if members is not None:
-        raise SourceError(f"{path}: a problem file names its members itself; leave --members out")
+        raise SourceError(f"{path}: a problem file lists its members itself; omit --members")
     if path.name.lower().endswith(".gz"):
-        raise SourceError(f"{path}: is a packed problem file; unpack it: those are read from .json")
+        raise SourceError(f"{path}: is a compressed problem file; decompress it to .json first")
     problem = read_problem(path)
     if group not in (None, problem.group):
-        raise InvalidProblemError(f"{path}: holds group {problem.group!r}, not {group!r}")
+        raise InvalidProblemError(f"{path}: has group {problem.group!r}, not {group!r}")
     return problem

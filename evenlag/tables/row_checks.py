@@ -1,4 +1,4 @@
-"""Rows of snapshot tables for one group: what is wrong with one is an error that names its place."""
+"""Checks of snapshot tables' rows for one group; an invalid row raises an error that names its place."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from evenlag.tables.columns import MEMBERS, OFFSETS, Column
 
 Row = Mapping[str, Any]
 
-_MOST_NAMES = 8  # listed in a sentence
+_MOST_NAMES = 8  # names listed in a message
 _CHECKED_OFFSETS, _CHECKED_MEMBERS = ([column for column in table if column.checked] for table in (OFFSETS, MEMBERS))
 
 
 def partition_of(row: Row) -> tuple[str, int]:
-    """Return the partition that a row of the offsets table is of; the types of its other values are sound then.
+    """Check a row of the offsets table, and return its topic and partition.
 
     Raises
     ------
     InvalidProblemError
-        It is of none, or a value is of another type.
+        Topic or partition is missing, or a value has the wrong type.
     """
     topic, partition = row["topic"], row["partition"]
     check_texts(row, ("topic",))
@@ -36,7 +36,7 @@ def partition_of(row: Row) -> tuple[str, int]:
 
 
 def check_member(row: Row) -> None:
-    """Refuse a row of the members table that describes no member.
+    """Raise an error if a row of the members table is invalid.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def check_member(row: Row) -> None:
 
 
 def _check_value(column: Column, value: Any, place: str) -> None:
-    """Refuse a value that its column cannot have; `spark.native.row_checks` has the same rules in Spark's columns."""
+    """Raise an error if a value is invalid in its column; `spark.native.row_checks` has the same rules for Spark."""
     if value is None:
         return
     name, wrong = column.name, None
@@ -76,7 +76,7 @@ def _check_value(column: Column, value: Any, place: str) -> None:
 
 
 def check_key(row: Row) -> None:
-    """Refuse a row whose group or time is of another type.
+    """Raise an error if the group or time of a row has the wrong type.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def check_key(row: Row) -> None:
 
 
 def check_texts(row: Row, names: Iterable[str]) -> None:
-    """Refuse a row in which a column of text holds anything else.
+    """Raise an error if one of these columns holds anything but text.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def check_texts(row: Row, names: Iterable[str]) -> None:
 
 @contextmanager
 def at(place: str) -> Iterator[None]:
-    """Put the place before what is wrong there."""
+    """Add the place to errors raised within."""
     try:
         yield
     except InvalidProblemError as error:
@@ -112,6 +112,6 @@ def at(place: str) -> Iterator[None]:
 
 
 def some(names: Collection[str]) -> str:
-    """List the first few names, and count the others."""
+    """Return the first few names as a list, and the number of the others."""
     listed = ", ".join(sorted(names)[:_MOST_NAMES])
     return f"{listed} and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else listed

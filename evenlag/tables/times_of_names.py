@@ -1,4 +1,4 @@
-"""Times in the names of files: a text does not say when it was printed."""
+"""Times in file names, for texts that do not contain their time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _TIME = re.compile(
 
 
 def time_in_name(stem: str) -> str | None:
-    """Return the time in a name without its suffix, in ISO 8601; None where there is none, or several.
+    """Return the time in a file name without suffix, in ISO 8601; None if there is none, or more than one.
 
-    Without a zone it is in UTC, and without hours the day's beginning.
+    A time without a zone is in UTC; a date without a time is the beginning of that day.
 
     Examples
     --------

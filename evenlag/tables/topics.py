@@ -1,4 +1,4 @@
-"""Addresses of Kafka topics, which stand where a path may stand."""
+"""Addresses of Kafka topics, accepted in place of a path."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _ADDRESS = re.compile(r"kafka://(?P<servers>[^/\s,]+:\d+(,[^/\s,]+:\d+)*)/(?P<to
 
 @dataclass(frozen=True)
 class TopicAddress:
-    """Where topics are: `host:port` of brokers, and the names of the topics, several joined by commas."""
+    """The `host:port` of brokers, and the names of topics; several of each are joined by commas."""
 
     servers: str
     topics: str
 
 
 def is_topic(place: str | Path) -> bool:
-    """Whether a place is a topic rather than a file."""
+    """Return whether a place is the address of a topic rather than a path."""
     return isinstance(place, str) and place.startswith("kafka:")
 
 
 def topic_address(url: str) -> TopicAddress:
-    """Read `kafka://HOST:PORT/TOPIC`, several brokers or topics joined by commas.
+    """Parse `kafka://HOST:PORT/TOPIC`, with several brokers or topics joined by commas.
 
     Raises
     ------
     SourceError
-        The text is no such address.
+        The text is not such an address.
 
     Examples
     --------
@@ -39,5 +39,7 @@ def topic_address(url: str) -> TopicAddress:
     """
     match = _ADDRESS.fullmatch(url)
     if match is None:
-        raise SourceError(f"{url}: is no topic; write kafka://HOST:PORT/TOPIC, several of each joined by commas")
+        raise SourceError(
+            f"{url}: not a topic address; write kafka://HOST:PORT/TOPIC, several of each joined by commas"
+        )
     return TopicAddress(match["servers"], match["topics"])

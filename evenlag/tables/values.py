@@ -1,4 +1,4 @@
-"""Values of a snapshot table in the types of their columns: what a text must look like to be a number."""
+"""Conversion of a snapshot table's values to the types of their columns."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 
 from evenlag.model.rates import time_micros
 
-# These mean the same to Python and to Java, whose regular expressions Spark uses; either matches a text as a whole.
-# Group 1 is the number.
+# These patterns mean the same in Python and in Java, whose regular expressions Spark uses. They must match the whole
+# text; group 1 is the number.
 _SPACE = r"[ \t\n\x0b\f\r]*"
 NUMBER = rf"{_SPACE}([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?){_SPACE}"
 WHOLE = rf"{_SPACE}([+-]?[0-9]{{1,40}})(?:\.0*)?{_SPACE}"
-"""Digits, and no fraction but zeros: pandas writes whole numbers beside nulls as 7.0."""
+"""A whole number, optionally with zeros as its fraction: pandas writes 7.0 in a column with nulls."""
 
 _NUMBER, _WHOLE = re.compile(NUMBER), re.compile(WHOLE)
 
 
 def plain_value(value: Any, kind: str) -> Any:
-    """Return a value in the type of its column (`Column.kind`) where it can be read as such, else as it is.
+    """Convert a value to the type of its column (`Column.kind`); return it unchanged if that is not possible.
 
-    `spark.native.typed` states the same in native Spark columns, which a test holds to this.
+    `spark.native.typed` implements the same rule in native Spark columns.
 
     Examples
     --------
     >>> [plain_value(text, "integer") for text in ("7.0", "7E3", "7.5")]
     [7, 7000, '7.5']
     """
-    if isinstance(value, float) and math.isnan(value):  # how pandas marks a null
+    if isinstance(value, float) and math.isnan(value):  # a null in pandas
         return None
-    if isinstance(value, str) and not value.strip(" "):  # an empty text says nothing
+    if isinstance(value, str) and not value.strip(" "):  # an empty text is null
         return None
     if isinstance(value, datetime):
         value = value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -47,10 +47,10 @@ def plain_value(value: Any, kind: str) -> Any:
 
 
 def snapshot_order(ts: object) -> tuple[bool, float, str]:
-    """Return what snapshots are ordered by: their time, whatever its zone, or the number that it is, else as text.
+    """Return the sort key of a snapshot's time: an ISO 8601 time in any zone, or a number.
 
-    Null comes first, then what is neither a time nor a number. `spark.native.fates` states the same in native Spark
-    columns, which a test holds to this.
+    Null comes first, then texts that are neither a time nor a number, in alphabetical order. `spark.native.fates`
+    implements the same order in native Spark columns.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _whole_number(value: Any) -> Any:
 
 
 def _names(text: str, blanks: bool) -> Any:
-    """Names joined by `;`, empty ones only with `blanks`, or a JSON array of them; other JSON stays as it is."""
+    """Split names joined by `;` or in a JSON array; keep empty names only with `blanks`, and other JSON unchanged."""
     if not text.startswith("["):
         names = [name.strip(" ") for name in text.split(";")]
         return names if blanks else list(filter(None, names))

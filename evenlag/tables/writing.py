@@ -1,4 +1,4 @@
-"""Snapshot tables to files: CSV, JSON Lines or Parquet, and none of several before all are written."""
+"""Writers of tables as CSV, JSON Lines or Parquet, which replace no file until all are written."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def write_table(path: str | Path, rows: Iterable[Mapping[str, object]], columns:
 def write_tables(tables: Mapping[Path, tuple[Iterable[Mapping[str, object]], Sequence[Column]]]) -> None:
     """Write tables as `.csv`, `.jsonl` (`.ndjson`, `.json`) or `.parquet`, by their suffix.
 
-    Each is written beside its place, and when all are complete they are renamed, one after another. So no place has
-    half a table, and none is touched unless all could be written; a rename that fails undoes none before it. Missing
-    folders are made.
+    Each table is written to a temporary file next to its path. When all are complete, the files are renamed one after
+    another. A path therefore never has half a table, and no file is replaced unless all tables could be written; but a
+    rename that fails does not undo those before it. Missing folders are created.
 
     Parameters
     ----------
     tables
-        For each file its rows and columns; values of other columns are left out.
+        The rows and columns for each path; values of other columns are left out.
 
     Raises
     ------
     SourceError
-        The suffix is none of these, a value does not fit its column, or the place cannot be written.
+        The suffix is unknown, a value does not fit its column, or the file cannot be written.
     """
     path = Path()
     try:
@@ -68,12 +68,12 @@ def _write(path: Path, part: Path, rows: Iterable[Mapping[str, object]], columns
         )
         parquet.write_table(table, part)
     else:
-        raise SourceError(f"{path}: unknown kind of file; name it .csv, .jsonl or .parquet")
+        raise SourceError(f"{path}: unknown format; give the file the suffix .csv, .jsonl or .parquet")
 
 
 def _csv_field(value: object) -> object:
     if isinstance(value, list | tuple):
-        return ";".join(map(str, value)) or ";"  # an empty field would be null: all topics
+        return ";".join(map(str, value)) or ";"  # an empty field would be null, which means all topics
     return str(value).lower() if isinstance(value, bool) else value
 
 
@@ -83,20 +83,20 @@ def write_replay(replayed: Replay, out: Path, form: Literal["parquet", "csv"], o
     Raises
     ------
     SourceError
-        They are there already, or cannot be written.
+        A file exists already, or cannot be written.
     """
     tables, shared = replay_row(replayed), set(REPLAY_SUMMARY.names)
     common = {name: value for name, value in tables.items() if name in shared}
     files = {name: out / f"{name}.{form}" for name in ("summary", "steps")}
     for path in files.values():
         if path.exists() and not overwrite:
-            raise SourceError(f"{path}: exists already; name another folder, or ask to overwrite it")
+            raise SourceError(f"{path}: exists already; choose another folder, or allow overwriting")
     columns = {"summary": REPLAY_SUMMARY, "steps": REPLAY_STEPS}
     write_tables({path: ([common | row for row in tables[name]], columns[name]) for name, path in files.items()})
     return list(files.values())
 
 
 def replay_document(replayed: Replay) -> dict[str, Any]:
-    """Return a replay without its steps, for JSON."""
+    """Return a replay as a JSON document, without its steps."""
     whole = replay_row(replayed)
     return {name: value for name, value in whole.items() if name != "steps"} | {"best": replayed.best}

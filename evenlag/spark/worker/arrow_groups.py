@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
-from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PAIR_COLUMNS, UNTOLD, PairColumns
+from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PAIR_COLUMNS, NO_AMOUNT, PairColumns
 
 Ints = NDArray[np.int64]
 
@@ -171,7 +171,7 @@ class _Pairs:
         if not _silent(racks):
             self._racks, texts = _codes(racks)
             self._named = [*(tuple(json.loads(text)) for text in texts), None]  # null, -1, is the last
-        self._sizes, self._traffic = (None if _silent(each) else _whole(each, UNTOLD) for each in (size, traffic))
+        self._sizes, self._traffic = (None if _silent(each) else _whole(each, NO_AMOUNT) for each in (size, traffic))
         self.codes = [codes for codes in (self._racks, self._sizes, self._traffic) if codes is not None]
 
     def of(self, rows: Ints) -> PairColumns:

@@ -1,4 +1,4 @@
-"""Texts that other tools write about consumer groups, a file for each format."""
+"""Readers of texts that other tools write about consumer groups, one module per format."""
 
 from evenlag.tables.formats.base import Format, Reading
 from evenlag.tables.formats.burrow import BURROW
@@ -19,6 +19,6 @@ FORMATS: dict[str, Format] = {
         RPK,
     )
 }  # fmt: skip
-"""Every format that is told apart by its content, by the name that `--format` takes."""
+"""The formats that are recognised by their content, by their names for `--format`."""
 
 __all__ = ["FORMATS", "Format", "Reading"]

@@ -1,4 +1,4 @@
-"""The shape of a format: how its texts are recognised, and what reading one gives."""
+"""The interface of a format: how to recognise its texts, and the result of reading one."""
 
 from __future__ import annotations
 
@@ -8,38 +8,37 @@ from typing import Literal
 
 from evenlag.tables.copies import Numbered
 
-_OF_MEMBERS = ("snapshot_ts", "group", "consumer_id", "client_id", "host")  # columns that both tables have
+_OF_MEMBERS = ("snapshot_ts", "group", "consumer_id", "client_id", "host")  # columns of both tables
 
 
 @dataclass
 class Reading:
-    """The rows that a text holds, under the column names of the snapshot tables.
+    """The rows of a text, with the column names of the snapshot tables.
 
     Attributes
     ----------
     offsets, members : list of (int, mapping)
-        Rows of the offsets and members tables, each with the number of its line in the text (of its item, where the
-        text is JSON). A column that the format does not have may be absent; a `group` of None means that the text does
-        not name one.
+        Rows of the offsets and members tables, each with its line number (or item number in JSON). Columns that the
+        format lacks may be absent. `group` is None if the text does not name the group.
     notes : list of str
-        Sentences for the user: lines that were passed over, assumptions, partitions whose lag is unknown.
+        Notes for the user: skipped lines, assumptions, partitions with unknown lag.
     notes_of : mapping of str to list of str
-        Such sentences on single groups.
+        Notes by group.
     member_notes : mapping of str to list of str
-        Likewise on their members, void where a members table is given.
+        Notes on members by group; ignored if a members table is given.
     unknown_members : set of str
-        Groups of which the text tells neither members nor owners, though they may have some.
+        Groups that may have members, although the text lists neither members nor owners.
     passed_over : list of (int, str)
-        Lines that are not rows, with their numbers.
+        Skipped lines with their numbers.
     source : str
-        What errors and notes call the input: its path, or "the DataFrame".
+        Name of the input in errors and notes: its path, or "the DataFrame".
     unit : str
-        What the numbers count: "line", "row" or "item".
+        Unit of the numbers: "line", "row" or "item".
     group : str
         The group of rows that name none.
-    subscriptions : {"told", "assignment", "unknown"}
-        Where the `topics` of members come from: a column of subscriptions; the partitions they hold; nowhere, so that
-        each is taken to read all topics.
+    subscriptions : {"listed", "assignment", "unknown"}
+        Source of the members' `topics`: a column of subscriptions; the partitions that they hold; or none, so that each
+        member is assumed to subscribe to all topics.
     """
 
     offsets: list[Numbered] = field(default_factory=list)
@@ -49,13 +48,13 @@ class Reading:
     source: str = ""
     unit: str = "line"
     group: str = ""
-    subscriptions: Literal["told", "assignment", "unknown"] = "told"
+    subscriptions: Literal["listed", "assignment", "unknown"] = "listed"
     notes_of: dict[str, list[str]] = field(default_factory=dict)
     member_notes: dict[str, list[str]] = field(default_factory=dict)
     unknown_members: set[str] = field(default_factory=set)
 
     def named_members(self) -> list[Numbered]:
-        """Return all members that are named: those listed, and owners of partitions, each of these once."""
+        """Return all named members: those listed, and the other owners of partitions, each once."""
         listed = {(row.get("snapshot_ts"), row["group"], row["consumer_id"]) for _, row in self.members}
         owners: dict[tuple[object, ...], Numbered] = {}
         for number, row in self.offsets:
@@ -72,13 +71,13 @@ class Format:
     Attributes
     ----------
     name : str
-        What `--format` takes.
+        Value of `--format`.
     about : str
-        What it is, for the docs and for errors that list the formats: "Burrow's JSON of a consumer's lag".
+        Short description for the docs and for errors: "Burrow's JSON of a consumer's lag".
     recognises : callable (str) -> bool
-        Tells by its content whether a text is of this format. No text is recognised by two formats.
+        Returns whether a text is in this format, by its content. No two formats recognise the same text.
     read : callable (str, str) -> Reading
-        Reads a whole text; the second argument is what errors call it. Raises SourceError, naming the line or the item.
+        Reads a whole text; the second argument is its name in errors. Raises SourceError, naming the line or item.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Burrow's JSON of a consumer's lag: `/v3/kafka/CLUSTER/consumer/GROUP/lag`."""
+"""Burrow's JSON of a consumer's lag, from `/v3/kafka/CLUSTER/consumer/GROUP/lag`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evenlag.tables.formats.json_texts import documents, first_document, whole_n
 from evenlag.tables.formats.owners import add_owners
 from evenlag.tables.formats.remarks import Remarks
 
-_ASK = "ask Burrow for /v3/kafka/CLUSTER/consumer/GROUP/lag"
+_ASK = "query Burrow for /v3/kafka/CLUSTER/consumer/GROUP/lag"
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is an answer of Burrow, be it one of an error."""
+    """Return whether a text is a response of Burrow, including an error."""
     return _is_answer(first_document(text))
 
 
@@ -28,15 +28,15 @@ def _is_answer(document: object) -> bool:
 
 
 def read(text: str, source: str) -> Reading:
-    """Read one answer, or several of several groups.
+    """Read one response, or several of different groups.
 
-    Burrow names the owner of a partition by its host and client id. Members are called as Kafka 0.9 did it,
-    `CLIENT-ID_HOST`.
+    Burrow names the owner of a partition by its host and client id. Member ids are built from these as
+    `CLIENT-ID_HOST`, as in Kafka 0.9.
 
     Raises
     ------
     SourceError
-        Burrow tells an error, leaves partitions out (as `/status` does), or an item is broken.
+        The response is an error or omits partitions (as `/status` does), or an item is invalid.
     """
     reading = Reading(source=source, unit="item", subscriptions="unknown")
     remarks = Remarks()
@@ -47,8 +47,8 @@ def read(text: str, source: str) -> Reading:
         group, cluster = status["group"], str(status.get("cluster"))
         if clusters.setdefault(group, cluster) != cluster:
             raise SourceError(
-                f"{source}, line {line}: group {group!r} of cluster {cluster!r} is also there of cluster "
-                f"{clusters[group]!r}; give the answers of one cluster"
+                f"{source}, line {line}: group {group!r} is in cluster {cluster!r}, but before it was in cluster "
+                f"{clusters[group]!r}; give the responses of one cluster"
             )
         for partition in status["partitions"]:
             item += 1
@@ -61,35 +61,35 @@ def read(text: str, source: str) -> Reading:
             reading.offsets.append((item, {"group": group} | row))
     add_owners(reading, remarks, "Burrow")
     if reading.members:
-        reading.notes.append("Burrow names members by client id and host: those that have both in common count as one")
+        reading.notes.append("Burrow names members by client id and host: members that share both count as one")
     return reading
 
 
 def _status(document: Any, place: str) -> dict[str, Any]:
-    """Return the status of a group, with all its partitions."""
+    """Return the status of a group in a response, after checking that it has all partitions."""
     if not _is_answer(document):
-        raise SourceError(f"{place}: is no answer of Burrow: {shown(document)}; {_ASK}")
+        raise SourceError(f"{place}: not a response of Burrow: {shown(document)}; {_ASK}")
     if document["error"]:
-        raise SourceError(f"{place}: Burrow answered with an error: {document['message']}")
+        raise SourceError(f"{place}: Burrow returned an error: {document['message']}")
     status = document.get("status")
     partitions = status.get("partitions") if isinstance(status, dict) else None
     if not isinstance(status, dict) or not isinstance(partitions, list) or not isinstance(status.get("group"), str):
-        raise SourceError(f"{place}: tells no lag by partition; {_ASK}")
+        raise SourceError(f"{place}: has no lag by partition; {_ASK}")
     if not partitions:
         raise SourceError(f"{place}: Burrow knows no partition of group {status['group']!r} ({status.get('status')})")
     count = whole_number(status.get("partition_count"))
     if count is not None and count > len(partitions):
         raise SourceError(
-            f"{place}: has {len(partitions)} of the group's {count} partitions, as /status leaves out those that are "
-            f"well; {_ASK}"
+            f"{place}: has only {len(partitions)} of the group's {count} partitions, as /status omits healthy ones; "
+            f"{_ASK}"
         )
     return status
 
 
 def _row(partition: Any, place: str) -> dict[str, Any]:
-    """Return the row of a partition; a lag that is unknown is 0."""
+    """Return the row of a partition, with 0 for an unknown lag."""
     if not isinstance(partition, dict):
-        raise SourceError(f"{place}: is no partition: {shown(partition)}")
+        raise SourceError(f"{place}: not a partition: {shown(partition)}")
     topic, number, end = partition.get("topic"), whole_number(partition.get("partition")), partition.get("end")
     if not isinstance(topic, str) or number is None:
         raise SourceError(f"{place}: has no topic and partition: {shown(partition)}")
@@ -98,9 +98,9 @@ def _row(partition: Any, place: str) -> dict[str, Any]:
         current = whole_number(end.get("offset"))
         lag = whole_number(partition["current_lag"] if "current_lag" in partition else end.get("lag"))
         if current is None or lag is None or current < 0 or lag < 0:
-            raise SourceError(f"{place}: {topic}-{number} has no whole number as its offset or lag: {shown(partition)}")
+            raise SourceError(f"{place}: {topic}-{number}: offset and lag must be whole numbers: {shown(partition)}")
     elif end is not None:
-        raise SourceError(f"{place}: {topic}-{number} has an end that is no offset: {shown(end)}")
+        raise SourceError(f"{place}: {topic}-{number}: `end` must be an offset, not {shown(end)}")
     host, client = partition.get("owner") or None, partition.get("client_id") or None
     return {
         "topic": topic,
@@ -115,7 +115,7 @@ def _row(partition: Any, place: str) -> dict[str, Any]:
 
 
 def _share(partition: dict[str, Any]) -> float:
-    """Return how much of the time that Burrow looks at it has seen."""
+    """Return the share of Burrow's time window for which it has data."""
     share = partition.get("complete", 1)
     return float(share) if isinstance(share, int | float) else 1.0
 

@@ -1,4 +1,4 @@
-"""Confluent's lists of lags: of its command, as JSON or as a table, and of its REST API v3."""
+"""Confluent's lists of lags: from its command, as JSON or as a table, and from its REST API v3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evenlag.tables.formats.owners import add_owners
 from evenlag.tables.formats.remarks import Remarks
 
 _LIST, _LAG = "KafkaConsumerLagList", "KafkaConsumerLag"
-# By column: the field of the REST API, and of the command.
+# For each column its name in the REST API, and in the command.
 _FIELDS = {
     "cluster": ("cluster_id", "cluster"),
     "group": ("consumer_group_id", "consumer_group"),
@@ -27,11 +27,11 @@ _FIELDS = {
 _NUMBERS = ("current_offset", "log_end_offset", "lag")
 _TITLES = {"Consumer Group", "Lag", "Log End Offset", "Current Offset", "Topic", "Partition"}
 _WHOLE = {*_NUMBERS, "partition"}
-_ASK = "ask for `confluent kafka consumer group lag list GROUP -o json`, or for /consumer-groups/GROUP/lags"
+_ASK = "use `confluent kafka consumer group lag list GROUP -o json`, or query /consumer-groups/GROUP/lags"
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is such a list, or one lag of it."""
+    """Return whether a text is such a list, or one of its lags."""
     document = first_document(text)
     if document is None:
         return "Log End Offset" in text and any(_titles(line) for line in text.splitlines())
@@ -49,12 +49,12 @@ def _is_lag(document: object) -> bool:
 
 
 def read(text: str, source: str) -> Reading:
-    """Read one list, or several: pages of one group, or several groups.
+    """Read one list or several: the pages of one group, or several groups.
 
     Raises
     ------
     SourceError
-        A page is missing, or an item is broken.
+        A page is missing, or an item is invalid.
     """
     printed = first_document(text) is None
     unit = "line" if printed else "item"
@@ -66,20 +66,20 @@ def read(text: str, source: str) -> Reading:
         group, cluster = row["group"], row.pop("cluster")
         if clusters.setdefault(group, cluster) != cluster:
             raise SourceError(
-                f"{source}, {unit} {number}: group {group!r} of cluster {cluster!r} is also there of cluster "
+                f"{source}, {unit} {number}: group {group!r} is in cluster {cluster!r}, but before it was in cluster "
                 f"{clusters[group]!r}; give the lags of one cluster"
             )
         if row["current_offset"] is None and row["log_end_offset"] is None:
             remarks[group].unknown.add(f"{row['topic']}-{row['partition']}")
         reading.offsets.append((number, row))
     if not reading.offsets:
-        raise SourceError(f"{source}: the list is empty: the group has committed nothing, or is no group; {_ASK}")
+        raise SourceError(f"{source}: the list is empty: the group has no commits or does not exist; {_ASK}")
     add_owners(reading, remarks, "Confluent")
     return reading
 
 
 def _lags(text: str, source: str) -> Iterator[Any]:
-    """Give the lags of all pages."""
+    """Yield the lags of all pages."""
     following = None
     for line, document in documents(text, source):
         if isinstance(document, list):
@@ -90,25 +90,25 @@ def _lags(text: str, source: str) -> Iterator[Any]:
         elif _is_lag(document):
             yield document
         else:
-            raise SourceError(f"{source}, line {line}: is no list of lags: {shown(document)}; {_ASK}")
+            raise SourceError(f"{source}, line {line}: not a list of lags: {shown(document)}; {_ASK}")
     if following:
-        raise SourceError(f"{source}: the last page names a next one; add the answer of {following}")
+        raise SourceError(f"{source}: a page is missing after the last one; add the response of {following}")
 
 
 def _cells(line: str, framed: bool) -> list[str]:
-    """Return the fields of a line of a table, which may begin and end with a bar."""
+    """Return the fields of a table's line; if `framed`, the line begins and ends with a bar."""
     line = line.strip()
     return [field.strip() for field in (line.removeprefix("|").removesuffix("|") if framed else line).split("|")]
 
 
 def _titles(line: str) -> list[str] | None:
-    """Return the titles of the columns, where a line has them."""
+    """Return the column titles in a line; None if it is not the table's head."""
     titles = _cells(line, line.lstrip().startswith("|"))
     return titles if set(titles) >= _TITLES else None
 
 
 def _printed(text: str, source: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give the rows of tables that the command prints, each with its line."""
+    """Yield the rows of tables that the command prints, each with its line number."""
     titles: list[str] = []
     framed = False
     for number, line in enumerate(text.split("\n"), start=1):
@@ -119,7 +119,7 @@ def _printed(text: str, source: str) -> Iterator[tuple[int, dict[str, Any]]]:
             fields = _cells(line, framed)
             if len(fields) != len(titles):
                 raise SourceError(
-                    f"{source}, line {number}: has {len(fields)} fields, and the table {len(titles)}: {shown(line)}"
+                    f"{source}, line {number}: {len(fields)} fields, but the table has {len(titles)}: {shown(line)}"
                 )
             yield number, {title: _value(title, field) for title, field in zip(titles, fields, strict=True)}
 
@@ -129,9 +129,9 @@ def _value(title: str, field: str) -> object:
 
 
 def _row(lag: Any, place: str) -> dict[str, Any]:
-    """Return the row of a lag, and its cluster."""
+    """Return the row of a lag, with its cluster."""
     if not _is_lag(lag):
-        raise SourceError(f"{place}: is no lag of a partition: {shown(lag)}; {_ASK}")
+        raise SourceError(f"{place}: not the lag of a partition: {shown(lag)}; {_ASK}")
     row = {column: next((lag[name] for name in names if name in lag), None) for column, names in _FIELDS.items()}
     row.pop("group_instance_id")
     partition = whole_number(row["partition"])
@@ -141,7 +141,7 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
     label = f"{row['topic']}-{partition}"
     for name, number in numbers.items():
         if number is None and lag[name] not in (None, ""):
-            raise SourceError(f"{place}: {name} of {label} is no whole number: {shown(lag[name])}")
+            raise SourceError(f"{place}: {name} of {label} must be a whole number, not {shown(lag[name])}")
     current, end = numbers["current_offset"], numbers["log_end_offset"]
     if current is None or current < 0:  # never committed
         numbers["current_offset"] = numbers["lag"] = None
@@ -153,4 +153,4 @@ def _row(lag: Any, place: str) -> dict[str, Any]:
     return row | texts | numbers | {"partition": partition, "cluster": str(row["cluster"])}
 
 
-CONFLUENT = Format("confluent", "Confluent's lists of lags, of its command or its REST API v3", recognises, read)
+CONFLUENT = Format("confluent", "Confluent's list of lags from its command or its REST API v3", recognises, read)

@@ -1,4 +1,4 @@
-"""The series by which monitors tell the lag of consumer groups: a line for each tool."""
+"""Names of the series by which monitoring tools report the lag of consumer groups, one entry per tool."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ COLUMNS = ("lag", "current_offset", "log_end_offset", "log_start_offset", "membe
 
 @dataclass(frozen=True)
 class Exporter:
-    """The names that one tool gives its series and their labels.
+    """Names of one tool's series and labels.
 
     Attributes
     ----------
     name : str
-        The tool, as messages call it.
+        Name of the tool in messages.
     group, topic, partition : str
         Labels.
     lag, current_offset : str or None
-        Series of a group and partition. They may name the partition's owner.
+        Series per group and partition. They may name the partition's owner.
     log_end_offset, log_start_offset : str or None
-        Series of a partition.
+        Series per partition.
     members : str or None
-        Series of a group: how many members it has.
+        Series per group: number of members.
     owner, client, host : str or None
-        Labels that name the member that holds a partition, its client id and its host.
+        Labels with the member id, client id and host of the partition's owner.
     nobody : str or None
-        What stands in the label of the owner where nobody holds the partition.
+        Value of the owner's label for a partition without an owner.
     without_commit : bool
-        A lag or offset of -1 means that the group has not committed there.
+        True if a lag or offset of -1 means that the group has not committed.
     ends_differ : bool
-        Offsets are told several times, by each broker or for each group; of several values the highest holds.
+        True if offsets are reported several times, by each broker or for each group; the highest value is used.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Exporter:
     ends_differ: bool = False
 
     def needs(self, column: str) -> tuple[str, ...]:
-        """Return the labels without which a series of this column says nothing."""
+        """Return the labels that a series of this column must have."""
         if column == "members":
             return (self.group,)
         if column in ("log_end_offset", "log_start_offset"):
@@ -61,7 +61,7 @@ class Exporter:
 
 
 EXPORTERS = (
-    # Those that name owners come first: where two tools tell of one group, the first in this order is taken.
+    # Tools that name owners come first: if two tools report the same group, the first in this order is used.
     Exporter(
         "kafka-lag-exporter or klag-exporter", "group", "topic", "partition",
         lag="kafka_consumergroup_group_lag", current_offset="kafka_consumergroup_group_offset",
@@ -117,7 +117,7 @@ EXPORTERS = (
 )  # fmt: skip
 
 CLUSTERS = ("cluster_name", "cluster_id", "kafka_id", "clusterArn", "kafka_cluster", "cluster")
-"""Labels that tell clusters apart."""
+"""Labels that name the cluster."""
 
 Column = tuple[Exporter, str]
 
@@ -135,25 +135,26 @@ _BY_NAME = _index()
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a series as the table above has it.
+    """Return the name of a series as `EXPORTERS` spells it.
 
-    OpenTelemetry writes dots, and Prometheus adds `_ratio` to OpenTelemetry's metrics of unit 1.
+    OpenTelemetry separates words by dots, and Prometheus adds `_ratio` to OpenTelemetry's metrics of unit 1.
     """
     return name.replace(".", "_").removesuffix("_ratio")
 
 
 def is_known(name: str) -> bool:
-    """Return whether some tool tells of consumer groups by a series of this name."""
+    """Return whether one of the tools has a series of this name."""
     return plain_name(name) in _BY_NAME
 
 
 def column_of(name: str, labels: Mapping[str, str]) -> Column | list[str] | None:
-    """Return which tool's which column a series is.
+    """Return the tool and column of a series.
 
     Returns
     -------
     (Exporter, str), list of str or None
-        The tool and the column; or the labels that a series of a known name lacks; or None for a foreign series.
+        The tool and the column; the missing labels if the name is known but labels are missing; None for any other
+        series.
     """
     candidates = _BY_NAME.get(plain_name(name))
     if candidates is None:
@@ -166,7 +167,7 @@ def column_of(name: str, labels: Mapping[str, str]) -> Column | list[str] | None
 
 
 def column_by_labels(labels: Mapping[str, str]) -> Column | None:
-    """Return whose lag a series without a name is, as PromQL's arithmetic gives; None where its labels fit no tool."""
+    """Return the tool whose lag a series without a name is (a result of PromQL arithmetic); None if no labels fit."""
     for exporter in EXPORTERS:
         if all(label in labels for label in exporter.needs("lag")):
             return exporter, "lag"
@@ -179,5 +180,5 @@ def cluster_of(labels: Mapping[str, str]) -> str | None:
 
 
 def tools() -> str:
-    """List the tools whose series are read."""
+    """Return a list of the tools whose series are read."""
     return ", ".join(exporter.name for exporter in EXPORTERS)

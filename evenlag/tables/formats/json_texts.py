@@ -1,4 +1,4 @@
-"""JSON documents in a text: one, or several one after another, as pages that were put together."""
+"""JSON documents in a text: one, or several in sequence, such as concatenated pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=unique)
 
 
 def first_document(text: str) -> Any:
-    """Return the first document; None where the text does not begin with one.
+    """Return the first JSON document; None if the text does not begin with one.
 
     Examples
     --------
@@ -31,12 +31,12 @@ def first_document(text: str) -> Any:
 
 
 def documents(text: str, source: str) -> Iterator[tuple[int, Any]]:
-    """Give the documents, each with the line on which it begins.
+    """Yield the JSON documents of a text, each with the line on which it begins.
 
     Raises
     ------
     SourceError
-        The text is not JSON from some place on; the message names the line.
+        The text is not JSON from some line on. The message names the line.
     """
     at = line = 0
     while True:
@@ -48,7 +48,7 @@ def documents(text: str, source: str) -> Iterator[tuple[int, Any]]:
             document, end = _DECODER.raw_decode(text, begin)
         except json.JSONDecodeError as error:
             raise SourceError(
-                f"{source}, line {error.lineno}: is not JSON ({error.msg}); give the whole answer"
+                f"{source}, line {error.lineno}: not valid JSON ({error.msg}); give the complete response"
             ) from None
         except InvalidProblemError as error:
             raise SourceError(f"{source}, in the JSON that begins on line {line + 1}: {error}") from None
@@ -60,7 +60,7 @@ def documents(text: str, source: str) -> Iterator[tuple[int, Any]]:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a JSON number without a fraction as an int, also 25.0; None for any other value."""
+    """Return a JSON number without a fraction, such as 25 or 25.0, as an int; None for any other value."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

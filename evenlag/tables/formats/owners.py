@@ -1,4 +1,4 @@
-"""Members as the rows of partitions name them."""
+"""Members of a group, collected from the owners of its partitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evenlag.tables.formats.remarks import Remarks
 
 
 def owners_of(offsets: Sequence[Numbered]) -> list[Numbered]:
-    """Return a row for each owner that rows of a group name, with the number of the first row that does, by name.
+    """Return a row for each owner of a group's partitions, sorted by name, with the number of its first row.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def owners_of(offsets: Sequence[Numbered]) -> list[Numbered]:
 
 
 def add_owners(reading: Reading, remarks: Remarks, tool: str) -> None:
-    """Add the members to the offsets that are read, and all remarks."""
+    """Add members and notes to a reading that has only offsets."""
     groups: defaultdict[str, list[Numbered]] = defaultdict(list)
     for number, row in reading.offsets:
         groups[row["group"]].append((number, row))

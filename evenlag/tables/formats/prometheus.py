@@ -1,4 +1,4 @@
-"""The text that exporters show to Prometheus, also in OpenMetrics' form."""
+"""The text format in which exporters expose metrics to Prometheus, including OpenMetrics."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ _BEGINS = re.compile(rf"[ \t]*(?:({_NAME})|\{{[ \t]*\"([^\"\n]*)\")")
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text has a line of a series, or one that says of which type a series is."""
-    # Other texts may be long, and most have neither.
+    """Return whether a text has a sample with labels, or a `# TYPE` comment."""
+    # The substring tests skip the slow patterns in most texts of other formats.
     return ("# TYPE " in text and bool(_TYPE.search(text))) or ("{" in text and bool(_WITH_LABELS.search(text)))
 
 
 def read(text: str, source: str) -> Reading:
-    """Read the series of consumer groups; other series and comments are left out.
+    """Read the series of consumer groups; skip other series and comments.
 
     Raises
     ------
     SourceError
-        A line of a known series is broken; also as `assemble`.
+        A line of a known series is broken; also as in `assemble`.
     """
     passed: list[tuple[int, str]] = []
     reading = assemble(_samples(text, source, passed), source, "line", dated=False)
     reading.passed_over = passed
     if passed:
-        lines = "1 line that is no sample is" if len(passed) == 1 else f"{len(passed)} lines that are no samples are"
-        reading.notes.append(f"{source}: {lines} passed over; the first is line {passed[0][0]}: {shown(passed[0][1])}")
+        lines = "1 line that is not a sample" if len(passed) == 1 else f"{len(passed)} lines that are not samples"
+        reading.notes.append(f"{source}: skipped {lines}; the first is line {passed[0][0]}: {shown(passed[0][1])}")
     return reading
 
 
 def _samples(text: str, source: str, passed: list[tuple[int, str]]) -> Iterator[Sample]:
-    """Give the samples; put the lines that are none into `passed`."""
+    """Yield the samples; append all other lines to `passed`."""
     for number, line in enumerate(text.split("\n"), start=1):
         line = line.removesuffix("\r")
         if not line.strip() or line.lstrip().startswith("#"):
@@ -65,17 +65,17 @@ def _samples(text: str, source: str, passed: list[tuple[int, str]]) -> Iterator[
         if sample is not None:
             yield sample
         elif (begins := _BEGINS.match(line)) and is_known(begins[1] or begins[2]):
-            raise SourceError(f"{source}, line {number}: is cut short or broken: {shown(line)}; give it as it was told")
+            raise SourceError(f"{source}, line {number}: truncated or broken: {shown(line)}; give the original text")
         else:
             passed.append((number, line))
 
 
 def _sample(number: int, match: re.Match[str]) -> Sample | None:
-    """Return the sample of a line; None where it has no name, or a label twice."""
+    """Return the sample of a line; None if it has no name, or a label twice."""
     name = match["name"]
     labels: dict[str, str] = {}
     for key, value in _LABEL.findall(match[2] or ""):
-        if not value:  # OpenMetrics writes names that are not plain among the labels
+        if not value:  # OpenMetrics puts names with special characters among the labels
             if name is not None:
                 return None
             name = _unescaped(key)
@@ -86,12 +86,12 @@ def _sample(number: int, match: re.Match[str]) -> Sample | None:
     if name is None:
         return None
     at = None if match["at"] is None else float(match["at"])
-    value = float(match["value"]) if at is None or at >= 0 else math.nan  # so Kommitted marks what it does not know
+    value = float(match["value"]) if at is None or at >= 0 else math.nan  # Kommitted's unknown
     return Sample(number, name, labels, value, at)
 
 
 def _unescaped(text: str) -> str:
-    r"""Return the text of a name or of a value in quotes, where `\\`, `\"` and `\n` stand for single characters."""
+    r"""Return a name or a quoted value with the escapes `\\`, `\"` and `\n` resolved."""
     if not text.startswith('"'):
         return text
     if "\\" not in text:
@@ -99,4 +99,4 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: {"n": "\n", '"': '"', "\\": "\\"}.get(match[1], match[0]), text[1:-1])
 
 
-PROMETHEUS = Format("prometheus", "the text that an exporter shows to Prometheus", recognises, read)
+PROMETHEUS = Format("prometheus", "the text that an exporter exposes to Prometheus", recognises, read)

@@ -1,4 +1,4 @@
-"""The JSON by which Prometheus, Thanos, Mimir or VictoriaMetrics answer a query."""
+"""The JSON response of Prometheus, Thanos, Mimir or VictoriaMetrics to a query."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHERS = ("scalar", "string", "streams")
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is such an answer, be it one of an error."""
+    """Return whether a text is such a response, including an error."""
     document = first_document(text)
     if isinstance(document, list):
         return bool(document) and all(_is_series(each) for each in document)
@@ -41,12 +41,12 @@ def _is_series(document: object) -> bool:
 
 
 def read(text: str, source: str) -> Reading:
-    """Read the series of consumer groups; samples of several times are a record.
+    """Read the series of consumer groups, with one snapshot for each time of the samples.
 
     Raises
     ------
     SourceError
-        Prometheus tells an error, found nothing, or gives something else than series; also as `assemble`.
+        The response is an error, is empty, or has no series; also as in `assemble`.
     """
     warnings: list[str] = []
     reading = assemble(_samples(text, source, warnings), source, "series", dated=True)
@@ -64,34 +64,32 @@ def _samples(text: str, source: str, warnings: list[str]) -> Iterator[Sample]:
             number += 1
             yield from _of_series(number, series, source)
     if not number:
-        raise SourceError(f"{source}: the query found no series; ask for one of docs/formats.md")
+        raise SourceError(f"{source}: the query found no series; use one of the queries in docs/formats.md")
 
 
 def _result(document: Any, place: str) -> list[Any]:
-    """Return the series of an answer."""
+    """Return the series of a response."""
     if isinstance(document, list):
         return document
     if not isinstance(document, dict):
-        raise SourceError(f"{place}: is no answer of Prometheus: {shown(document)}")
+        raise SourceError(f"{place}: not a response of Prometheus: {shown(document)}")
     if document.get("status") == "error":
-        raise SourceError(
-            f"{place}: Prometheus answered with an error: {document.get('error') or document['errorType']}"
-        )
+        raise SourceError(f"{place}: Prometheus returned an error: {document.get('error') or document['errorType']}")
     answer = document.get("data", document)
     kind = answer.get("resultType") if isinstance(answer, dict) else None
     if kind not in _SERIES or not isinstance(answer["result"], list):
-        raise SourceError(f"{place}: is an answer of type {kind!r}; ask for series (a vector or a matrix)")
+        raise SourceError(f"{place}: response of type {kind!r}; query for series (a vector or a matrix)")
     return list(answer["result"])
 
 
 def _of_series(number: int, series: Any, source: str) -> Iterator[Sample]:
-    """Give the samples of one series."""
+    """Yield the samples of one series."""
     place = f"{source}, series {number}"
     if not _is_series(series):
-        raise SourceError(f"{place}: is no series with a metric and values: {shown(series)}")
+        raise SourceError(f"{place}: not a series with a metric and values: {shown(series)}")
     labels: Mapping[str, Any] = series["metric"]
     if not all(isinstance(value, str) for value in labels.values()):
-        raise SourceError(f"{place}: has a label that is no text: {shown(labels)}")
+        raise SourceError(f"{place}: labels must be text: {shown(labels)}")
     rest = {name: value for name, value in labels.items() if name != "__name__"}
     pairs = series["values"] if "values" in series else [series["value"]]
     for pair in pairs if isinstance(pairs, list) else [pairs]:
@@ -102,8 +100,8 @@ def _of_series(number: int, series: Any, source: str) -> Iterator[Sample]:
             or not isinstance(value, str)
             or not _NUMBER.fullmatch(value)
         ):
-            raise SourceError(f'{place}: a sample is [seconds, "number"], and not {shown(pair)}')
+            raise SourceError(f'{place}: a sample must be [seconds, "number"], not {shown(pair)}')
         yield Sample(number, labels.get("__name__"), rest, float(value), round(float(at), 3))
 
 
-PROMQL = Format("promql", "Prometheus' answer to query or query_range (JSON)", recognises, read)
+PROMQL = Format("promql", "Prometheus' response to query or query_range (JSON)", recognises, read)

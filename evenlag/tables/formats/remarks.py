@@ -1,4 +1,4 @@
-"""The notes on what a monitor leaves open of a group: unknown lags, owners and members that it does not name."""
+"""Notes on gaps in a monitor's data of a group: unknown lags, unknown owners, unnamed members."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from evenlag.tables.row_checks import some
 
 @dataclass
 class GroupRemarks:
-    """What had to be assumed of a group, collected over all times.
+    """Gaps in the data of a group, and the assumptions made for them, over all times.
 
     Attributes
     ----------
     tool : str or None
-        The tool that names no owner; None where owners are named.
+        The tool, if it does not name owners; else None.
     empty : bool
-        It has no member.
+        True if the group has no members.
     unknown_members : bool
-        Neither owners nor the number of members are told.
+        True if neither the owners nor the number of members are known.
     placeholders : int
-        The most members that were counted and not named.
+        Largest number of members that were counted but not named.
     unknown, partial, stale, gaps, unheld : set of str
-        Partitions of which neither lag nor log end are told; not watched for long; told several times; not told,
-        though such of a higher number are; told of no group, by a tool that names owners.
+        Partitions without lag and log end offset; not yet observed for a whole window; reported several times; missing,
+        although the topic has higher partition numbers; reported without a group by a tool that names owners.
     unread : set of str
-        Topics in which nothing is committed.
+        Topics without any commit of the group.
     """
 
     tool: str | None = None
@@ -43,7 +43,7 @@ class GroupRemarks:
     unread: set[str] = field(default_factory=set)
 
     def note_gaps(self, partitions: Iterable[tuple[str, int]]) -> None:
-        """Look for numbers that a topic's partitions leave out."""
+        """Record missing partition numbers of topics in `gaps`."""
         numbers: defaultdict[str, set[int]] = defaultdict(set)
         for topic, number in partitions:
             numbers[topic].add(number)
@@ -55,46 +55,46 @@ class GroupRemarks:
                 self.gaps |= {f"{topic}-{number}" for number in range(max(there)) if number not in there}
 
     def notes(self) -> list[str]:
-        """Say what was remarked of partitions and owners, a sentence each."""
+        """Return the notes on partitions and owners."""
         notes = []
         if self.tool is not None:
             notes.append(
-                f"{self.tool} does not tell who holds which partition, so today's assignment is unknown and the plan "
-                "is a fresh one"
+                f"{self.tool} does not report the owners of partitions, so the current assignment is unknown and the "
+                "plan is computed without it"
             )
         for names, remark in (
-            (self.unknown, "no known lag, as nothing is committed or no log end told; lag taken as 0"),
-            (self.partial, "not watched for the whole of Burrow's window yet"),
-            (self.stale, "told several times; the newest is taken"),
-            (self.unheld, "nothing but the log is told, so no owner is known; taken as held by nobody"),
-            (self.unread, "nothing is committed in any partition, so the group is taken not to read it; left out"),
-            (self.gaps, "not told, though there are higher ones; left out of the plan"),
+            (self.unknown, "lag unknown, as there is no commit or no log end offset; lag taken as 0"),
+            (self.partial, "not yet observed for the whole of Burrow's window"),
+            (self.stale, "reported several times; the newest value is used"),
+            (self.unheld, "reported without a commit and an owner; taken as held by nobody"),
+            (self.unread, "no commits in any partition, so the group is assumed not to read the topic; left out"),
+            (self.gaps, "not reported, although the topic has higher partition numbers; left out of the plan"),
         ):
             if names:
                 notes.append(f"{some(names)}: {remark}")
         return notes
 
     def member_notes(self) -> list[str]:
-        """Say what was remarked of the members."""
+        """Return the notes on members."""
         if self.empty:
-            return ["the group has no member now; name those to plan for with --members"]
+            return ["the group currently has no members; name those to plan for with --members"]
         number = self.placeholders
         if not number:
             return []
         stand = "member-1 stands" if number == 1 else f"member-1 … member-{number} stand"
         if self.tool is None:
-            return [f"{number} more members are counted that hold nothing and are not named; {stand} for them"]
-        return [f"{number} members are counted and not named; {stand} for them; name them with --members"]
+            return [f"the group has {number} more members, without partitions and names; {stand} for them"]
+        return [f"the group has {number} members without names; {stand} for them; name them with --members"]
 
 
 class Remarks(defaultdict[str, GroupRemarks]):
-    """The remarks on each group."""
+    """The remarks by group."""
 
     def __init__(self) -> None:
         super().__init__(GroupRemarks)
 
     def add_to(self, reading: Reading) -> None:
-        """Give them to a reading."""
+        """Add the notes to a reading."""
         reading.notes_of = {group: notes for group, remarks in self.items() if (notes := remarks.notes())}
         reading.member_notes = {group: notes for group, remarks in self.items() if (notes := remarks.member_notes())}
         reading.unknown_members = {group for group, remarks in self.items() if remarks.unknown_members}

@@ -1,4 +1,4 @@
-"""The JSON of `rpk group describe --format json`: groups with their partitions and all of their members."""
+"""The JSON of `rpk group describe --format json`: groups with their partitions and members."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = ("partition", "current_offset", "log_start_offset", "log_end_offset",
 
 
 def recognises(text: str) -> bool:
-    """Return whether a text is what rpk writes of groups."""
+    """Return whether a text is rpk's JSON of groups."""
     document = first_document(text)
     groups = document if isinstance(document, list) else [document]
     return bool(groups) and all(map(_is_group, groups))
@@ -25,12 +25,12 @@ def _is_group(group: object) -> bool:
 
 
 def read(text: str, source: str) -> Reading:
-    """Read one or several groups; members without a partition are among `members_details`.
+    """Read one or several groups, with all members in `members_details`.
 
     Raises
     ------
     SourceError
-        It is not what rpk writes, or an item is broken; the message names the item.
+        The text is not rpk's JSON, or an item is invalid. The message names the item.
     """
     reading = Reading(source=source, unit="item", subscriptions="unknown")
     groups = [
@@ -41,7 +41,7 @@ def read(text: str, source: str) -> Reading:
     item = 0
     for line, group in groups:
         if not _is_group(group) or not isinstance(group["group_name"], str):
-            raise SourceError(f"{source}, line {line}: is no group of rpk: {shown(group)}; give all of what rpk wrote")
+            raise SourceError(f"{source}, line {line}: not a group of rpk: {shown(group)}; give rpk's complete output")
         name = {"group": group["group_name"]}
         for each in group["partitions"] or ():
             item += 1
@@ -53,13 +53,13 @@ def read(text: str, source: str) -> Reading:
 
 
 def _partition(item: Any, place: str) -> dict[str, Any]:
-    """Return the row of a partition: -1 is no commit, and a lag below 0 one that rpk could not work out."""
+    """Return the row of a partition; an offset of -1 means no commit, and a negative lag an unknown lag."""
     if not isinstance(item, dict):
-        raise SourceError(f"{place}: is no partition: {shown(item)}")
+        raise SourceError(f"{place}: not a partition: {shown(item)}")
     names = {name: item.get(name) for name in _NAMES}
     numbers = {name: whole_number(item.get(name)) for name in _NUMBERS}
     if not names["topic"] or None in numbers.values():
-        raise SourceError(f"{place}: lacks its topic or a whole number: {shown(item)}")
+        raise SourceError(f"{place}: the topic or a number is missing or invalid: {shown(item)}")
     unknown = (numbers["lag"] or 0) < 0
     return {
         "topic": names["topic"],
@@ -67,7 +67,7 @@ def _partition(item: Any, place: str) -> dict[str, Any]:
         "current_offset": None if numbers["current_offset"] == -1 else numbers["current_offset"],
         "log_start_offset": None if unknown else numbers["log_start_offset"],
         "log_end_offset": None if unknown else numbers["log_end_offset"],
-        "lag": None if unknown else numbers["lag"],  # counts where nothing was committed, as in rpk's text
+        "lag": None if unknown else numbers["lag"],  # used for partitions without a commit, as in rpk's text
         "consumer_id": names["member_id"] or None,
         "client_id": names["client_id"] or None,
         "host": names["host"] or None,
@@ -76,7 +76,7 @@ def _partition(item: Any, place: str) -> dict[str, Any]:
 
 def _member(item: Any, place: str) -> dict[str, Any]:
     if not isinstance(item, dict) or not item.get("member_id"):
-        raise SourceError(f"{place}: is no member: {shown(item)}")
+        raise SourceError(f"{place}: not a member: {shown(item)}")
     return {"consumer_id": item["member_id"], "client_id": item.get("client_id"), "host": item.get("host")}
 
 

@@ -1,4 +1,4 @@
-"""Single values of monitors' series, and which of several counts."""
+"""Samples of monitors' series, and the choice among contradicting ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evenlag.errors import SourceError
 from evenlag.tables.formats.exporters import Exporter, plain_name
 
-EXACT = 2**53  # beyond it a double skips whole numbers
+EXACT = 2**53  # doubles represent all whole numbers below this
 Partition = tuple[str | None, str, int]  # cluster, topic, number
 Place = Callable[["Sample"], str]
 
@@ -20,13 +20,13 @@ class Sample(NamedTuple):
     Attributes
     ----------
     number : int
-        Its line in the text, or the number of its series.
+        Line number in the text, or number of its series.
     name : str or None
-        None where the series is the result of a calculation.
+        Name of the series; None if it is the result of a calculation.
     labels : mapping
     value : float
     at : float or None
-        Seconds since 1970.
+        Time in seconds since 1970.
     """
 
     number: int
@@ -37,12 +37,12 @@ class Sample(NamedTuple):
 
 
 def whole_value(sample: Sample, place: Place) -> int | None:
-    """Return a value as a number of messages; None where it is NaN, which says that it is unknown.
+    """Return the value of a sample as a number of messages; None for NaN, which means unknown.
 
     Raises
     ------
     SourceError
-        It is a fraction, or too large for a double to be exact.
+        The value is a fraction, or too large for a double to represent exactly.
     """
     value = sample.value
     if math.isnan(value):
@@ -51,27 +51,27 @@ def whole_value(sample: Sample, place: Place) -> int | None:
         name = sample.name or "the value"
         raise SourceError(
             f"{place(sample)}: {name} is {value!r}, not a whole number below 2^53; give the series itself, "
-            "not a rate or a mean of it"
+            "not a rate or mean"
         )
     return int(value)
 
 
 def partition_of(sample: Sample, exporter: Exporter, place: Place) -> int:
-    """Return the number of the partition that a series is of.
+    """Return the partition number in a series' labels.
 
     Raises
     ------
     SourceError
-        The label is not a number.
+        The label is not a partition number.
     """
     text = sample.labels[exporter.partition]
     if not (text.isascii() and text.isdigit() and len(text) <= 10):
-        raise SourceError(f"{place(sample)}: {exporter.partition} is {text!r}, and must be 0, 1, 2, …")
+        raise SourceError(f"{place(sample)}: {exporter.partition} must be 0, 1, 2, …, not {text!r}")
     return int(text)
 
 
 def owner_of(sample: Sample, exporter: Exporter) -> str | None:
-    """Return the member that a series names as the owner of its partition."""
+    """Return the member that a series names as the owner of its partition; None without an owner."""
     owner = sample.labels.get(exporter.owner) if exporter.owner else None
     return None if owner == exporter.nobody else owner or None
 
@@ -79,12 +79,12 @@ def owner_of(sample: Sample, exporter: Exporter) -> str | None:
 def of_newest_owner(
     samples: Sequence[Sample], exporter: Exporter, what: str, place: Place
 ) -> tuple[list[Sample], bool]:
-    """Keep the samples of a partition that name its owner of now, and tell whether others were dropped.
+    """Return the samples that name a partition's newest owner, and whether others were dropped.
 
     Raises
     ------
     SourceError
-        They name several owners, and their times do not tell which is the newest.
+        The samples name several owners, and their times do not show which is the newest.
     """
     owners = {owner_of(sample, exporter) for sample in samples}
     if len(owners) == 1:
@@ -95,19 +95,17 @@ def of_newest_owner(
         first = min(samples, key=lambda sample: sample.number)
         other = next(sample for sample in samples if owner_of(sample, exporter) != owner_of(first, exporter))
         names = " and ".join(repr(owner_of(sample, exporter) or "nobody") for sample in (first, other))
-        raise SourceError(
-            f"{place(other)}: {what} is held by {names} ({place(first)}); one of the two is out of date: leave it out"
-        )
+        raise SourceError(f"{place(other)}: {what} is held by {names} ({place(first)}); remove the outdated one")
     return [sample for sample in samples if owner_of(sample, exporter) in now], True
 
 
 def one_of(samples: Sequence[Sample], exporter: Exporter, what: str, place: Place) -> tuple[Sample, bool]:
-    """Return of a series' samples the one that counts, and whether others contradict it.
+    """Return the sample to use for a series, and whether older ones contradict it.
 
     Raises
     ------
     SourceError
-        They differ, and their times do not tell which is the newest.
+        The samples differ, and their times do not show which is the newest.
     """
     known = [sample for sample in samples if not math.isnan(sample.value)] or list(samples)
     known.sort(key=lambda sample: sample.number)
@@ -124,13 +122,13 @@ def one_of(samples: Sequence[Sample], exporter: Exporter, what: str, place: Plac
         by = f", here with {', '.join(differ)}" if differ else ""
         raise SourceError(
             f"{place(other)}: {other.name or 'a series'} of {what} is {other.value:g}, and {first.value:g} in "
-            f"{place(first)}{by}; leave one of the two out"
+            f"{place(first)}{by}; remove one of them"
         )
     return newest[0], True
 
 
 def _newest(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the samples of the latest time; all of them where one has no time."""
+    """Return the samples of the latest time; all samples if one has no time."""
     times = [sample.at for sample in samples if sample.at is not None]
     if len(times) < len(samples):
         return list(samples)

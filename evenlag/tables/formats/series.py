@@ -1,4 +1,4 @@
-"""Monitors' series put together: the lag, the offsets and the members of each group at each time."""
+"""Assembly of monitors' series into tables: lag, offsets and members of each group at each time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from evenlag.tables.row_checks import some
 
 Time = float | None
 Group = tuple[str | None, str]  # cluster and name
-Topic = tuple[str | None, str]  # likewise
-_SCATTERED = 0.5  # of a group's partitions: what a time has on average where the times of series differ
+Topic = tuple[str | None, str]  # cluster and name
+_SCATTERED = 0.5  # up to this share of a group's partitions per time on average, the times of the series differ
 
 
 @dataclass
-class _Told:
+class _ToolSamples:
     """The samples of one tool at one time."""
 
     groups: defaultdict[Group, GroupSeries] = field(default_factory=lambda: defaultdict(dict))
@@ -32,37 +32,38 @@ class _Told:
 
 
 def assemble(samples: Iterable[Sample], source: str, place: str, *, dated: bool) -> Reading:
-    """Make the tables of the series in a text.
+    """Build the offsets and members tables from the series in a text.
 
     Parameters
     ----------
     samples : iterable of Sample
-        In any order; foreign series are left out.
+        Samples in any order; unknown series are skipped.
     source : str
-        What errors call the text.
+        Name of the text in errors.
     place : str
-        What a sample's number counts: "line" or "series".
+        Unit of a sample's number: "line" or "series".
     dated : bool
-        Samples of different times are of different snapshots. Else the times only tell which of two is newer.
+        True if samples of different times belong to different snapshots. If False, the times only show which of two
+        samples is newer.
 
     Raises
     ------
     SourceError
-        No series tells the lag of a group; one lacks a label, is no whole number, or contradicts another.
+        No series reports the lag of a group, or one lacks a label, is not a whole number, or contradicts another.
     """
-    told, nameless = _sorted(samples, source, place, dated=dated)
-    chosen, passed = _chosen(told)
+    by_time, nameless = _sorted(samples, source, place, dated=dated)
+    chosen, passed = _chosen(by_time)
     if not chosen:
         raise SourceError(
-            f"{source}: no series tells the lag of a consumer group partition by partition; read are those of {tools()}"
+            f"{source}: no series reports the lag of a consumer group by partition; supported tools: {tools()}"
         )
     remarks = Remarks()
     reading = Reading(source=source, unit=place, subscriptions="unknown")
     names = _named(chosen)
-    for at in sorted(told, key=lambda at: at or 0.0):
+    for at in sorted(by_time, key=lambda at: at or 0.0):
         ts = None if at is None else _iso(at)
         for group, name in names.items():
-            mine = told[at].get(chosen[group].name)
+            mine = by_time[at].get(chosen[group].name)
             if mine is None or group not in mine.groups:
                 continue
             reader = GroupReader(chosen[group], name, remarks[name], partial(_place, source, place))
@@ -84,9 +85,9 @@ def _place(source: str, place: str, sample: Sample) -> str:
 
 def _sorted(
     samples: Iterable[Sample], source: str, place: str, *, dated: bool
-) -> tuple[dict[Time, dict[str, _Told]], int]:
-    """Sort the samples by time and tool; also say how many series have no name."""
-    told: defaultdict[Time, dict[str, _Told]] = defaultdict(dict)
+) -> tuple[dict[Time, dict[str, _ToolSamples]], int]:
+    """Return the samples by time and tool, and the number of series without a name."""
+    by_time: defaultdict[Time, dict[str, _ToolSamples]] = defaultdict(dict)
     nameless = set()
     where = partial(_place, source, place)
     for sample in samples:
@@ -95,12 +96,12 @@ def _sorted(
             continue
         if isinstance(fits, list):
             raise SourceError(
-                f"{where(sample)}: {sample.name} has no label {', '.join(fits)}; give the series themselves, not sums"
+                f"{where(sample)}: {sample.name} has no label {', '.join(fits)}; give the series itself, not a sum"
             )
         exporter, column = fits
         if sample.name is None:
             nameless.add(sample.number)
-        mine = told[sample.at if dated else None].setdefault(exporter.name, _Told())
+        mine = by_time[sample.at if dated else None].setdefault(exporter.name, _ToolSamples())
         cluster, labels = cluster_of(sample.labels), sample.labels
         if column == "members":
             mine.members[cluster, labels[exporter.group]].append(sample)
@@ -109,16 +110,22 @@ def _sorted(
         of_group = column in ("lag", "current_offset")
         table = mine.groups[cluster, labels[exporter.group]] if of_group else mine.logs[partition[:2]]
         table.setdefault(partition, {}).setdefault(column, []).append(sample)
-    return dict(told), len(nameless)
+    return dict(by_time), len(nameless)
 
 
-def _chosen(told: Mapping[Time, Mapping[str, _Told]]) -> tuple[dict[Group, Exporter], dict[str, str]]:
-    """Return for each group the tool that is believed, and for each tool that is not the one in its place.
+def _chosen(by_time: Mapping[Time, Mapping[str, _ToolSamples]]) -> tuple[dict[Group, Exporter], dict[str, str]]:
+    """Choose one tool for each group.
 
-    Tools need not name a cluster alike, so one that tells of a group by its name tells of it in any cluster.
+    A group is identified by its name alone, because tools may name the same cluster differently.
+
+    Returns
+    -------
+    mapping of group to Exporter
+    mapping of str to str
+        For each tool whose series were passed over, the tool used instead.
     """
     groups: defaultdict[str, set[Group]] = defaultdict(set)
-    for tools_then in told.values():
+    for tools_then in by_time.values():
         for name, mine in tools_then.items():
             groups[name] |= mine.groups.keys()
     chosen: dict[Group, Exporter] = {}
@@ -134,7 +141,7 @@ def _chosen(told: Mapping[Time, Mapping[str, _Told]]) -> tuple[dict[Group, Expor
 
 
 def _named(chosen: Mapping[Group, Exporter]) -> dict[Group, str]:
-    """Return what each group is called: with its cluster where a group of this name is in several."""
+    """Return the name of each group, with its cluster if several clusters have a group of this name."""
     clusters: defaultdict[str, int] = defaultdict(int)
     for _, group in chosen:
         clusters[group] += 1
@@ -150,17 +157,15 @@ def _text_notes(chosen: Mapping[Group, Exporter], passed: Mapping[str, str], nam
     notes = []
     twice = [name for group, name in _named(chosen).items() if group[1] != name]
     if twice:
-        notes.append(f"groups of one name are in several clusters, and are told apart as {some(twice)}")
-    notes += [
-        f"series of {name} are passed over where {taken} tells of the same group" for name, taken in passed.items()
-    ]
+        notes.append(f"several clusters have groups of the same name, so these are named {some(twice)}")
+    notes += [f"series of {name} are ignored for groups that {taken} also reports" for name, taken in passed.items()]
     if nameless:
-        notes.append(f"{nameless} series have no name, as the result of a calculation: their values are taken as lags")
+        notes.append(f"{nameless} series have no name, like results of calculations: their values are taken as lags")
     return notes
 
 
 def _check_times(reading: Reading, source: str) -> None:
-    """Refuse series whose samples are of times of their own: no time would have the whole group.
+    """Raise an error if the series have samples of different times, so that hardly any time has the whole group.
 
     Raises
     ------
@@ -177,8 +182,8 @@ def _check_times(reading: Reading, source: str) -> None:
     for group, count in rows.items():
         if len(times[group]) > 1 and count <= _SCATTERED * len(times[group]) * len(partitions[group]):
             raise SourceError(
-                f"{source}: group {group!r}: the series have samples of different times, so that hardly any time has "
-                "the whole group; ask Prometheus for query_range with a step, or for one query"
+                f"{source}: group {group!r}: the series have samples of different times, so hardly any time has all "
+                "partitions; use query_range with a step, or a single instant query"
             )
 
 

@@ -1,4 +1,4 @@
-"""The rows of one group at one time, out of the series that tell of it."""
+"""The rows of one group at one time, built from its series."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Row = dict[str, Any]
 
 
 class GroupReader:
-    """Makes rows of the samples of one group.
+    """Builder of rows from the samples of one group.
 
     Parameters
     ----------
     exporter : Exporter
-        The tool that tells of it.
+        The tool that reports the group.
     group : str
-        Its name, in remarks and errors.
+        Name of the group in notes and errors.
     remarks : GroupRemarks
-        Takes what had to be assumed.
+        Collects the assumptions.
     place : callable (Sample) -> str
-        Says where a sample stands.
+        Returns the place of a sample for error messages.
     """
 
     def __init__(self, exporter: Exporter, group: str, remarks: GroupRemarks, place: Place) -> None:
@@ -42,20 +42,20 @@ class GroupReader:
         Parameters
         ----------
         partitions : mapping
-            By partition and column the samples of the group.
+            Samples of the group by partition and column.
         logs : mapping
-            Likewise those of all partitions of its topics, whatever the group.
+            Samples of the logs of its topics by partition and column, independent of the group.
 
         Raises
         ------
         SourceError
-            Samples contradict one another, are no whole numbers, or tell commits alone.
+            Samples contradict each other, are not whole numbers, or report only commits.
         """
         rows: list[Numbered] = []
         blind = []
         partitions = self._read(partitions)
         topics = {key[:2] for key in partitions}
-        # Some tools leave out where a group has not committed, but tell the log of each partition.
+        # Some tools omit partitions without a commit of the group, but report the log of each partition.
         others = (key for key in logs.keys() - partitions.keys() if key[:2] in topics)
         silent = {key for key in others if "log_end_offset" in logs[key]}
         if self._exporter.owner:
@@ -66,20 +66,20 @@ class GroupReader:
                 if row["current_offset"] is not None:
                     blind.append(partitions[key]["current_offset"][0])
                 self._remarks.unknown.add(_label(key))
-                row["lag"] = 0  # that there is no commit, or no log to read, is the likeliest
+                row["lag"] = 0  # most likely there is no commit, or no log to read
             rows.append((number, row))
         self._remarks.note_gaps(((row["topic"], row["partition"]) for _, row in rows))
         if len(blind) == len(rows):
             wanted = " or ".join(name for name in (self._exporter.lag, self._exporter.log_end_offset) if name)
             raise SourceError(
-                f"{self._place(blind[0])}: of group {self._group!r} only commits are told; ask for {wanted} too"
+                f"{self._place(blind[0])}: group {self._group!r} has only committed offsets; add {wanted} to the query"
             )
         return rows
 
     def _read(self, partitions: GroupSeries) -> GroupSeries:
-        """Leave out the topics in which the group has committed nothing, unless that is all of them.
+        """Return the partitions without the topics in which the group has no commits; all if it has none anywhere.
 
-        Some tools tell -1 of all topics there are, whether the group reads them or not.
+        Some tools report -1 for every topic of the cluster, including those that the group does not read.
         """
         if not self._exporter.without_commit:
             return partitions
@@ -94,14 +94,14 @@ class GroupReader:
         return {key: columns for key, columns in partitions.items() if key[:2] in read}
 
     def members(self, offsets: Sequence[Numbered], counted: Sequence[Sample]) -> list[Numbered]:
-        """Return the rows of members: the owners, and placeholders for as many as are counted beyond them.
+        """Return the rows of members: the owners, and placeholders up to the reported number of members.
 
         Parameters
         ----------
         offsets : sequence of (int, mapping)
-            The rows of its partitions.
+            The rows of the group's partitions.
         counted : sequence of Sample
-            How many members it has, as told.
+            Samples of the group's number of members.
         """
         members = owners_of(offsets)
         owners = {row["consumer_id"] for _, row in members}
@@ -120,15 +120,15 @@ class GroupReader:
             members += [(sample.number, {"consumer_id": name}) for name in islice(free, missing)]
         return members
 
-    def _row(self, key: Partition, told: dict[str, list[Sample]], log: dict[str, list[Sample]]) -> tuple[int, Row]:
-        """Return the row of a partition; neither lag nor log end where both are unknown."""
+    def _row(self, key: Partition, own: dict[str, list[Sample]], log: dict[str, list[Sample]]) -> tuple[int, Row]:
+        """Return the row of a partition, with its first number, from the group's own samples and those of the log."""
         label = _label(key)
         what = f"{label} of group {self._group!r}"
-        samples = [sample for each in told.values() for sample in each]
+        samples = [sample for each in own.values() for sample in each]
         kept, stale = of_newest_owner(samples, self._exporter, what, self._place) if samples else ([], False)
         values: dict[str, int | None] = {}
-        for column, several in (told | log).items():
-            candidates = [sample for sample in several if sample in kept] if column in told else several
+        for column, several in (own | log).items():
+            candidates = [sample for sample in several if sample in kept] if column in own else several
             if candidates:
                 sample, differed = one_of(candidates, self._exporter, what, self._place)
                 values[column] = whole_value(sample, self._place)
@@ -139,7 +139,7 @@ class GroupReader:
         return min(sample.number for sample in samples or log["log_end_offset"]), row
 
     def _lag(self, values: Mapping[str, int | None]) -> Row:
-        """Return the columns of a partition's lag, so that the lag rule gives the lag that is told."""
+        """Return the lag and offsets of a partition, adjusted so that the lag rule gives the reported lag."""
         lag, current, end, start = (
             values.get(column) for column in ("lag", "current_offset", "log_end_offset", "log_start_offset")
         )
@@ -151,11 +151,11 @@ class GroupReader:
             elif current is not None:
                 end = current + lag
         if start is not None and end is not None and start > end:
-            start = None  # told at another moment
+            start = None  # measured at another moment
         return {"log_start_offset": start, "log_end_offset": end, "current_offset": current, "lag": lag}
 
     def _owner(self, samples: Sequence[Sample]) -> Row:
-        """Return the columns of the owner that samples of one owner name."""
+        """Return the owner's columns from samples that all name the same owner."""
         exporter = self._exporter
         first = min(samples, key=lambda sample: sample.number, default=None)
         owner = None if first is None else owner_of(first, exporter)

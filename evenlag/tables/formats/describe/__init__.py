@@ -1,7 +1,7 @@
-"""What `kafka-consumer-groups --describe` and `rpk group describe` print, read by rules that lose no row.
+"""Reader of `kafka-consumer-groups --describe` and `rpk group describe`, which never drops a row silently.
 
-A header is a line with a header's words, wherever it stands. A line whose fields fit a header is a row. A line that
-may be a row and does not fit is an error that names it. All other lines are passed over and counted.
+A line with the words of a header is a header, anywhere in the text. A line whose fields fit a header is a row. A line
+that may be a row but does not fit raises an error that names it. All other lines are skipped and counted.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _TOPICS = re.compile(r"([\w.-]+)(?:\(|:)[\d, ]+\)?", re.ASCII)
 
 
 def recognises(text: str) -> bool:
-    """Whether a text has a header of such a table."""
+    """Return whether a text has a header of such a table."""
     return any(map(looks_like_a_header, lines_of(text)))
 
 
 def read(text: str, source: str) -> Reading:
-    r"""Read offsets and members of a text; the members are those that it lists, owners not among them.
+    r"""Read the offsets and members of a text; members are only those in its members tables, without other owners.
 
     Raises
     ------
     SourceError
-        It has no header or one that is not known, or a line may be a row and does not fit its header.
+        The text has no header or an unknown one, or a line may be a row but does not fit its header.
 
     Examples
     --------
@@ -60,23 +60,23 @@ def _reading(parsed: Parsed) -> Reading:
 
 
 def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> Iterable[tuple[str, Fields | None]]:
-    """Give each row of a table with its line; lines that may be rows or were passed over come without one.
+    """Yield the text of each line with its row in a table; the row is None for doubtful and skipped lines.
 
-    Members are those that the text lists, and owners, each once.
+    Members are those that the text lists and the owners of partitions, each once.
 
     Parameters
     ----------
     text : str
     kind : {"offsets", "members"}
     source : str
-        What errors call the text.
+        Name of the text in errors.
     group : str
-        The group where the text names none.
+        The group, if the text does not name it.
 
     Raises
     ------
     SourceError
-        There is no header, or one that is not known.
+        The text has no header, or an unknown one.
     """
     parsed = parse(text, source)
     found = _reading(parsed)
@@ -88,24 +88,24 @@ def described_lines(text: str, kind: TableKind, *, source: str, group: str) -> I
 
 
 def _member(line: Line, row: Fields) -> Numbered:
-    """Return a member with the topics of what it holds, joined as in CSV, or None where that is not told."""
+    """Return a member with the topics in its assignment joined by `;`, None if the text does not show them."""
     topics = sorted({match[1] for match in _TOPICS.finditer(row.get("assignment") or "")})
     return line.number, row | {"topics": ";".join(topics) or None}
 
 
 def _warnings(parsed: Parsed) -> dict[str, list[str]]:
-    """Repeat what Kafka says of each group."""
+    """Return Kafka's warnings on each group as notes."""
     found: dict[str, list[str]] = {}
     for group, line in parsed.warnings:
-        found.setdefault(group, []).append(f"{parsed.source}, line {line.number}: Kafka says: {line}")
+        found.setdefault(group, []).append(f"{parsed.source}, line {line.number}: message of Kafka: {line}")
     return found
 
 
 def _notes(parsed: Parsed) -> list[str]:
-    notes = [f"{parsed.source}, line {line.number}: Kafka says: {line}" for line in parsed.errors]
+    notes = [f"{parsed.source}, line {line.number}: message of Kafka: {line}" for line in parsed.errors]
     if parsed.passed_over:
         first, number = parsed.passed_over[0], len(parsed.passed_over)
-        lines = "1 line is no row and was" if number == 1 else f"{number} lines are no rows and were"
+        lines = "1 line that is not a row" if number == 1 else f"{number} lines that are not rows"
         where = f"line {first.number}" if number == 1 else f"the first is line {first.number}"
         missing = next((line for line in parsed.passed_over if line.is_ellipsis), None)
         left_out = ""
@@ -113,18 +113,18 @@ def _notes(parsed: Parsed) -> list[str]:
             left_out = "; rows may be missing " + (
                 "there" if missing is first else f"at line {missing.number}: {missing}"
             )
-        notes.append(f"{parsed.source}: {lines} passed over; {where}: {first}{left_out}")
+        notes.append(f"{parsed.source}: skipped {lines}; {where}: {first}{left_out}")
     notes += [
-        f"{parsed.source}, line {line.number}: the header has no HOST and CLIENT-ID; if they were cut off, ids of "
-        "members may be cut too"
+        f"{parsed.source}, line {line.number}: the header has no HOST and CLIENT-ID; if they were cut off, member ids "
+        "may be cut too"
         for line in parsed.doubtful_ids
     ]
     for group, count in parsed.counts.items():
         listed = {row["consumer_id"] for _, row in (*parsed.members, *parsed.offsets) if row["group"] == group}
         if (lacking := count - len(listed - {None})) > 0:
             notes.append(
-                f"{parsed.source}: the group has {count} members and the text lists {count - lacking}; list the others "
-                "in a members table to plan for them"
+                f"{parsed.source}: the group has {count} members, but the text lists {count - lacking}; to plan for "
+                "all of them, give a members table"
             )
     return notes
 

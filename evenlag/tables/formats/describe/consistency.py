@@ -1,4 +1,4 @@
-"""Whether fields can be a row together: their forms, their numbers, and whose they are."""
+"""Checks that fields form a consistent row: the form of each value, the lag, and the owner's columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenlag.tables.formats.describe.headers import Layout, Shape
 Fields = dict[str, str | None]
 
 IP = r"(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?)"
-HOST = re.compile(rf"[^\s/]*/{IP}")  # as Java prints an address: HOST/IP, HOST may be empty
+HOST = re.compile(rf"[^\s/]*/{IP}")  # an address as Java prints it: HOST/IP, where HOST may be empty
 MEMBER = re.compile(r"\S*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _ASSIGNMENT = re.compile(r"-|[\w.-]+\([\d, ]*\)(?:, *[\w.-]+\([\d, ]*\))*|[\w.-]+:[\d,]+(?:;[\w.-]+:[\d,]+)*", re.ASCII)
 _SHAPES: dict[Shape, re.Pattern[str]] = {
@@ -20,12 +20,12 @@ _SHAPES: dict[Shape, re.Pattern[str]] = {
     "count": re.compile(r"[0-9]{1,10}|-"),
 }
 _WHOLE = re.compile(rf"(?:.* )?{MEMBER.pattern}|.*(?:\.{{3}}|…)")
-_DASHES = re.compile("--+")  # two that stood for nothing, glued
+_DASHES = re.compile("--+")  # two placeholders for null without a blank between them
 _NULLS = {"", "-", "unknown"}
 
 
 def is_shaped(value: str, shape: Shape) -> bool:
-    """Whether a value has the form of its column."""
+    """Return whether a value has the form of its column."""
     if shape == "assignment":
         return _ASSIGNMENT.fullmatch(value) is not None
     pattern = _SHAPES.get(shape)
@@ -33,9 +33,15 @@ def is_shaped(value: str, shape: Shape) -> bool:
 
 
 def sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fields | None:
-    """Return the fields if together they can be a row.
+    """Return the fields of a row if they are consistent, else None.
 
-    `given`: the text's layout tells where each field begins and ends, so that a host may look like anything.
+    Parameters
+    ----------
+    values : sequence of str
+        A value for each column.
+    layout : Layout
+    given : bool
+        True if the layout fixes where each field begins and ends, so that a host may have any form.
     """
     row: dict[str, str] = {}
     for name, value, heading in zip(layout.names, values, layout.headings, strict=True):
@@ -46,24 +52,24 @@ def sound(values: Sequence[str], layout: Layout, *, given: bool = False) -> Fiel
     if not (_offsets_agree(row, layout) and _member_agrees(row, layout, given=given)):
         return None
     fields = {name: _null(value, name) for name, value in row.items()}
-    if layout.is_rpk and fields["lag"] == "-1":  # an error, so that nothing else need be true
+    if layout.is_rpk and fields["lag"] == "-1":  # rpk failed to read the log, so its end offset is not valid
         fields |= {"log_end_offset": None, "lag": None}
     return fields
 
 
 def _null(value: str, name: str) -> str | None:
-    """Return a value, or None where it stands for nothing: -1 is no commit, and `none` no owner, to old tools."""
+    """Return a value, or None if it means null; old tools write -1 for no commit and `none` for no owner."""
     nothing = value in _NULLS or (value, name) in {("-1", "current_offset"), ("none", "consumer_id")}
     return None if nothing else value
 
 
 def _offsets_agree(row: Mapping[str, str], layout: Layout) -> bool:
-    """Whether numbers are there together, and the lag is what the offsets make it."""
+    """Return whether the lag equals the difference of the offsets, and is null if one of them is."""
     if layout.kind != "offsets":
         return True
     numbers = [_number(row, name) for name in ("log_start_offset", "current_offset", "log_end_offset", "lag")]
     start, current, end, lag = numbers
-    if row["topic"] == "-":  # a member that holds nothing
+    if row["topic"] == "-":  # a member without partitions
         return row["partition"] == "-" and numbers == [None] * 4 and row.get("consumer_id", "-") not in ("-", "none")
     if row["partition"] == "-":
         return False
@@ -75,10 +81,10 @@ def _offsets_agree(row: Mapping[str, str], layout: Layout) -> bool:
 
 
 def _rpk_lag_agrees(start: int | None, current: int | None, end: int | None, lag: int | None) -> bool:
-    """Whether a lag is the one that `rpk` works out.
+    """Return whether a lag is the one that `rpk` computes from the offsets.
 
-    Without a commit that is all of the log; with one beyond its end it is 0. Of an empty log, whose end is 0, `rpk`
-    prints none, and -1 where an error kept it from working one out.
+    Without a commit, its lag is the whole log; with a commit beyond the log end, it is 0. `rpk` prints no lag for an
+    empty log, whose end is 0, and -1 after an error.
     """
     if lag is None or lag == -1:
         return True
@@ -95,7 +101,7 @@ def _number(row: Mapping[str, str], name: str) -> int | None:
 
 
 def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bool:
-    """Whether id, host and client id can be a member's, or nobody's."""
+    """Return whether member id, host and client id can belong to one member, or mean that there is no owner."""
     if any(_DASHES.fullmatch(row.get(name, "")) for name in ("consumer_id", "host", "client_id")):
         return False
     if "HOST" not in layout.names:
@@ -108,7 +114,7 @@ def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bo
         return _rpk_member_agrees(member, host, client, given=given)
     if any(word.startswith("/") and len(word) > 1 for word in (*member.split(" "), *client.split(" "))):
         return False
-    if member == "-":  # nobody
+    if member == "-":  # no owner
         return bool(client) and (host == "-" or host.startswith("/") or HOST.fullmatch(host) is not None)
     if host.startswith("/") or HOST.fullmatch(host):
         return bool(member)
@@ -116,15 +122,18 @@ def _member_agrees(row: Mapping[str, str], layout: Layout, *, given: bool) -> bo
         return False
     if given and layout.kind == "offsets":
         return bool(member and host)
-    return bool(client) and member.startswith(client) and "/" not in member  # a host that was made unreadable
+    return bool(client) and member.startswith(client) and "/" not in member  # a host that was redacted
 
 
 def _rpk_member_agrees(member: str, host: str, client: str, *, given: bool) -> bool:
-    """Whether id, host and client id are there together or not at all; a client id may be empty if places tell so."""
+    """Return whether member id, host and client id are all set or all empty.
+
+    If `given`, a member may have an empty client id.
+    """
     is_held, has_host, has_client = (value not in ("", "-") for value in (member, host, client))
     return is_held == has_host and (is_held == has_client or (given and is_held))
 
 
 def is_whole(member: str) -> bool:
-    """Whether an id ends as one that nothing was cut from: with a UUID, or with dots that say what was left out."""
+    """Return whether a member id was not cut off: it ends with a UUID, or with an ellipsis."""
     return _WHOLE.fullmatch(member) is not None

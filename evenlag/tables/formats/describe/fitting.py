@@ -1,4 +1,4 @@
-"""Whether a line is a row below a header: its fields must fit the columns, in one way only."""
+"""Recognition of rows: the fields of a line must fit the columns of a header in exactly one way."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from evenlag.tables.formats.describe.lines import Line
 _GLUED = re.compile(rf"(\S*[^\s/])(/{IP})")
 _NUMBERISH = re.compile(r"[-+]?[0-9][0-9.,_'’]*[A-Za-z%]?|-|unknown|none|null|n/a|\?", re.IGNORECASE)
 _STATE = re.compile(r"(?:(?P<group>\S.*?)\s+)?\S+:[0-9]+\s+\([0-9]+\)\s+\S.*\s(?P<count>[0-9]+)")
-_MOST_WORDS = 60  # a row has fewer
+_MOST_WORDS = 60  # upper limit of words in a row
 
 
 @dataclass(frozen=True)
 class Word:
-    """A field as it stands, and how many blanks are before it."""
+    """A word of a line, and the number of blanks before it."""
 
     text: str
     gap: int
@@ -26,19 +26,19 @@ class Word:
 
 @dataclass
 class Known:
-    """Names that rows of the text had, by which parts of others are told from the lines of other programs."""
+    """Groups and topics in the rows of a text, which help to tell damaged rows from other programs' lines."""
 
     groups: set[str] = field(default_factory=set)
     topics: set[str] = field(default_factory=set)
 
     def add(self, row: Mapping[str, str | None]) -> None:
-        """Take in the names of a row."""
+        """Add the names in a row."""
         self.groups |= {row.get("group") or ""} - {""}
         self.topics |= {row.get("topic") or ""} - {""}
 
 
 def fitted(line: Line, layout: Layout) -> Fields | None:
-    """Return the fields of a line if it is a row below the header, and None if it is not, or not surely."""
+    """Return the fields of a line if it is a row below the header; None if it is not a row or is ambiguous."""
     if line.quoted != layout.quoted:
         return None
     if layout.kind == "state":
@@ -65,7 +65,7 @@ def fitted(line: Line, layout: Layout) -> Fields | None:
 
 
 def words_of(line: Line) -> list[Word]:
-    """Return the fields that blanks separate."""
+    """Split a line into words at blanks."""
     found, end = [], 0
     for match in re.finditer(r"\S+", line.spaced):
         found.append(Word(match[0], match.start() - end))
@@ -73,11 +73,14 @@ def words_of(line: Line) -> list[Word]:
     return found
 
 
-# ---- ways to tell fields ---------------------------------------------------------------------------------------------
+# ---- ways to find the fields -----------------------------------------------------------------------------------------
 
 
 def _by_place(text: str, layout: Layout) -> Fields | None:
-    """Take fields to begin where the names in the header do; ids with blanks are whole then."""
+    """Return the fields of a line cut at the positions of the header's names; None if they are not consistent.
+
+    Ids may contain blanks then.
+    """
     if not layout.starts or text[: layout.starts[0]].strip():
         return None
     values = []
@@ -94,7 +97,7 @@ def _by_place(text: str, layout: Layout) -> Fields | None:
 
 
 def _by_form(words: Sequence[Word], layout: Layout) -> list[Fields]:
-    """Return all ways in which the words can be the columns' values, each different."""
+    """Return all different ways to distribute the words over the columns that form a consistent row."""
     found: list[Fields] = []
     for values in _shared_out(words, layout.headings):
         row = sound(values, layout)
@@ -104,7 +107,7 @@ def _by_form(words: Sequence[Word], layout: Layout) -> list[Fields]:
 
 
 def _shared_out(words: Sequence[Word], headings: Sequence[Heading]) -> Iterator[list[str]]:
-    """Give all ways to hand words out to columns, in their order."""
+    """Yield all ways to distribute words over columns in order, by the form of each value."""
     if not headings:
         if not words:
             yield []
@@ -131,18 +134,18 @@ _LENGTHS: dict[Shape, tuple[int, int]] = {
     "free": (0, _MOST_WORDS),
     "host": (0, 1),
 }
-"""How many words a value may have, where that is not one."""
+"""Smallest and largest number of words in a value, if not exactly one."""
 
 
 def _joined(words: Sequence[Word], shape: Shape) -> str | None:
-    """Return words as one value; None where more than one blank between them says that they are several."""
+    """Join words to one value; None if more than one blank between them shows that they are several values."""
     if shape not in ("free", "assignment") and any(word.gap != 1 for word in words[1:]):
         return None
     return " ".join(word.text for word in words)
 
 
 def _joined_by_one_blank(words: Sequence[Word]) -> list[Word]:
-    """Put words together that one blank separates: `rpk` has two blanks at least between columns."""
+    """Join words separated by one blank, because `rpk` separates columns by at least two."""
     found: list[Word] = []
     for word in words:
         if found and word.gap == 1:
@@ -153,7 +156,7 @@ def _joined_by_one_blank(words: Sequence[Word]) -> list[Word]:
 
 
 def _unglued(words: Sequence[Word]) -> list[Word]:
-    """Part ids from hosts, which Kafka 0.10.2 to 1.0 printed without a blank between them (KAFKA-6158)."""
+    """Separate ids from hosts, which Kafka 0.10.2 to 1.0 printed without a blank between them (KAFKA-6158)."""
     found: list[Word] = []
     for word in words:
         match = _GLUED.fullmatch(word.text)
@@ -161,11 +164,11 @@ def _unglued(words: Sequence[Word]) -> list[Word]:
     return found
 
 
-# ---- lines that are no rows ------------------------------------------------------------------------------------------
+# ---- lines that are not rows -----------------------------------------------------------------------------------------
 
 
 def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
-    """Whether a line that does not fit the header may be a row that was cut, wrapped, realigned or added to."""
+    """Return whether a line that does not fit the header may be a row that was cut, wrapped, realigned or extended."""
     words = [word.text for word in words_of(line)]
     if layout.delimiter and layout.delimiter in line.text:
         cells = cells_of(line.text, layout.delimiter)
@@ -184,7 +187,7 @@ def may_be_a_row(line: Line, layout: Layout, known: Known) -> bool:
 
 
 def _begins_like_a_row(words: Sequence[str], layout: Layout, known: Known) -> bool:
-    """Whether a topic stands where it should, and a partition after it, or where the line ends."""
+    """Return whether a topic is in its column, followed by a partition or by the end of the line."""
     at = layout.names.index("TOPIC") if not layout.delimiter else 0
     if len(words) <= at:
         return False
@@ -201,7 +204,7 @@ def _begins_like_a_row(words: Sequence[str], layout: Layout, known: Known) -> bo
 
 
 def _lacks_its_topic(words: Sequence[str], layout: Layout) -> bool:
-    """Whether the numbers of a row begin the line, and an owner follows, or nothing, or the last is a lag."""
+    """Return whether a line begins with the numbers of a row, and an owner, nothing, or a matching lag follows."""
     wanted = sum(heading.shape in ("number", "partition") for heading in layout.headings)
     numbers, more = words[:wanted], words[wanted:]
     if len(numbers) < wanted or not all(map(_NUMBERISH.fullmatch, numbers)) or not _are_numbers(numbers):
@@ -215,7 +218,7 @@ def _lacks_its_topic(words: Sequence[str], layout: Layout) -> bool:
 
 
 def _has_numbers_of_a_row(words: Sequence[str], layout: Layout) -> bool:
-    """Whether as many numbers as a row has follow a word, which may be a number itself."""
+    """Return whether a word, which may be a number, is followed by as many numbers as a row has."""
     wanted = sum(heading.shape in ("number", "partition") for heading in layout.headings)
     length = 0
     for at, word in enumerate(words):

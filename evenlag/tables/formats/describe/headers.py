@@ -1,4 +1,4 @@
-"""Headers of the tables that describe consumer groups: which words they have, and what stands below each."""
+"""Headers of the tables that describe consumer groups: their words, and the form of the values below each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind = Literal["offsets", "members", "state"]
 
 
 class Heading(NamedTuple):
-    """A column of such a table: the column of ours that it is, if any, and the form of its values."""
+    """A column of such a table: its name in the snapshot tables, if any, and the form of its values."""
 
     field: str
     shape: Shape
@@ -32,7 +32,7 @@ HEADINGS = {
     "LOG-END-OFFSET": Heading("log_end_offset", "number"),
     "LAG": Heading("lag", "number"),
     "CONSUMER-ID": Heading("consumer_id", "id"),
-    "MEMBER-ID": Heading("consumer_id", "optional"),  # rpk leaves it empty where nobody holds the partition
+    "MEMBER-ID": Heading("consumer_id", "optional"),  # empty in rpk's text if the partition has no owner
     "OWNER": Heading("consumer_id", "owner"),
     "HOST": Heading("host", "host"),
     "CLIENT-ID": Heading("client_id", "optional"),
@@ -54,19 +54,19 @@ HEADINGS = {
     "TARGET-ASSIGNMENT-EPOCH": Heading("", "number"),
     "#MEMBERS": Heading("count", "count"),
 }
-"""By the word in the header. Kafka 0.10 to 4, and `rpk`."""
+"""The columns by the word in the header, for Kafka 0.10 to 4 and `rpk`."""
 
 _OTHER_NAMES = {
     "Group": "GROUP", "Topic": "TOPIC", "Pid": "PARTITION", "Offset": "CURRENT-OFFSET", "logSize": "LOG-END-OFFSET",
     "Lag": "LAG", "Owner": "OWNER", "CURRENT OFFSET": "CURRENT-OFFSET", "LOG END OFFSET": "LOG-END-OFFSET",
 }  # fmt: skip
-"""ConsumerOffsetChecker's, and those of Kafka 0.8 and 0.9, which separate columns by commas."""
+"""Names in ConsumerOffsetChecker, and in Kafka 0.8 and 0.9, which separate columns by commas."""
 
 _OTHER_GROUPS = {
-    "START-OFFSET": "a share group: its members share the partitions, nobody owns one, so there is nothing to assign",
-    "OFFSET-LAG": "a Streams group: Kafka Streams hands out tasks, not partitions; evenlag plans consumer groups",
-    "TOPOLOGY-EPOCH": "a Streams group: Kafka Streams hands out tasks, not partitions; evenlag plans consumer groups",
-    "TASK-TYPE": "a Streams group: Kafka Streams hands out tasks, not partitions; evenlag plans consumer groups",
+    "START-OFFSET": "a share group: its members share partitions without owning them, so there is nothing to assign",
+    "OFFSET-LAG": "a Streams group: Kafka Streams assigns tasks, not partitions; evenlag plans consumer groups",
+    "TOPOLOGY-EPOCH": "a Streams group: Kafka Streams assigns tasks, not partitions; evenlag plans consumer groups",
+    "TASK-TYPE": "a Streams group: Kafka Streams assigns tasks, not partitions; evenlag plans consumer groups",
 }
 _REQUIRED: dict[Kind, tuple[str, ...]] = {
     "offsets": ("TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"),
@@ -76,24 +76,24 @@ _REQUIRED: dict[Kind, tuple[str, ...]] = {
 _ORDER = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "MEMBER-ID", "OWNER")
 _LATER = {"CONSUMER-ID", "MEMBER-ID", "HOST", "CLIENT-ID", "LAG", "CURRENT-OFFSET", "LOG-END-OFFSET", "#PARTITIONS"}
 _LAGS_OF_TOPICS = ["TOPIC", "LAG"]  # the header of `rpk group describe --print-lag-per-topic`
-_LEAST = 3  # known words that make a line a header
+_LEAST = 3  # fewest known words of a header
 _WORD = re.compile(r"COORDINATOR +\(ID\)|\S+")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a header says of the rows that it governs.
+    """The columns and the layout of the rows below a header.
 
     Attributes
     ----------
     names : tuple of str
-        Names of the columns, by which `HEADINGS` knows them.
+        Names of the columns, as in `HEADINGS`.
     delimiter : str
-        What separates columns: "|", "," or a tab. "": blanks.
+        Separator of columns: "|", "," or a tab; "" for blanks.
     starts : tuple of int
-        Where the names begin, if blanks separate them.
+        Positions at which the names begin, if blanks separate them; else empty.
     quoted : bool
-        The header stands in a quote.
+        True if the header is in a quote.
     """
 
     names: tuple[str, ...]
@@ -103,45 +103,45 @@ class Layout:
 
     @property
     def kind(self) -> Kind:
-        """Which table it is."""
+        """The kind of table."""
         if "TOPIC" in self.names or "PARTITION" in self.names:
             return "offsets"
         return "state" if "#MEMBERS" in self.names else "members"
 
     @property
     def headings(self) -> list[Heading]:
-        """What the columns are."""
+        """The columns, in order."""
         return [HEADINGS[name] for name in self.names]
 
     @property
     def has_group(self) -> bool:
-        """Whether rows name their group."""
+        """True if rows name their group."""
         return "GROUP" in self.names
 
     @property
     def is_spread(self) -> bool:
-        """Whether two blanks at least stand between any two names."""
+        """True if at least two blanks separate any two names."""
         ends = [start + len(name) for start, name in zip(self.starts, self.names, strict=False)]
         return len(ends) > 1 and all(start - end > 1 for start, end in zip(self.starts[1:], ends, strict=False))
 
     @property
     def may_be_cut(self) -> bool:
-        """Whether blanks align it and it ends in CONSUMER-ID, so that HOST and CLIENT-ID may have been cut off."""
+        """True for an aligned table that ends with CONSUMER-ID: HOST and CLIENT-ID may have been cut off."""
         return self.kind == "offsets" and self.names[-1] == "CONSUMER-ID" and bool(self.starts)
 
     @property
     def is_rpk(self) -> bool:
-        """Whether `rpk` wrote it."""
+        """True if the table is from `rpk`."""
         return "MEMBER-ID" in self.names
 
 
 def layout_of(line: Line, source: str) -> Layout | None:
-    """Return what a header says, and None of any other line.
+    """Return the layout of a header; None for any other line.
 
     Raises
     ------
     SourceError
-        It is the header of a table that is not known, or a part of one.
+        The header is of an unknown table, or incomplete.
     """
     found = _words(line)
     if found is None:
@@ -155,8 +155,8 @@ def layout_of(line: Line, source: str) -> Layout | None:
     unknown = [word for word, name in zip(words, names, strict=True) if name not in HEADINGS]
     if unknown:
         raise SourceError(
-            f"{place}: a header with columns that are not known: {', '.join(unknown)}; give the text as it was printed "
-            f"(no line wrapped, nothing put before it), or these rows as CSV: {line}"
+            f"{place}: header with unknown columns: {', '.join(unknown)}; give the text as it was printed (no wrapped "
+            f"lines, nothing added before them), or give these rows as CSV: {line}"
         )
     layout = Layout(tuple(names), delimiter, starts, line.quoted)
     owner = _owner_columns(names, aligned="  " in line.text.strip()) if layout.kind == "offsets" else ()
@@ -166,37 +166,37 @@ def layout_of(line: Line, source: str) -> Layout | None:
     ordered = [name for name in _ORDER if name in names]
     if len(set(names)) < len(names) or (not lacking and [name for name in names if name in ordered] != ordered):
         raise SourceError(
-            f"{place}: a header that has a column twice, or its columns in another order than Kafka; give the text as "
-            f"it was printed: {line}"
+            f"{place}: header with a column twice, or with columns in another order than Kafka prints; give the text "
+            f"as it was printed: {line}"
         )
     return None if lacking else layout
 
 
 def _owner_columns(names: list[str], *, aligned: bool) -> tuple[str, ...]:
-    """Return the columns of the owner that must be there; an aligned text without the last of them was cut."""
+    """Return the required columns of the owner; an aligned text that lacks the last of them was cut."""
     if "OWNER" in names:
         return ()
     member = "MEMBER-ID" if "MEMBER-ID" in names else "CONSUMER-ID"
-    if names[-1] == "CONSUMER-ID":  # Kafka 0.11 with --zookeeper; rows tell whether it was cut
+    if names[-1] == "CONSUMER-ID":  # Kafka 0.11 with --zookeeper; the rows show if it was cut
         aligned = False
     return (member, "HOST", "CLIENT-ID") if aligned or {"HOST", "CLIENT-ID"} & set(names) else (member,)
 
 
 def cut_off(line: Line, lacking: list[str], source: str) -> SourceError:
-    """Return the error for a header that is only a part of one."""
+    """Return the error for an incomplete header."""
     return SourceError(
-        f"{source}, line {line.number}: a header without {', '.join(lacking)}: it is wrapped over several lines, or "
+        f"{source}, line {line.number}: header without {', '.join(lacking)}: it was wrapped over several lines, or "
         f"columns were cut off; give the text as it was printed: {line}"
     )
 
 
 def looks_like_a_header(line: Line) -> bool:
-    """Whether a line has the words of a header, known or not."""
+    """Return whether a line looks like a header, complete and known or not."""
     return _words(line) is not None
 
 
 def _words(line: Line) -> tuple[str, list[str], tuple[int, ...]] | None:
-    """Return the words of a line that looks like a header, or like a part of one."""
+    """Return delimiter, words and positions of a line that looks like a header or a part of one, else None."""
     for delimiter in ("|", ",", "\t"):
         if delimiter in line.text:
             cells = cells_of(line.text, delimiter)
@@ -216,7 +216,7 @@ def _is_header(words: list[str]) -> bool:
 
 
 def cells_of(text: str, delimiter: str) -> list[str]:
-    """Return what stands between delimiters, without blanks and the marks of Markdown and CSV around it."""
+    """Split a line at delimiters, and strip blanks and the marks of Markdown and CSV from each cell."""
     text = text.replace("│", "|")
     if delimiter == "|":
         text = text.strip().removeprefix("|").removesuffix("|")

@@ -1,11 +1,11 @@
-"""The lines of a text as people post it: without colours, quote marks and invisible characters."""
+"""Lines of a pasted text, without colour codes, quote marks and invisible characters."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-_BREAK = re.compile(r"\r\n|\n|\r")  # not what str.splitlines takes too: names may hold it
+_BREAK = re.compile(r"\r\n|\n|\r")  # str.splitlines has more separators, which names may contain
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])|\^\[\[[0-9;]*[mK]")
 _INVISIBLE = re.compile("[\u200b\u2060\ufeff\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BLANK = re.compile("[\u00a0\u2007\u202f]")
@@ -26,13 +26,13 @@ class Line:
     Attributes
     ----------
     number : int
-        From 1.
+        Line number, from 1.
     raw, text : str
-        As it stands, and what of it is text.
+        The original line, and the line without colour codes, quote marks and invisible characters.
     quoted : bool
-        It had quote marks (`> `), which are not in `text`.
+        True if the line had quote marks (`> `).
     width : int
-        Columns that it takes, with the blanks at its end.
+        Width in columns, including trailing blanks.
     """
 
     number: int
@@ -43,17 +43,17 @@ class Line:
 
     @property
     def spaced(self) -> str:
-        """The text with spaces in place of tabs, so that places of columns can be compared."""
+        """The text with tabs expanded, so that positions of columns can be compared."""
         return self.text.expandtabs(_TAB)
 
     @property
     def is_decoration(self) -> bool:
-        """Whether there is nothing but blanks and marks, as in a code fence or the rule below a head."""
+        """True if the line has only blanks and punctuation, such as a code fence or the rule below a header."""
         return _NOTHING.fullmatch(self.text) is not None and not self.is_ellipsis
 
     @property
     def is_ellipsis(self) -> bool:
-        """Whether it stands for lines that were left out: `...`, `(12 more rows)`."""
+        """True if the line stands for omitted lines: `...`, `(12 more rows)`."""
         return any(pattern.fullmatch(self.text) is not None for pattern in (_ELLIPSIS, _LEFT_OUT))
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Line:
 
 
 def lines_of(text: str) -> list[Line]:
-    """Take a text apart."""
+    """Split a text into lines."""
     found = []
     for number, raw in enumerate(_BREAK.split(text), start=1):
         plain = _INVISIBLE.sub("", _BLANK.sub(" ", _ESCAPE.sub("", raw)))

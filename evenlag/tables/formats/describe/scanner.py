@@ -1,4 +1,4 @@
-"""A text that describes consumer groups, line by line: headers, rows, and lines that other programs wrote."""
+"""Scanner of a text that describes consumer groups: headers, rows, and lines of other programs."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _KAFKA_4 = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID 
 
 @dataclass
 class Parsed:
-    """What stands in a text.
+    """The contents of a text.
 
     Attributes
     ----------
     source : str
     lines : list of Line
     offsets, members : list of (Line, Fields)
-        Rows of partitions; rows of members, in tables of their own or among the offsets, each once. `group` is None
-        where the text does not name it beside the row.
+        Rows of partitions; rows of members, from members tables or from the offsets, each once. `group` is None if
+        neither the row nor the text above it names the group.
     passed_over, doubtful : list of Line
-        Lines that are no rows; lines that may be rows, and do not fit.
+        Lines that are not rows; lines that may be rows but do not fit.
     errors : list of Line
-        What Kafka says went wrong.
+        Error messages of Kafka.
     warnings : list of (str, Line)
-        What Kafka says of a group, which it names: that it is rebalancing, or has no active members.
+        Warnings of Kafka with the group that they name: it is rebalancing, or has no active members.
     doubtful_ids : list of Line
-        Headers that end in CONSUMER-ID, below which ids may be cut, though they do not look so.
+        Headers that end with CONSUMER-ID, where the ids below may be cut although they look complete.
     group : str
-        The group of rows that name none, if the text says so elsewhere.
+        The group of rows that name none, if the text names it elsewhere.
     counts : dict
-        How many members a group has, where a summary says so.
+        Number of members by group, if a summary states it.
     tables : list of (Line, Layout)
-        The headers.
+        The headers and their layouts.
     """
 
     source: str
@@ -72,20 +72,22 @@ class Parsed:
         wanted = " or ".join(dict.fromkeys(str(len(layout.names)) for _, layout in self.tables))
         why = f"does not fit its header ({fields} fields for {wanted} columns)"
         if not above:
-            why = f"stands above the header and does not fit it ({fields} fields for {wanted} columns; sorted?)"
+            why = (
+                f"is above the header and does not fit it ({fields} fields for {wanted} columns; was the text sorted?)"
+            )
         return SourceError(
-            f"{place}: {why}, or fits in several ways; {AS_PRINTED} (not wrapped, cut or realigned), or take the line "
-            f"out if it is no row: {line}"
+            f"{place}: {why}, or fits it in several ways; {AS_PRINTED} (not wrapped, cut or realigned), or remove the "
+            f"line if it is not a row: {line}"
         )
 
 
 def parse(text: str, source: str) -> Parsed:
-    """Take a text apart.
+    """Parse a text into headers, rows and other lines.
 
     Raises
     ------
     SourceError
-        There is no header, one that is not known, or the text does not tell which group its rows are of.
+        The text has no header or an unknown one, or it does not show which group a row belongs to.
     """
     lines = lines_of(text)
     parsed = Parsed(source, lines)
@@ -101,7 +103,7 @@ def parse(text: str, source: str) -> Parsed:
     for line in lines:
         if line.number in headers:
             governing = headers[line.number]
-        elif not line.is_decoration and not groups.says(line):
+        elif not line.is_decoration and not groups.take(line):
             found = _row(line, governing, layouts)
             if found is None:
                 others.append(line)
@@ -123,7 +125,7 @@ def parse(text: str, source: str) -> Parsed:
 
 
 def _headers(lines: Sequence[Line], source: str) -> dict[int, Layout]:
-    """Return the headers by the numbers of their lines; one whose last words are on the next line is refused."""
+    """Return the layouts of headers by line number; raise an error if a header is wrapped to the next line."""
     found: dict[int, Layout] = {}
     for line, after in itertools.zip_longest(lines, lines[1:]):
         layout = layout_of(line, source)
@@ -136,7 +138,7 @@ def _headers(lines: Sequence[Line], source: str) -> dict[int, Layout]:
 
 
 def _row(line: Line, governing: Layout | None, layouts: Sequence[Layout]) -> tuple[Fields, Layout] | None:
-    """Return the row that a line is below the header above it, or else below another that it fits, in one way."""
+    """Return the row in a line and its layout: that of the header above it, or else any other that fits uniquely."""
     if governing is not None and (row := fitted(line, governing)) is not None:
         others = (layout for layout in layouts if layout.kind != governing.kind)
         return None if any(fitted(line, layout) is not None for layout in others) else (row, governing)
@@ -156,16 +158,16 @@ def _place(parsed: Parsed, line: Line, row: Fields, layout: Layout) -> None:
 
 
 def _check_edges(parsed: Parsed) -> None:
-    """Refuse a header that ends in CONSUMER-ID if the text may have been cut within ids.
+    """Raise an error if a header ends with CONSUMER-ID and the text may have been cut within ids.
 
-    Kafka 0.11 prints it so with `--zookeeper`. In other texts HOST and CLIENT-ID were cut off, or left out by hand.
+    Kafka 0.11 prints such a header with `--zookeeper`. In other texts, HOST and CLIENT-ID were cut off or removed.
     """
     for header, layout in parsed.tables:
         if not layout.may_be_cut or any(line.text.strip().startswith(_ZOOKEEPER) for line in parsed.lines):
             continue
         rows = [(line, row.get("consumer_id") or "") for line, row in (*parsed.offsets, *parsed.members)]
         edge = max((len(line.spaced) for line, _ in rows), default=0)
-        if header.width > edge:  # blanks in the header show that all ids end before the edge
+        if header.width > edge:  # trailing blanks of the header show that no id reaches the edge
             continue
         if not all(is_whole(member) for line, member in rows if member and len(line.spaced) == edge):
             raise cut_off(header, ["HOST", "CLIENT-ID"], parsed.source)
@@ -173,7 +175,7 @@ def _check_edges(parsed: Parsed) -> None:
 
 
 class _Beginnings:
-    """What rows begin with: a line that has no more may be a row that was cut, but not a name alone, as a title."""
+    """The set of beginnings of rows: such a line may be a truncated row, unless it is just a group or topic."""
 
     def __init__(self, parsed: Parsed, known: Known) -> None:
         self._rows = sorted(line.text for line, _ in (*parsed.offsets, *parsed.members))
@@ -187,7 +189,7 @@ class _Beginnings:
 
 
 def _is_cut(line: Line, parsed: Parsed) -> bool:
-    """Whether the text ends within a row, of which this is the beginning."""
+    """Return whether a line is the last of the text and looks like the beginning of a row."""
     if line.number < len(parsed.lines):
         return False
     beginning = line.text.strip()
@@ -201,7 +203,7 @@ def _is_cut(line: Line, parsed: Parsed) -> bool:
 
 
 def _once(members: Sequence[tuple[Line, Fields]]) -> list[tuple[Line, Fields]]:
-    """Drop members that were listed before, unless what they hold is told only now."""
+    """Return each member once: its first row, or the first with its assignment."""
     found: dict[tuple[str | None, str | None], tuple[Line, Fields]] = {}
     for line, row in members:
         key = row["group"], row["consumer_id"]
@@ -211,7 +213,7 @@ def _once(members: Sequence[tuple[Line, Fields]]) -> list[tuple[Line, Fields]]:
 
 
 class _Groups:
-    """Tells the group of a row that does not name it: `rpk` writes `GROUP NAME` above, Kafka names it in messages."""
+    """Finder of the group of rows that do not name it: `rpk` writes `GROUP NAME` above, Kafka names it in messages."""
 
     def __init__(self, lines: Sequence[Line], parsed: Parsed) -> None:
         self._parsed = parsed
@@ -222,8 +224,8 @@ class _Groups:
             matches = {line.number: _SUMMARY.fullmatch(line.text.strip()) for line in lines}
             self._names = {number: match[2] for number, match in matches.items() if match and match[1] == "GROUP"}
             self._names = {number: name for number, name in self._names.items() if name}
-        said = {match[1] for line in lines if (match := _OF_KAFKA.match(line.text.strip())) and match[1]}
-        names = set(self._names.values()) or said
+        in_messages = {match[1] for line in lines if (match := _OF_KAFKA.match(line.text.strip())) and match[1]}
+        names = set(self._names.values()) or in_messages
         if len(names) == 1:
             parsed.group = names.pop()
         kinds: defaultdict[str, list[int]] = defaultdict(list)
@@ -233,8 +235,8 @@ class _Groups:
         if self._several:
             self._check_order(lines, [number for numbers in kinds.values() for number in numbers])
 
-    def says(self, line: Line) -> bool:
-        """Whether the line is one that says something of groups, and nothing of partitions; take it in."""
+    def take(self, line: Line) -> bool:
+        """Record a message or a summary of a group, and return True; return False for any other line."""
         text = line.text.strip()
         if _ERROR.match(text):
             self._parsed.errors.append(line)
@@ -257,13 +259,13 @@ class _Groups:
         above = [number for number in self._names if number < line.number]
         if not above or (layout is not None and not any(above[-1] < number < line.number for number in self._headers)):
             raise SourceError(
-                f"{self._parsed.source}, line {line.number}: which of several groups this is of is not told (sorted?); "
+                f"{self._parsed.source}, line {line.number}: the group of this row is unknown (was the text sorted?); "
                 f"{AS_PRINTED}: {line}"
             )
         return self._names[above[-1]]
 
     def _check_order(self, lines: Sequence[Line], headers: Sequence[int]) -> None:
-        """Refuse several tables without a group each, and summaries that do not stand as `rpk` wrote them."""
+        """Raise an error if a table of several has no group, or if summaries are not in the order that `rpk` prints."""
         filled = [line for line in lines if line.text.strip()]
         after = {line.number: later.text for line, later in itertools.pairwise(filled)}
         whole = all(after.get(number, "").startswith("COORDINATOR") for number in self._names)
@@ -271,8 +273,8 @@ class _Groups:
             since = sorted(headers)[place - 1] if place else 0
             if not whole or not any(since < number < header for number in self._names):
                 raise SourceError(
-                    f"{self._parsed.source}, line {header}: one of several tables without the column GROUP, so that "
-                    "nothing tells their groups apart; give each as a text of its own, and name its group by --group"
+                    f"{self._parsed.source}, line {header}: one of several tables without the column GROUP, so the "
+                    "group of each is unknown; give each table as a text of its own, and name its group by --group"
                 )
 
 
@@ -283,13 +285,13 @@ def _no_table(lines: Sequence[Line], source: str) -> SourceError:
     for line in filled:
         if _ERROR.match(line.text.strip()):
             return SourceError(
-                f"{source}, line {line.number}: Kafka printed an error and no table: {line.text.strip()}"
+                f"{source}, line {line.number}: Kafka printed an error instead of a table: {line.text.strip()}"
             )
     usual = Layout(tuple(_KAFKA_4.split()), "", (), quoted=False)
     for line in filled:
         if may_be_a_row(line, usual, Known()):
             return SourceError(
-                f"{source}: no header with {', '.join(usual.names)}, so nothing tells what line {line.number} says; "
+                f"{source}: no header with {', '.join(usual.names)}, so the columns of line {line.number} are unknown; "
                 f"{AS_PRINTED}: {line}"
             )
     return SourceError(

@@ -1,4 +1,4 @@
-"""The members of one group at a time: of a members table, of the text of the offsets, or the owners seen."""
+"""The members of one group in each snapshot: from a members table, from the offsets' text, or its owners."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from evenlag.tables.placed_rows import rows_of_group
 from evenlag.tables.row_checks import check_member
 
 
-class MembersTold:
-    """What the inputs tell of a group's members.
+class GroupMembers:
+    """The members of a group, as the inputs list them.
 
     Parameters
     ----------
     group : str
     offsets : list of Reading
-        Texts may list members beside partitions.
+        Texts may list members in addition to partitions.
     members : list of Reading or None
         The members table, if one was given.
     """
@@ -32,14 +32,14 @@ class MembersTold:
         self._readings = [reading for reading in readings if self._given or reading.members]
         self._source = ", ".join(dict.fromkeys(reading.source for reading in self._readings))
         self._rows = rows_of_group(self._readings, "members", group, group)
-        # Monitors tell times of their own; a table of members without any is of all of them.
+        # Monitors add times to their samples. A members table without times then applies to all of them.
         texts = self._given and all(reading.group for reading in offsets)
         self._timeless = texts and all(row["snapshot_ts"] is None for _, row in self._rows.numbered)
         self._unknown = [reading for reading in offsets if group in reading.unknown_members]
         self._notes = [note for reading in offsets for note in reading.member_notes.get(group, ())]
 
     def at(self, ts: Any, rows: GroupRows) -> tuple[tuple[Member, ...] | None, list[str]]:
-        """Return the members at a time, each once, and notes; None where nothing but owners is told.
+        """Return the members in a snapshot, each once, and notes; None in place of members if only owners are known.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class MembersTold:
         Raises
         ------
         InvalidProblemError
-            A member is not described, or nobody is known and the text cannot tell that nobody is there.
+            A row of the members table is invalid, or the text shows neither members nor owners.
         """
         now = [
             (number, row)
@@ -76,41 +76,41 @@ class MembersTold:
         return tuple(members), [*notes, *self._subscriptions(members, rows)]
 
     def _check_known(self, rows: GroupRows) -> None:
-        """Refuse a group of which nobody is known, though somebody may well be in it."""
+        """Raise an error if no member of the group is known, although it may have some."""
         if self._unknown and not rows.owners_seen:
             sources = ", ".join(reading.source for reading in self._unknown)
-            said = "".join(f"; {note}" for reading in self._unknown for note in reading.notes)
+            notes = "".join(f"; {note}" for reading in self._unknown for note in reading.notes)
             raise InvalidProblemError(
-                f"{sources}: tells neither who is in group {self._group!r} nor who holds what; name its members with "
-                f"--members{said}"
+                f"{sources}: shows neither the members of group {self._group!r} nor the owners of its partitions; name "
+                f"the members with --members{notes}"
             )
 
     def _subscriptions(self, members: Sequence[Member], rows: GroupRows) -> list[str]:
-        """Say where subscriptions come from, if a text lists none."""
+        """Return a note on the assumed subscriptions if a text lists none."""
         kinds = {reading.subscriptions for reading in self._readings}
         if "assignment" in kinds:
             idle = sum(member.topics is None for member in members)
-            idle_read = f"; the {idle} without a partition are taken to read all topics" if idle else ""
+            idle_read = f"; {idle} without a partition: to all topics" if idle else ""
             return [
-                f"{self._source}: lists no subscriptions, so each member is taken to read the topics in its "
-                f"ASSIGNMENT, not all topics{idle_read}; to tell what each reads, give a members table with its topics"
+                f"{self._source}: lists no subscriptions, so each member is assumed to subscribe to the topics in its "
+                f"ASSIGNMENT only{idle_read}; to change this, give a members table with the topics of each member"
             ]
         if "unknown" in kinds:
             return [
-                f"{self._source}: lists no subscriptions, so each member is taken to read all topics",
+                f"{self._source}: lists no subscriptions, so each member is assumed to subscribe to all topics",
                 *self._doubts(rows),
             ]
         return []
 
     def _doubts(self, rows: GroupRows) -> list[str]:
-        """Say if owners do not look as if each member read all topics."""
+        """Return a note if the owners do not look as if every member subscribed to all topics."""
         held: defaultdict[str, set[str]] = defaultdict(set)
         counts: defaultdict[str, int] = defaultdict(int)
         for topic, owner in zip(rows.topic_of.tolist(), rows.owners, strict=True):
             if owner is not None:
                 held[rows.topics[topic]].add(owner)
                 counts[owner] += 1
-        if max(counts.values(), default=0) < 2:  # with a partition each, nobody could hold two topics
+        if max(counts.values(), default=0) < 2:  # owners of a single partition cannot hold two topics
             return []
         first, *others = sorted(held)
         together, read = {first}, set(held[first])
@@ -121,14 +121,14 @@ class MembersTold:
         if not apart:
             return []
         return [
-            f"no owner holds partitions of both {first} and {apart[0]}: if members do not all read both, give a "
-            "members table with the topics of each"
+            f"no owner holds partitions of both {first} and {apart[0]}: if not every member subscribes to both, give a "
+            "members table with the topics of each member"
         ]
 
     def _nobody(self, ts: Any) -> str:
-        """Say that the members table has no row of the group, at this time or at all."""
+        """Return a note that the members table has no row of the group, in this snapshot or at all."""
         lacks = f"has no row of group {self._group!r}"
         if self._rows.numbered:
-            lacks = f"has rows of group {self._group!r}, but none {'without a time' if ts is None else f'of {ts}'}"
+            lacks = f"has rows of group {self._group!r}, but none {'without a time' if ts is None else f'at {ts}'}"
         check = "check that `group` and `snapshot_ts` match in both tables"
         return f"{self._source}: {lacks}, so the group has no members; {check}"
