@@ -165,7 +165,7 @@ def test_text_of_kafka_consumer_groups_is_read_as_it_is(tmp_path: Path) -> None:
     assert result["moves"] == 0
     from_earliest = evenlag("plan", tmp_path / "groups.txt", "--json", "--auto-offset-reset", "earliest")
     assert sorted(json.loads(from_earliest.stdout)["loads"].values()) == [100, 110]
-    assert "never committed; lag taken as the log end offset, the most it can be" in from_earliest.stdout
+    assert "never committed; lag taken as the log end offset, its upper limit" in from_earliest.stdout
 
 
 @pytest.mark.parametrize("form", ["lp", "mps"])
@@ -253,7 +253,7 @@ BAD_ROWS = {
     ),
     "neither end nor lag": (
         "g,t,0,0,,5,",
-        "nothing to plan, as no partition of group 'g' has a known lag: t-0: lag unknown",
+        "nothing to plan, because no partition of group 'g' has a known lag: t-0: lag unknown",
     ),
     "no topic": ("g,,0,0,10,5,", "topic is missing"),
     "a partition that is none": ("g,t,-1,0,10,5,", "partition"),
@@ -480,7 +480,7 @@ def test_a_replay_with_slack(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--group", "pay"), "snapshot_ts is missing"),
-        (("--group", "play"), "holds no group 'play'; it has pay"),
+        (("--group", "play"), "no group 'play'; the input has pay"),
         (("--strategies", "best"), "strategies must be some of range, "),
         (("--capacity", "0"), "invalid value for '--capacity'"),
         (("--slack", "-1"), "invalid value for '--slack'"),

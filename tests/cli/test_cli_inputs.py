@@ -105,8 +105,8 @@ def test_topics_without_partitions_are_said(tmp_path: Path) -> None:
     ("row", "said"),
     [
         ("2026-01-01,other,a,t,1", "has no row of group 'g', so the group has no members"),
-        ("2026-01-02,g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so the group has no members"),
-        (",g,a,t,1", "has rows of group 'g', but none of 2026-01-01, so the group has no members"),
+        ("2026-01-02,g,a,t,1", "has rows of group 'g', but none at 2026-01-01, so the group has no members"),
+        (",g,a,t,1", "has rows of group 'g', but none at 2026-01-01, so the group has no members"),
     ],
 )
 def test_a_members_table_that_names_nobody_is_said(tmp_path: Path, row: str, said: str) -> None:
@@ -189,7 +189,7 @@ def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytes
     refused(run("plan", "-"), "evenlag: standard input: is empty; give the text")
     pipe(monkeypatch, b"Error: Consumer group 'g' does not exist.\n")
     refused(
-        run("plan", "-"), "evenlag: standard input, line 1: Kafka printed an error and no table: Error: Consumer group"
+        run("plan", "-"), "evenlag: standard input, line 1: Kafka printed an error instead of a table: Error: Consumer"
     )
 
 
@@ -197,7 +197,7 @@ def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytes
 def test_a_packed_problem_file_is_to_be_unpacked(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "problem.json.gz"
     path.write_bytes(gzip.compress(json.dumps(PROBLEM, indent=indent).encode()))
-    refused(run("plan", path), "is a packed problem file; unpack it: those are read from .json")
+    refused(run("plan", path), "is a compressed problem file; decompress it to .json first")
     path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in ROWS).encode()))
     assert run("plan", path).returncode == 0
 
@@ -212,8 +212,8 @@ def test_copies_of_a_row_count_once_and_are_said(tmp_path: Path) -> None:
     result = json.loads(run("plan", offsets, "--members", members, "--json").stdout)
     assert sorted(result["loads"].values()) == [2, 5]
     assert [warning.split(": ", 1)[1] for warning in result["warnings"]] == [
-        "2 rows are there again for the same partition, saying the same; counted once",
-        "1 row is there again for the same member, saying the same; counted once",
+        "2 rows repeat an earlier row of the same partition; dropped",
+        "1 row repeats an earlier row of the same member; dropped",
     ]
     assert "note: " in run("audit", offsets, "--members", members).stdout
 
@@ -222,10 +222,10 @@ def test_rows_that_contradict_one_another_are_both_named(tmp_path: Path) -> None
     offsets, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\ng,t,1,0,10,5,a\ng,t,0,0,10,5,b\n")
     members.write_text(MEMBERS + "g,a,t,1\ng,a,t,2\n")
-    differ = "offsets.csv, line 4: partition t-0 is also in line 2, and they differ in consumer_id"
+    differ = "offsets.csv, line 4: partition t-0 is also in line 2, but the rows differ in consumer_id"
     refused(run("plan", offsets), differ)
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\n")
-    differ = "members.csv, line 3: member a is also in line 2, and they differ in weight"
+    differ = "members.csv, line 3: member a is also in line 2, but the rows differ in weight"
     refused(run("frontier", offsets, "--members", members), differ)
 
 
@@ -235,7 +235,7 @@ def test_copies_in_a_history_are_notes_of_its_replay(tmp_path: Path) -> None:
     path.write_text("snapshot_ts," + OFFSETS + "".join(rows) + rows[2])
     ended = run("replay", path, "--strategies", "range", "--json")
     assert ended.returncode == 0, ended.stderr
-    (note,) = [note for note in json.loads(ended.stdout)["notes"] if "row is there again" in note]
+    (note,) = [note for note in json.loads(ended.stdout)["notes"] if "row repeats" in note]
     assert note.startswith("snapshot of 2026-01-01T01:00:00Z: ")
 
 
@@ -326,7 +326,7 @@ def test_one_group_of_several_is_audited(tmp_path: Path) -> None:
     offsets.write_text(OFFSETS + "g,t,0,0,10,5,a\nh,t,0,0,10,8,a\n")
     members.write_text(MEMBERS + "g,a,t,1\nh,b,t,2\n")
     words = ("audit", offsets, "--members", members)
-    refused(run(*words), "holds 2 groups; choose one with --group: g, h")
+    refused(run(*words), "has 2 groups; choose one with --group: g, h")
     assert [each["group"] for each in json.loads(run(*words, "--group", "h", "--json").stdout)] == ["h"]
     fleet = run("audit", "--offsets", offsets, "--out", tmp_path / "out", "--group", "h")
     assert (fleet.returncode, fleet.stdout) == (2, "")
@@ -346,6 +346,6 @@ def test_a_table_without_a_column_of_owners_needs_members(tmp_path: Path, header
     table, members = tmp_path / "offsets.csv", tmp_path / "members.csv"
     table.write_text(f"{header}\ng,t,0,{'c,' if 'consumer' in header else ''}5\n")
     members.write_text("group,consumer_id\ng,c\n")
-    said = f"{table}: tells neither who is in group 'g' nor who holds what; name its members with --members"
+    said = f"{table}: shows neither the members of group 'g' nor the owners of its partitions; name the members with"
     refused(run("plan", table), said)
     assert run("plan", table, "--members", members).returncode == 0

@@ -168,7 +168,7 @@ def test_partitions_that_a_file_lacks_are_said(plain: Path, tmp_path: Path) -> N
         ("topic,partition,move_size\nt,0,3\nt,0,4\n", "t-0 has a move_size of 4 here and of 3 before"),
         ("topic,partition,move_size\nt,0,2.5\n", "move_sizes of t-0: must be a whole number >= 0, not '2.5'"),
         ("topic,partition,move_size\nt,0,-1\n", "must lie between 0 and 2^53 - 1, not -1"),
-        ('{"t": 3}', "topic 't' must have a list, or an object of partitions"),
+        ('{"t": 3}', "topic 't' must have a list, or an object of partition to number"),
         ("[3]", "must be an object such as"),
         ('{"t": [1', "no valid JSON"),
     ],

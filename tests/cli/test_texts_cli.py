@@ -23,7 +23,7 @@ def test_a_folder_of_dated_texts_is_a_record() -> None:
     assert [each.ts for each in history] == HOURS
     for words in (("plan",), ("audit", "--time-limit", 1), ("frontier", "--time-limit", 1)):
         shown = " ".join(evenlag(words[0], DATED, *words[1:]).stdout.split())
-        assert f"2 snapshots in the folder; the one of {HOURS[1]} is taken" in shown
+        assert f"2 snapshots in the folder; planning for the latest, {HOURS[1]}" in shown
     changed = evenlag("whatif", DATED, "--change-members", "+1", "--time-limit", 1)
     assert changed.returncode == 0, changed.stderr
     sized = evenlag("size", DATED, "--drain", "1h", "--capacity", 500, "--time-limit", 2, "--json")
@@ -35,7 +35,7 @@ def test_a_folder_of_dated_texts_is_a_record() -> None:
 def test_several_dated_texts_are_one_record_for_an_audit() -> None:
     several = json.loads(evenlag("audit", *sorted(DATED.iterdir()), "--time-limit", 1, "--json").stdout)
     assert [each["group"] for each in several] == ["my-group"]
-    assert any(f"the one of {HOURS[1]} is taken" in note for note in several[0]["warnings"])
+    assert any(f"planning for the latest, {HOURS[1]}" in note for note in several[0]["warnings"])
     apart = evenlag("audit", TEXTS / "code-fence.txt", TEXTS / "empty-group.txt", "--time-limit", 1, "--json")
     assert [each["group"] for each in json.loads(apart.stdout)] == ["my-group", "etl"]
 
@@ -49,13 +49,13 @@ def test_texts_without_groups_are_of_their_folder(tmp_path: Path) -> None:
     (folder / "members-2026-01-31_13-00.txt").write_text((TEXTS / "nogroup-members.txt").read_text())
     problem, notes = read_group(folder)
     assert (problem.group, len(problem.members)) == ("billing", 4)
-    assert f"the one of {HOURS[1]} is taken" in notes[0]
+    assert f"planning for the latest, {HOURS[1]}" in notes[0]
 
 
 def test_a_text_without_a_time_in_its_name_is_named(tmp_path: Path) -> None:
     for name in ("20260131T120000Z.txt", "latest.txt"):
         (tmp_path / name).write_text((TEXTS / "empty-group.txt").read_text())
-    refused(evenlag("plan", tmp_path), "latest.txt: its name has no time, by which several texts in a folder are told")
+    refused(evenlag("plan", tmp_path), "latest.txt: no time in the file name, which each of several texts in a folder")
 
 
 def test_a_group_without_members_is_given_some() -> None:
@@ -79,7 +79,7 @@ def test_the_user_may_name_the_format(tmp_path: Path) -> None:
     path.write_text((TEXTS / "empty-group.txt").read_text())
     assert evenlag("plan", path, "--format", "describe").returncode == 0
     refused(evenlag("plan", path, "--format", "csv"), "lags.dat: no column group")
-    refused(evenlag("plan", path, "--format", "prometeus"), "it is one of problem, csv, jsonl, parquet, describe")
+    refused(evenlag("plan", path, "--format", "prometeus"), "choose one of problem, csv, jsonl, parquet, describe")
     assert evenlag("export", path, "--input-format", "describe", "--format", "lp").returncode == 0
 
 

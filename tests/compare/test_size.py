@@ -481,7 +481,7 @@ def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
             f"capacity must be messages per second > 0 and < 2^63, not {rate}",
         )
     refused(run("size", tmp_path / "none.json", "--drain", "1m", "--capacity", 1), "none.json")
-    refused(run("size", billing, "--drain", "1m", "--capacity", 1, "--horizon", "1h"), "no horizon")
+    refused(run("size", billing, "--drain", "1m", "--capacity", 1, "--horizon", "1h"), "no rates for a horizon")
     for words in (("--capacity", "0"), ("--capacity", "1", "--most", "0"), ()):
         assert run("size", billing, *(("--drain", "-5") if not words else ("--drain", "1m", *words))).returncode != 0
     assert run("size", billing, "--capacity", 1).returncode == 2

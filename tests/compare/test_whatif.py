@@ -261,7 +261,7 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "weight of nobody": (["--weight", "d=2"], "there is no member 'd'"),
     "weight of one who leaves": (["--remove", "a", "--weight", "a=2"], "there is no member 'a'"),
     "nothing": ([], "nothing changes"),
-    "no members table": (["--members", __file__, "--change-members", "+1"], "a problem file names its members itself"),
+    "no members table": (["--members", __file__, "--change-members", "+1"], "a problem file lists its members itself"),
     "budget": (
         ["--change-members", "+3", "--max-moves", "0"],
         "after the change: max_moves is 0, but both",

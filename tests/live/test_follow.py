@@ -775,7 +775,10 @@ def test_the_command_publishes_a_result_file(tmp_path: Path) -> None:
     assert told["version"] > published.version
     refused(evenlag("publish", problem, place), f"{problem}: assignment must name the partitions of each member")
     refused(evenlag("publish", tmp_path / "none.json", place), "cannot be read")
-    refused(evenlag("publish", plan_file, "kafka://plans"), "kafka://plans: is no topic; write kafka://HOST:PORT/TOPIC")
+    refused(
+        evenlag("publish", plan_file, "kafka://plans"),
+        "kafka://plans: not a topic address; write kafka://HOST:PORT/TOPIC",
+    )
 
 
 MEMBERS = {"c1": {"topics": ["t"]}, "c2": {"topics": ["t"]}}
@@ -788,7 +791,7 @@ def test_a_place_of_plans_is_a_file_or_one_topic() -> None:
     assert place._config == {"log_level": 0, "client.id": "c", "bootstrap.servers": "a:1,b:2"}
     assert isinstance(place_of("plans.json", "billing"), PlanFile)
     for text, why in {
-        "kafka://a/plans": "is no topic; write kafka://",
+        "kafka://a/plans": "not a topic address; write kafka://",
         "kafka://a:1/t,u": "names several topics",
     }.items():
         with pytest.raises(SourceError, match=f"^{text}: {why}"):

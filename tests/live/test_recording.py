@@ -56,7 +56,7 @@ def test_a_record_is_of_one_format(tmp_path: Path) -> None:
     record(tmp_path)
     with pytest.raises(SourceError, match=r"offsets: has 2026.*\.csv, and what is added would be \.parquet"):
         write_snapshot(taken(1), tmp_path, "parquet", append=True)
-    with pytest.raises(SourceError, match="unknown kind of file"):
+    with pytest.raises(SourceError, match="unknown format"):
         write_snapshot(taken(1), tmp_path / "new", "xml", append=True)
 
 
@@ -72,7 +72,7 @@ def test_a_record_of_one_group_is_read_without_spark(tmp_path: Path, form: str) 
     plan = said("plan", offsets, *members, "--group", "g")
     assert plan["group"] == "g"
     assert sorted(plan["loads"].values()) == [60, 960]
-    assert any(f"3 snapshots in the folder; the one of {TIMES[2]} is taken" in note for note in plan["warnings"])
+    assert any(f"3 snapshots in the folder; planning for the latest, {TIMES[2]}" in note for note in plan["warnings"])
     replayed = said("replay", offsets, *members, "--group", "g", "--strategies", "range", "--capacity", 1)
     assert replayed["snapshots"] == 3
     assert said("size", offsets, *members, "--group", "g", "--drain", "1m", "--capacity", 9)["group"] == "g"

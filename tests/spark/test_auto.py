@@ -156,7 +156,9 @@ def test_a_fleet_is_planned_and_audited_as_its_groups_are(spark: "SparkSession",
     for row in found.values():
         assert row["status"] == "OPTIMAL"
         [why] = [note for note in row["warnings"] if "horizon auto" in note]
-        assert "today's lag alone, since the record cannot be used: group 'untimed': snapshot_ts is no time" in why
+        assert (
+            "the current lag alone, as the earlier snapshots cannot be used: group 'untimed': snapshot_ts is not" in why
+        )
     today = pipeline.solve(df, stickiness=0, time_limit=None, group_time_limit=20, horizon=0)
     firsts = today.groups.filter("`group` = 'once' or `group` = 'untimed'").drop("warnings")
     assert_same_rows(

@@ -45,15 +45,15 @@ def test_rows_of_other_partitions_snapshots_and_groups_are_no_copies() -> None:
     [
         (
             [partition(0, 7, replica_racks=["a"]), partition(0, 7, replica_racks=["b"], move_size=3)],
-            "row 2: partition orders-0 is also in row 1, and they differ in replica_racks, move_size; keep one",
+            "row 2: partition orders-0 is also in row 1, but the rows differ in replica_racks, move_size; keep one",
         ),
         (
             [partition(0, 7), partition(3, 1), partition(0, 8, "c0")],
-            "row 3: partition orders-0 is also in row 1, and they differ in lag, consumer_id; keep one",
+            "row 3: partition orders-0 is also in row 1, but the rows differ in lag, consumer_id; keep one",
         ),
         (
             [partition(0, 7), partition(0, 7), partition(0, 7, "c0")],
-            "row 3: partition orders-0 is also in row 1, and they differ in consumer_id; keep one",
+            "row 3: partition orders-0 is also in row 1, but the rows differ in consumer_id; keep one",
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_contradicting_rows_of_a_partition_are_named(rows: Rows, said: str) -> N
 
 
 def test_contradicting_rows_of_a_member_are_named() -> None:
-    with pytest.raises(InvalidProblemError, match=r"row 5: member c0 is also in row 4, and they differ in weight;"):
+    with pytest.raises(InvalidProblemError, match=r"row 5: member c0 is also in row 4, but the rows differ in weight;"):
         first_copies(enumerate([member("c0"), member("c0", weight=2)], start=4), MEMBER_ROWS)
 
 

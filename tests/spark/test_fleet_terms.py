@@ -213,8 +213,8 @@ def test_a_group_without_the_topics_is_as_it_was() -> None:
     ("data", "said"),
     [
         ({"together": "orders,payments"}, "together must be a list of lists of topics; got str"),
-        ({"together": [["orders"]]}, r"every entry is a list of two topics or more; got \['orders'\]"),
-        ({"together": ["orders"]}, "every entry is a list of two topics or more; got 'orders'"),
+        ({"together": [["orders"]]}, r"each entry must be a list of two or more topics; got \['orders'\]"),
+        ({"together": ["orders"]}, "each entry must be a list of two or more topics; got 'orders'"),
         ({"together": [["a", "b"], ["b", "c"]]}, "together: topic 'b' is named twice; name it once"),
         ({"move_sizes": {"orders": 2.5}}, "move_sizes: orders: must be a whole number >= 0, not 2.5; scale them"),
         ({"traffic": {"orders": -1}}, "traffic: orders: must lie between 0 and"),
@@ -268,7 +268,7 @@ def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.Mo
     refused(evenlag_command(*topic, "--first", "moved"), "first must be one of crossings, moved_size, moves")
     sizing = ("fleet", "size", "offsets.csv", "--drain", "5m")
     assert "no such option '--max-load'" in evenlag_command(*sizing, "--max-load", "3").stderr
-    refused(evenlag_command(*sizing, "--together", "orders"), "together: every entry is a list of two topics or more")
+    refused(evenlag_command(*sizing, "--together", "orders"), "together: each entry must be a list of two or more")
 
 
 # ---- on Spark --------------------------------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ def test_a_table_without_a_needed_column_is_refused(spark: "SparkSession") -> No
         pipeline.rejects(offsets.drop("log_end_offset", "lag"))
     with pytest.raises(SourceError, match="members table: no column consumer_id"):
         pipeline.plans(offsets, members.drop("consumer_id"))
-    with pytest.raises(SourceError, match="offsets table: column topic comes twice; keep one"):
+    with pytest.raises(SourceError, match="offsets table: column topic appears twice; keep one"):
         pipeline.rejects(offsets.select("*", offsets["topic"].alias("Topic")))
 
 

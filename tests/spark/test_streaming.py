@@ -267,7 +267,7 @@ def test_places_that_are_none_and_folders_of_others(
     from tests.support.traffic import create_topics
 
     for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t", "kafka://a/t"):
-        with pytest.raises(SourceError, match="is no topic; write kafka://HOST:PORT/TOPIC"):
+        with pytest.raises(SourceError, match="not a topic address; write kafka://HOST:PORT/TOPIC"):
             pipeline.read_table(kafka_spark, place, "offsets")
     with pytest.raises(SourceError, match="no broker takes a connection"):
         pipeline.stream(kafka_spark, "kafka://127.0.0.1:1/t", out=tmp_path / "out")

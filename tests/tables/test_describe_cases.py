@@ -18,12 +18,12 @@ OF_SEVERAL = {"log-lines-between.txt": "g1"}
 WRONG = {
     "column-t-spaced-ids.txt": r", line 2: does not fit its header \(11 fields for 9 columns\).*realigned.*main@HOST",
     "kaf-group-describe.txt": r": no header with TOPIC, PARTITION, CURRENT-OFFSET, LOG-END-OFFSET, LAG; give the",
-    "kafka-error.txt": r", line 3: Kafka printed an error and no table: Error: Executing .*TimeoutException",
-    "log-lines-between.txt": r": holds 2 groups; choose one with --group: g1, g2",
-    "nogroup-members.txt": r": lists members and no partitions; give it as --members",
+    "kafka-error.txt": r", line 3: Kafka printed an error instead of a table: Error: Executing .*TimeoutException",
+    "log-lines-between.txt": r": has 2 groups; choose one with --group: g1, g2",
+    "nogroup-members.txt": r": lists members but no partitions; give it as --members",
     "share-group.txt": r", line 2: START-OFFSET is a column of a share group",
     "streams-group.txt": r", line 1: OFFSET-LAG is a column of a Streams group",
-    "wrapped-header.txt": r", line 1: a header without HOST, CLIENT-ID: it is wrapped over several lines",
+    "wrapped-header.txt": r", line 1: header without HOST, CLIENT-ID: it was wrapped over several lines",
 }
 
 
@@ -69,7 +69,7 @@ def test_every_text_has_an_answer() -> None:
 def test_what_was_never_committed_is_counted_from_the_earliest_as_the_most_it_can_be() -> None:
     problem, notes = read_group(TEXTS / "never-committed.txt", auto_offset_reset="earliest")
     assert problem.lags.tolist() == [3083, 0, 0]
-    assert notes[0].startswith("a-0, a-1: never committed; lag taken as the log end offset, the most it can be")
+    assert notes[0].startswith("a-0, a-1: never committed; lag taken as the log end offset, its upper limit")
 
 
 def test_a_text_without_groups_is_called_by_its_file_or_as_the_user_says() -> None:
@@ -80,4 +80,6 @@ def test_a_text_without_groups_is_called_by_its_file_or_as_the_user_says() -> No
 
 def test_where_members_are_not_told_apart_owners_raise_doubts() -> None:
     _, notes = read_group(TEXTS / "mixed-offsets.txt")
-    assert notes[0].startswith("no owner holds partitions of both big and small: if members do not all read both, give")
+    assert notes[0].startswith(
+        "no owner holds partitions of both big and small: if not every member subscribes to both,"
+    )

@@ -228,7 +228,7 @@ def test_a_line_that_stands_for_others_is_told(line: str) -> None:
     text = RPK.format(line)
     read = describe.read(text, "text")
     assert read.passed_over == [(12, line)]
-    assert read.notes[0] == (f"text: 1 line is no row and was passed over; line 12: {line}; rows may be missing there")
+    assert read.notes[0] == (f"text: skipped 1 line that is not a row; line 12: {line}; rows may be missing there")
     (note,) = describe.read(f"rpk says:\n{text}", "text").notes
     assert note.endswith(f"the first is line 1: rpk says:; rows may be missing at line 13: {line}")
 
@@ -242,4 +242,4 @@ def test_what_kafka_says_of_the_group_is_repeated(says: str, tmp_path: Path) -> 
         f"Consumer group 'other' has no active members.\n{says}\n\n{OF_KAFKA}\nbilling orders 0 1 2 1 - - -\n"
     )
     _, notes = read_group(text)
-    assert [note.removeprefix(f"{text}, ") for note in notes if "Kafka" in note] == [f"line 2: Kafka says: {says}"]
+    assert [note.removeprefix(f"{text}, ") for note in notes if "Kafka" in note] == [f"line 2: Kafka printed: {says}"]

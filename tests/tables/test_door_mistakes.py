@@ -10,7 +10,7 @@ import evenlag
 from evenlag.errors import EvenlagError, InvalidProblemError, SourceError
 
 LAGS = pd.DataFrame({"topic": ["a"] * 3, "partition": range(3), "lag": [5, 1, 2]})
-NOBODY = "tells neither who is in group '{}' nor who holds what; name its members with `members`"
+NOBODY = "shows neither the members of group '{}' nor the owners of its partitions; name the members with `members`"
 
 
 @pytest.mark.parametrize(

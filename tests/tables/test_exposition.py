@@ -19,7 +19,7 @@ FOREIGN = (
 
 def content(reading: Reading) -> object:
     """All but the numbers of lines and what was passed over."""
-    said = [note for note in notes(reading) if "passed over; the first" not in note]
+    said = [note for note in notes(reading) if "skipped " not in note]
     return [row for _, row in reading.offsets], [row for _, row in reading.members], said
 
 
@@ -66,11 +66,11 @@ def test_large_numbers_are_read_to_the_last_digit() -> None:
 def test_a_lag_that_is_no_number_is_unknown() -> None:
     reading = read(f"{PLAIN.format(0, 'NaN')}\n{PLAIN.format(1, 2)}")
     assert rows(reading, "lag") == [("t", 0, 0), ("t", 1, 2)]
-    assert any("t-0: no known lag" in note for note in notes(reading))
+    assert any("t-0: lag unknown" in note for note in notes(reading))
 
 
 def test_a_sample_of_a_time_before_1970_is_unknown() -> None:
-    assert any("t-0: no known lag" in note for note in notes(read(PLAIN.format(0, "0 -1"))))
+    assert any("t-0: lag unknown" in note for note in notes(read(PLAIN.format(0, "0 -1"))))
 
 
 def test_what_is_no_sample_is_passed_over_with_its_line() -> None:

@@ -45,7 +45,7 @@ def test_columns_may_have_any_names_in_any_case(set_session: "Callable[..., Spar
 
 def test_a_column_that_comes_twice_is_named(spark: "SparkSession") -> None:
     given = table(spark, [ROW], OFFSETS_DDL).select("*", sf.lit(1).alias("region"), sf.lit(2).alias("Region"))
-    with pytest.raises(SourceError, match=r"^the offsets table: column region comes twice; keep one$"):
+    with pytest.raises(SourceError, match=r"^the offsets table: column region appears twice; keep one$"):
         pipeline.plans(given)
 
 
@@ -142,7 +142,7 @@ def test_a_csv_header_may_have_a_column_without_a_name(spark: "SparkSession", tm
     read = pipeline.check_offsets(pipeline.read_table(spark, tmp_path / "index.csv", "offsets"))
     assert_same_rows(read.select("partition", "lag", "reason"), [(0, 7, None), (1, None, "lag is negative")])
     (tmp_path / "twice.csv").write_text("snapshot_ts,group,topic,partition,lag,lag\n")
-    with pytest.raises(SourceError, match=r"twice\.csv: column lag comes twice; keep one"):
+    with pytest.raises(SourceError, match=r"twice\.csv: column lag appears twice; keep one"):
         pipeline.read_table(spark, tmp_path / "twice.csv", "offsets")
 
 

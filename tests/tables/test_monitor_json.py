@@ -45,7 +45,7 @@ def test_burrows_answers_of_several_groups_may_follow_one_another() -> None:
     text = burrow(partition(0)) + "\n" + burrow(partition(0, 7), group="h")
     assert lags(read(text), "g") == {("t", 0): 5}
     assert lags(read(text), "h") == {("t", 0): 7}
-    assert "of cluster 'd' is also there of cluster 'c'" in refused(
+    assert "is in cluster 'd', but before it was in cluster 'c'" in refused(
         burrow(partition(0)) + burrow(partition(1), cluster="d")
     )
 
@@ -53,17 +53,17 @@ def test_burrows_answers_of_several_groups_may_follow_one_another() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (burrow(partition(0), partition_count=7), "has 1 of the group's 7 partitions"),
+        (burrow(partition(0), partition_count=7), "has only 1 of the group's 7 partitions"),
         (burrow(status="NOTFOUND"), "knows no partition of group 'g' (NOTFOUND)"),
         (json.dumps({"error": True, "message": "no", "request": {"url": "/v3/kafka/c"}}), "error: no"),
         (
             json.dumps({"error": False, "message": "", "topics": {}, "request": {"url": "/v3/kafka/c"}}),
             "no lag by partition",
         ),
-        (burrow(partition(0, current_lag=1.5)), "item 1: t-0 has no whole number"),
-        (burrow(partition(0, end=4)), "item 1: t-0 has an end that is no offset"),
-        (burrow(partition(0)) + "\n{", "line 2: is not JSON"),
-        (burrow(partition(0)) + "\n[]", "line 2: is no answer of Burrow"),
+        (burrow(partition(0, current_lag=1.5)), "item 1: t-0: offset and lag must be whole numbers"),
+        (burrow(partition(0, end=4)), "item 1: t-0: `end` must be an offset"),
+        (burrow(partition(0)) + "\n{", "line 2: not valid JSON"),
+        (burrow(partition(0)) + "\n[]", "line 2: not a response of Burrow"),
     ],
 )
 def test_burrows_other_answers_are_refused(text: str, message: str) -> None:
@@ -110,22 +110,22 @@ def test_confluents_command_prints_a_table_too() -> None:
     assert [number for number, _ in reading.offsets] == [4, 5]
     framed = "\n".join(f"|{line}|" for line in TABLE.strip("\n").split("\n"))
     assert rows(read(framed), "lag") == rows(reading, "lag")
-    assert "line 6: has 2 fields, and the table 10" in refused(TABLE + "a | b\n")
-    assert "line 4: lag of t-0 is no whole number: 'x'" in refused(TABLE.replace("   5 |", "   x |"))
+    assert "line 6: 2 fields, but the table has 10" in refused(TABLE + "a | b\n")
+    assert "line 4: lag of t-0 must be a whole number, not 'x'" in refused(TABLE.replace("   5 |", "   x |"))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (page(lag_of(0), following="https://x/2"), "add the answer of https://x/2"),
+        (page(lag_of(0), following="https://x/2"), "add the response of https://x/2"),
         (page(), "the list is empty"),
-        (page(lag_of(0, current_offset=1.5)), "item 1: current_offset of t-0 is no whole number: 1.5"),
-        (page(lag_of(0), {"topic_name": "t"}), "item 2: is no lag of a partition"),
-        (page(lag_of(0)) + page(lag_of(1, cluster_id="d")), "item 2: group 'g' of cluster 'd'"),
+        (page(lag_of(0, current_offset=1.5)), "item 1: current_offset of t-0 must be a whole number, not 1.5"),
+        (page(lag_of(0), {"topic_name": "t"}), "item 2: not the lag of a partition"),
+        (page(lag_of(0)) + page(lag_of(1, cluster_id="d")), "item 2: group 'g' is in cluster 'd'"),
         (page(lag_of(0, topic_name=3)), "item 1: has no group, topic and partition"),
         (page(lag_of(0, lag=None, log_end_offset=None)), "has neither lag nor log_end_offset"),
         (page(lag_of(0)) + '{"a": 1, "a": 2}', "'a' is given twice"),
-        (page(lag_of(0)) + "{}", "is no list of lags"),
+        (page(lag_of(0)) + "{}", "not a list of lags"),
     ],
 )
 def test_confluents_broken_lists_are_refused(text: str, message: str) -> None:
@@ -200,12 +200,12 @@ def test_series_without_a_name_are_lags() -> None:
         ('{"status": "error", "errorType": "bad_data", "error": "1:2: parse error"}', "error: 1:2: parse error"),
         (answer(), "found no series"),
         (answer(kind="scalar"), "of type 'scalar'"),
-        (answer({"metric": {"a": "b"}, "value": [1, "2"]}), "no series tells the lag"),
-        (answer({"metric": {"a": "b"}}), "series 1: is no series"),
-        (answer(series(0, (1.0, "five"))), 'series 1: a sample is [seconds, "number"]'),
+        (answer({"metric": {"a": "b"}, "value": [1, "2"]}), "no series reports the lag"),
+        (answer({"metric": {"a": "b"}}), "series 1: not a series"),
+        (answer(series(0, (1.0, "five"))), 'series 1: a sample must be [seconds, "number"]'),
         (answer(series(0, (1.0, "0.5"))), "series 1: kafka_consumergroup_lag is 0.5"),
-        (answer({"metric": {"topic": 1}, "value": [1, "2"]}), "series 1: has a label that is no text"),
-        (answer(series(0, (1.0, "5"))) + "\n[", "is not JSON"),
+        (answer({"metric": {"topic": 1}, "value": [1, "2"]}), "series 1: labels must be text"),
+        (answer(series(0, (1.0, "5"))) + "\n[", "not valid JSON"),
     ],
 )
 def test_other_answers_of_prometheus_are_refused(text: str, message: str) -> None:
@@ -229,7 +229,7 @@ def test_json_of_others_is_refused_with_what_is_read(
 ) -> None:
     path = tmp_path / name
     path.write_text(f"{json.dumps(document)}\n" * times)
-    with pytest.raises(SourceError, match=r"is JSON of no kind that is read; evenlag reads a problem file, a snapshot"):
+    with pytest.raises(SourceError, match=r"unknown JSON format; evenlag reads a problem file, a snapshot"):
         form_of(path)
 
 

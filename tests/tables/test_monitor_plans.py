@@ -44,12 +44,12 @@ def test_the_recorded_answers_make_the_same_group(name: str) -> None:
 
 def test_a_group_that_nobody_is_known_of_is_refused_until_its_members_are_named(tmp_path: Path) -> None:
     path = saved(tmp_path, "\n".join(PLAIN.format(number, 10) for number in range(4)))
-    with pytest.raises(InvalidProblemError, match=r"answer.txt: tells neither who is in group 'g'.*--members"):
+    with pytest.raises(InvalidProblemError, match=r"answer.txt: shows neither the members of group 'g'.*--members"):
         read_group(path)
     members = saved(tmp_path, "group,consumer_id\ng,a\ng,b\n", "members.csv")
     problem, notes = read_group(path, members)
     assert list(problem.members) == ["a", "b"]
-    assert any("plan is a fresh one" in note for note in notes)
+    assert any("plan is computed without it" in note for note in notes)
 
 
 def test_members_that_are_named_take_the_place_of_those_that_are_counted(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_the_latest_snapshot_is_the_latest_whatever_the_zones_of_its_time(tmp_pa
     assert times[4] < times[2]
     today, notes = read_group(path)
     assert today.lags.tolist() == [2400, 50]
-    assert notes[0] == f"5 snapshots in the file; the one of {times[4]} is taken"
+    assert notes[0] == f"5 snapshots in the file; planning for the latest, {times[4]}"
     assert read_group(path, horizon="10m")[0].lags.tolist() == [2700, 50]
     assert read_group(path, horizon="auto")[0].scenario_weights
     assert [each.ts for each in read_recorded_group(path)[2]] == times[:-1]
@@ -197,14 +197,14 @@ def test_a_record_that_cannot_be_used_leaves_todays_lag(tmp_path: Path) -> None:
     found, notes = read_group(path, horizon="auto")
     assert (found.lags.tolist(), found.scenario_weights) == ([1], ())
     [note] = [note for note in notes if note.startswith("horizon auto")]
-    assert "today's lag alone, since the record cannot be used" in note
+    assert "the current lag alone, as the earlier snapshots cannot be used" in note
     assert "line 2: t: current_offset is not a whole number" in note
 
 
 def test_files_that_have_no_rates(tmp_path: Path) -> None:
     problem = tmp_path / "problem.json"
     problem.write_text('{"topics": {"t": [1]}, "members": {"c": {"topics": ["t"]}}}')
-    with pytest.raises(SourceError, match="no horizon"):
+    with pytest.raises(SourceError, match="no rates for a horizon"):
         read_group(problem, horizon="10m")
     bad = rows(("2026-01-01", {0: (1, "x")}), ("2026-01-02", {0: (2, 1)}))
     path = write_csv(tmp_path / "offsets.csv", bad, OFFSET_NAMES)

@@ -212,33 +212,31 @@ def broken(name: str, content: bytes | str, message: str) -> object:
             "a.csv", "", r"no column group, topic, partition, log_end_offset \(or lag\); the offsets table has snap"
         ),
         broken("a.csv", "group,topic,lag\n", r"no column partition; the offsets"),
-        broken("a.csv", "group;topic\n", r"no column .*; columns are to be separated by commas"),
+        broken("a.csv", "group;topic\n", r"no column .*; separate columns by commas"),
         broken("a.csv", "group,topic,partition\n", r"no column log_end_offset \(or lag\); the offsets"),
-        broken("a.csv", "group,topic,partition,lag,lag\n", r"column lag comes twice"),
+        broken("a.csv", "group,topic,partition,lag,lag\n", r"column lag appears twice"),
         broken("a.csv", "group,topic,partition,lag\ng,t,0,5\ng,t\n", r", line 3: 2 fields, but the header has 4"),
         broken("a.csv", 'group,topic,partition,lag\ng,t,0,"5\n', r", line 2: broken CSV"),
         broken("a.csv", b"group,topic,partition,lag\ng\xff,t,0,5\n", r"is not UTF-8 text"),
         broken("a.jsonl", '{"group": "g"}\n', r"no column topic, partition"),
         broken("a.jsonl", '{"group": "g", "topic": "t", "partition": 0}\n{"gro', r", line 2: broken JSON"),
         broken("a.jsonl", '{"group":"g","topic":"t","partition":0,"lag":5,"lag":6}', r", line 1: 'lag' is given twice"),
-        broken("a.json", "[1]\n", r"is JSON of no kind that is read; evenlag reads a problem file, "),
-        broken("a.jsonl", '{"group":"g","topic":"t","partition":0}\n[1]\n', r", line 2: is no JSON object"),
+        broken("a.json", "[1]\n", r"unknown JSON format; evenlag reads a problem file, "),
+        broken("a.jsonl", '{"group":"g","topic":"t","partition":0}\n[1]\n', r", line 2: not a JSON object"),
         broken("a.json", "[" * 100_000, r", line 1: broken JSON"),
         broken("a.csv.gz", b"no gzip", r"cannot be read, or is cut short: Not a gzipped file"),
         broken("a.parquet", b"PAR1 and no more", r"broken Parquet"),
         broken("a.parquet", b"", r"broken Parquet"),
-        broken("a.xls", "group,topic\n", r"unknown kind of file; name it \.csv, \.txt"),
+        broken("a.xls", "group,topic\n", r"unknown format; give the file a suffix of \.csv, \.txt"),
         broken(
             "a.txt", "GROUP TOPIC\n", r"no header with TOPIC, PARTITION, CURRENT-OFFSET, LOG-END-OFFSET, LAG; give the"
         ),
         broken(
             "a.txt",
             "Error: Consumer group 'x' does not exist.\n",
-            r", line 1: Kafka printed an error and no table: Error: ",
+            r", line 1: Kafka printed an error instead of a table: Error: ",
         ),
-        broken(
-            "a.txt", "TOPIC PARTITION CURRENT-OFFSET\nt 0\n", r", line 1: a header without LOG-END-OFFSET, LAG, CONS"
-        ),
+        broken("a.txt", "TOPIC PARTITION CURRENT-OFFSET\nt 0\n", r", line 1: header without LOG-END-OFFSET, LAG, CONS"),
     ],
 )
 def test_broken_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -262,7 +260,7 @@ def test_cut_parquet(tmp_path: Path) -> None:
 def test_missing_files(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"absent\.csv: no such file or folder"):
         list(read_table(tmp_path / "absent.csv", "offsets"))
-    with pytest.raises(SourceError, match=r"no part file with a suffix of \.csv"):
+    with pytest.raises(SourceError, match=r"the folder has no file with a suffix of \.csv"):
         list(read_table(tmp_path, "offsets"))
 
 
@@ -371,7 +369,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     fails(tmp_path, r"blocked\.csv: is a folder; name a file", lambda: write_tables(both))
     assert good.read_text() == "old"
     fails(tmp_path, r"x\.csv: cannot be written \(", lambda: write_table(good / "x.csv", rows, OFFSETS))
-    fails(tmp_path, r"a\.xls: unknown kind of file", lambda: write_table(tmp_path / "a.xls", rows, OFFSETS))
+    fails(tmp_path, r"a\.xls: unknown format", lambda: write_table(tmp_path / "a.xls", rows, OFFSETS))
     odd = [*rows, offsets_row(partition=object())]
     for suffix in ("jsonl", "parquet"):
         write = partial(write_table, tmp_path / f"a.{suffix}", odd, OFFSETS)
@@ -383,7 +381,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 def test_the_address_of_a_topic() -> None:
     assert topic_address("kafka://a:1,[::1]:2/t.1,u-_") == TopicAddress("a:1,[::1]:2", "t.1,u-_")
     for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t", "kafka://a/t", "kafka://a:1/t/u", "t"):
-        with pytest.raises(SourceError, match=f"^{place}: is no topic; write kafka://HOST:PORT/TOPIC, several of each"):
+        with pytest.raises(SourceError, match=f"^{place}: not a topic address; write kafka://HOST:PORT/TOPIC, several"):
             topic_address(place)
     assert is_topic("kafka:a")
     assert not is_topic("kafka")

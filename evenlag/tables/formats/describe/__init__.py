@@ -97,12 +97,12 @@ def _warnings(parsed: Parsed) -> dict[str, list[str]]:
     """Return Kafka's warnings on each group as notes."""
     found: dict[str, list[str]] = {}
     for group, line in parsed.warnings:
-        found.setdefault(group, []).append(f"{parsed.source}, line {line.number}: message of Kafka: {line}")
+        found.setdefault(group, []).append(f"{parsed.source}, line {line.number}: Kafka printed: {line}")
     return found
 
 
 def _notes(parsed: Parsed) -> list[str]:
-    notes = [f"{parsed.source}, line {line.number}: message of Kafka: {line}" for line in parsed.errors]
+    notes = [f"{parsed.source}, line {line.number}: Kafka printed: {line}" for line in parsed.errors]
     if parsed.passed_over:
         first, number = parsed.passed_over[0], len(parsed.passed_over)
         lines = "1 line that is not a row" if number == 1 else f"{number} lines that are not rows"
