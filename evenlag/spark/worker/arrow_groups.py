@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evenlag.tables.group import OFFSET_FIELDS, UNKNOWN, GroupRows, Member
-from evenlag.tables.pair_columns import NO_PAIR_COLUMNS, PAIR_COLUMNS, NO_AMOUNT, PairColumns
+from evenlag.tables.pair_columns import NO_AMOUNT, NO_PAIR_COLUMNS, PAIR_COLUMNS, PairColumns
 
 Ints = NDArray[np.int64]
 
