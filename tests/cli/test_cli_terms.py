@@ -157,15 +157,15 @@ def test_a_number_for_a_whole_topic(plain: Path) -> None:
 def test_partitions_that_a_file_lacks_are_said(plain: Path, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_text("topic,partition,move_size\nt,0,3\nt,1,\n")
-    assert any("names no move_size of t-1 and 7 other partitions" in note for note in planned(
+    assert any("has no move_size for t-1 and 7 other partitions" in note for note in planned(
         plain, "--move-sizes", str(path))["warnings"])  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("topic,partition\nt,0\n", "has no column move_size"),
-        ("topic,partition,move_size\nt,0,3\nt,0,4\n", "t-0 has a move_size of 4 here and of 3 before"),
+        ("topic,partition\nt,0\n", "no column move_size; the table needs"),
+        ("topic,partition,move_size\nt,0,3\nt,0,4\n", "t-0 has a move_size of 4 here, but of 3 in an earlier row"),
         ("topic,partition,move_size\nt,0,2.5\n", "move_sizes of t-0: must be a whole number >= 0, not '2.5'"),
         ("topic,partition,move_size\nt,0,-1\n", "must lie between 0 and 2^53 - 1, not -1"),
         ('{"t": 3}', "topic 't' must have a list, or an object of partition to number"),
