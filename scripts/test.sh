@@ -2,19 +2,35 @@
 # Runs every test in lines beside one another, each with what it shares started once: a Kafka broker; a broker and a
 # Spark session, and after them Sparks of their own; a Spark session alone; style and types; and everything else in as
 # many processes as there are processors, at most four. The others wait much of their time, for Java or for a group to
-# settle. Arguments go to all tests.
+# settle. Arguments go to all tests. The last lines sum up: what ran in which line, for how long, and the slowest tests.
 set -u
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 processes=$((cores < 4 ? cores : 4))
+lines="quick lint broker topics cluster spark"
 mkdir -p .cache
+for name in $lines; do rm -f ".cache/$name-tests.log" ".cache/$name-tests.time"; done
 started=""
 
-alone() { # NAME MARKS ARGUMENTS...
+timed() { # NAME COMMAND...: note the seconds it takes
+  line=$1 began=$(date +%s)
+  shift
+  "$@"
+  status=$?
+  echo $(($(date +%s) - began)) > ".cache/$line-tests.time"
+  return "$status"
+}
+
+marked() { # NAME MARKS ARGUMENTS...
   name=$1 marks=$2
   shift 2
-  .venv/bin/python -m pytest -m "$marks" -o cache_dir=".cache/pytest-$name" "$@" > ".cache/$name-tests.log" 2>&1 &
+  .venv/bin/python -m pytest -m "$marks" --durations=10 --durations-min=1 -o cache_dir=".cache/pytest-$name" "$@" \
+    > ".cache/$name-tests.log" 2>&1 &
   trap "kill $!; exit 1" TERM
   wait "$!"
+}
+
+alone() { # NAME MARKS ARGUMENTS...
+  timed "$1" marked "$@"
 }
 
 beside() { # COMMAND...: run it beside what follows
@@ -22,7 +38,7 @@ beside() { # COMMAND...: run it beside what follows
   started="$started $!"
 }
 
-lint() {
+style() {
   make --no-print-directory lint > .cache/lint-tests.log 2>&1
 }
 
@@ -33,16 +49,37 @@ topics_then_clusters() {
   return "$failed"
 }
 
+quick() {
+  .venv/bin/python -m pytest -m "not spark and not broker and not cluster" --numprocesses "$processes" \
+    --dist worksteal --durations=10 --durations-min=1 "$@"
+}
+
+shown() { # the quick line, on the terminal and in its log
+  { timed quick quick "$@"; echo $? > .cache/quick-tests.status; } 2>&1 | tee .cache/quick-tests.log
+  return "$(cat .cache/quick-tests.status)"
+}
+
+summary() {
+  echo
+  echo "line      seconds  outcome"
+  for name in $lines; do
+    outcome=$(grep . ".cache/$name-tests.log" 2>/dev/null | tail -n 1 | sed 's/^=* *//; s/ *=*$//')
+    printf '%-8s  %7s  %s\n' "$name" "$(cat ".cache/$name-tests.time" 2>/dev/null)" "$outcome"
+  done
+  echo "slowest tests:"
+  cat .cache/*-tests.log | grep -E '^[0-9.]+s (call|setup|teardown) ' | sort -rn | head -n 10
+}
+
 stop() {
   for each in $started; do kill "$each" 2>/dev/null; done
 }
 
 trap stop INT TERM
-beside lint
+beside timed lint style
 beside topics_then_clusters "$@"
 beside alone broker "broker and not spark" "$@"
 beside alone spark "spark and not broker and not cluster" "$@"
-.venv/bin/python -m pytest -m "not spark and not broker and not cluster" --numprocesses "$processes" --dist worksteal "$@"
+shown "$@"
 failed=$?
 for each in $started; do
   wait "$each" || failed=1
@@ -51,4 +88,5 @@ for name in lint broker topics cluster spark; do
   echo "the line $name, run beside these:"
   cat ".cache/$name-tests.log"
 done
+summary
 exit "$failed"
