@@ -187,15 +187,20 @@ def rescaled(speeds: Speeds, owners: Owners, seconds: float) -> tuple[Step, Owne
     if surplus > 0:
         chosen = least_moved(group(speeds, owners, names, surplus), seconds, gap=ANY)
         gone = {member for member, held in chosen.assignment.items() if any(topic == LEAVES for topic, _ in held)}
-        bound = chosen.cost_bounds["moved_size"]
+        bound = least(chosen)
         names = [name for name in names if name not in gone]
         left = sum(speeds[topic][p] for (topic, p), owner in owners.items() if owner in gone)
     fresh = (name for i in count() if (name := f"c{i:02}") not in names)
     names = sorted([*names, *islice(fresh, consumers - len(names))])
     result = least_moved(group(speeds, owners, names), seconds)
-    bound = bound if surplus > 0 else result.cost_bounds["moved_size"]
+    bound = bound if surplus > 0 else least(result)
     after = {held: member for member, parts in result.assignment.items() for held in parts}
     return Step(consumers, left + result.moved_size, bound, fewest), after
+
+
+def least(result: Result) -> int:
+    """Return what any plan must move: by size, and by number where that is the same."""
+    return next(iter(result.cost_bounds.values()))
 
 
 def fewest_consumers(speeds: Speeds, seconds: float) -> tuple[int, bool]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import wraps
@@ -13,17 +14,20 @@ import click
 from click.core import ParameterSource
 
 from evenlag import live, model, report, tables
+from evenlag.cli import terms
 from evenlag.cli.catalogue import Word
 from evenlag.cli.decorators import Command, names, price, settings, together
 from evenlag.cli.paths import GivenPath, InputPath, Place
 from evenlag.cli.terminal import working
 from evenlag.cli.terms import MoreData, data
-from evenlag.errors import InvalidProblemError, SourceError
+from evenlag.errors import InfeasibleError, InvalidProblemError, SourceError
+from evenlag.figures import number
 from evenlag.model import literals
 from evenlag.model.defaults import DEFAULT_STICKINESS, MOST_SEED, PAUSE, REPLAY_GAP
 from evenlag.model.literals import listed
 
 if TYPE_CHECKING:
+    from evenlag.compare.catch_up import Pace
     from evenlag.compare.history import Snapshot
     from evenlag.model.problem import Problem
 
@@ -284,6 +288,67 @@ def deadline(drain: str) -> Fraction:
     if not found:
         raise InvalidProblemError(f"drain must be a time > 0, such as 15m, not {drain!r}")
     return found
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The most lag of a member, given as messages or as a time at a capacity."""
+
+    max_load: float | None
+    drain: str | None
+    capacity: float | None
+
+    def __post_init__(self) -> None:
+        if self.drain is not None and self.max_load is not None:
+            raise click.UsageError(
+                "--drain is another way to say --max-load; give one of them", click.get_current_context()
+            )
+
+    @property
+    def of_fleet(self) -> dict[str, Any]:
+        """It as parameters of a call for a fleet."""
+        seconds = None if self.drain is None else deadline(self.drain)
+        return {"max_load": self.max_load, "drain_seconds": seconds, "capacity": self.capacity}
+
+    def of(self, problem: Problem, pace: Pace) -> tuple[float | Fraction | None, list[str]]:
+        """Return the most load per weight in messages, and notes.
+
+        Raises
+        ------
+        InvalidProblemError
+            It is not known how fast members read.
+        """
+        if self.drain is None:
+            return self.max_load, []
+        most = pace.ceiling(problem, deadline(self.drain))
+        if most is None:
+            raise InvalidProblemError(
+                "--drain needs to know how fast members read: give --capacity, in messages a second, or an INPUT with "
+                "several snapshots"
+            )
+        counted = f"--drain {self.drain} counts today's lag, not messages that come in meanwhile"
+        return most, [] if pace.rates is None else [counted]
+
+    @contextmanager
+    def told(self, most: float | Fraction | None) -> Iterator[None]:
+        """Say in an error what a time to drain in is as a ceiling on loads."""
+        try:
+            yield
+        except InfeasibleError as error:
+            if self.drain is None:
+                raise
+            raise InfeasibleError(f"{error}; --drain {self.drain} is a max_load of {number(most)} messages") from error
+
+
+def ceiling(command: Command) -> Command:
+    """Give a command `--max-load`, `--drain` and `--capacity`; it gets them as `ceiling`."""
+
+    @wraps(command)
+    def with_ceiling(max_load: float | None, drain: str | None, capacity: float | None, **others: Any) -> Any:
+        return command(ceiling=Ceiling(max_load, drain, capacity), **others)
+
+    decorated: Command = together(terms.max_load, terms.drain, capacity)(with_ceiling)
+    return decorated
 
 
 # ---- how long, how close, how exactly again --------------------------------------------------------------------------

@@ -156,12 +156,19 @@ _max_crossings = click.option(
 _max_moved = click.option(
     "--max-moved", type=click.IntRange(0), metavar="N", help="Let at most this much state move, by --move-sizes."
 )
-_own = together(
-    click.option("--price", "prices", metavar="NAME=PRICE", multiple=True, callback=_prices,
-                 help="Price of a unit of a cost in the problem file's costs, as --rack-price. Repeatable."),
-    click.option("--budget", "budgets", metavar="NAME=N", multiple=True, callback=_budgets,
-                 help="The most units of a cost. Repeatable."),
-)  # fmt: skip
+
+
+def _prices_and_budgets(of: str) -> Command:
+    return together(
+        click.option("--price", "prices", metavar="NAME=PRICE", multiple=True, callback=_prices,
+                     help=f"Price of a unit of {of}, as --rack-price. Repeatable."),
+        click.option("--budget", "budgets", metavar="NAME=N", multiple=True, callback=_budgets,
+                     help="The most units of a cost. Repeatable."),
+    )  # fmt: skip
+
+
+_own = _prices_and_budgets("a cost in the problem file's costs")
+_of_tables = _prices_and_budgets("crossings or moved_size")
 
 
 _moves_or_crossings = "moves (by size, where sizes are known), crossings"
@@ -179,11 +186,17 @@ max_load = click.option(
     "--max-load", type=click.FloatRange(0), metavar="MESSAGES",
     help="Give no member more lag than this; where weights differ, no member of mean weight.",
 )  # fmt: skip
+drain = click.option(
+    "--drain", metavar="TIME",
+    help="Give no member more lag than it reads within this time (15m) by --capacity: what comes in meanwhile is not "
+    "counted.",
+)  # fmt: skip
 rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of(f"crossings{_or_own}"))
-asked = together(
-    _rack_price, _max_crossings, fetch_from, _max_moved, _own, _first_of(f"{_moves_or_crossings}{_or_own}"), max_load
+asked_but_ceiling = together(
+    _rack_price, _max_crossings, fetch_from, _max_moved, _own, _first_of(f"{_moves_or_crossings}{_or_own}")
 )
+asked = together(asked_but_ceiling, max_load)
 asked_without_racks = together(_max_moved, _first_of("moves (by size, where sizes are known)"), max_load)
 asked_of_tables = together(
-    _rack_price, _max_crossings, fetch_from, _max_moved, _first_of(_moves_or_crossings), max_load
+    _rack_price, _max_crossings, fetch_from, _max_moved, _of_tables, _first_of(_moves_or_crossings)
 )

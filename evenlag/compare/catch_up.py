@@ -30,6 +30,17 @@ class Pace:
     rates: Rates | None
     capacity: Capacity | None
 
+    @classmethod
+    def of(cls, steps: Sequence[Interval], given: Capacity | None = None) -> Pace:
+        """Read the pace off a record; without intervals it tells nothing. A capacity that is given goes before it."""
+        if not steps:
+            return cls(None, given)
+        rates = rates_of(steps[-1])
+        try:
+            return cls(rates, given or estimate_capacity(steps))
+        except InvalidProblemError:  # nobody is seen to read
+            return cls(rates, None)
+
     def ceiling(self, problem: Problem, seconds: Fraction) -> Fraction | None:
         """Return the most load per weight, as in `max_load`, that members read within a time.
 
@@ -78,14 +89,8 @@ def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
         Messages per second of a member of weight 1; default: estimated from the record (`estimate_capacity`).
     """
     given = Capacity.of_user(capacity)
-    if len(record) < 2:
-        return Pace(None, given)
     try:
-        steps = list(intervals(record))
+        steps = list(intervals(record)) if len(record) > 1 else []
     except InvalidProblemError:  # two snapshots of one time
-        return Pace(None, given)
-    rates = rates_of(steps[-1])
-    try:
-        return Pace(rates, given or estimate_capacity(steps))
-    except InvalidProblemError:  # nobody is seen to read
-        return Pace(rates, None)
+        steps = []
+    return Pace.of(steps, given)

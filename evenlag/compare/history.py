@@ -201,7 +201,7 @@ class Capacity:
     cases: int = 0
 
     @classmethod
-    def of_user(cls, rate: float | None) -> Capacity | None:
+    def of_user(cls, rate: float | Fraction | None) -> Capacity | None:
         """Return the capacity that a user gives, or None where none is given.
 
         Raises

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.figures import number, percent, quantity
+from evenlag.report.costs_text import traffic_fields
 from evenlag.report.replay_text import fleet_table
 from evenlag.report.sheet import Sheet
 from evenlag.report.size_text import sizes_table
@@ -48,6 +50,12 @@ class FleetAudit:
         Why rows of the tables were rejected, the most frequent first: `source` (the table), `reason`, `count`.
     written : list of str
         What was written, each with its place.
+    price : TrafficPrice or None
+        Of traffic between racks. With it `groups` have the traffic that crosses racks: `crossings` by the plan,
+        `crossings_today`; None where racks or traffic are not known.
+    traffic : dict or None
+        With a price, by the latest snapshot of each group: `groups` whose traffic can be priced, the traffic that
+        crosses racks in all of them by the plan (`planned`), and `today`, None where one has no assignment today.
     """
 
     summary: Any
@@ -56,17 +64,39 @@ class FleetAudit:
     strategies: dict[str, dict[str, Any]]
     rejected: list[dict[str, Any]]
     written: list[str]
+    price: TrafficPrice | None = None
+    traffic: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as a document for JSON."""
-        return {
+        document = {
             "out": str(self.out),
             "written": self.written,
             "summary": asdict(self.summary),
-            "groups": self.groups,
+            "groups": self._priced_groups,
             "strategies": self.strategies,
             "rejected": self.rejected,
         }
+        if self.price is not None and self.traffic is not None:
+            document["traffic_cost"] = {
+                "price": self.price.text,
+                "groups": self.traffic["groups"],
+                "planned_month": self._month(self.traffic["planned"]),
+                "today_month": self._month(self.traffic["today"]),
+            }
+        return document
+
+    def _month(self, traffic: int | None) -> float | None:
+        """Return what traffic between racks costs a month, if it is known."""
+        return traffic_fields(traffic, self.price).get("traffic_month")
+
+    @property
+    def _priced_groups(self) -> list[dict[str, Any]]:
+        """The groups, with what their traffic between racks costs a month."""
+        if self.price is None:
+            return self.groups
+        figures = {"traffic_month_today": "crossings_today", "traffic_month": "crossings"}
+        return [row | {name: self._month(row[traffic]) for name, traffic in figures.items()} for row in self.groups]
 
     def report(self) -> RenderableType:
         """Return the tables."""
@@ -78,6 +108,7 @@ class FleetAudit:
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
         notes += [Text(f"rejected: {reason}", style="yellow") for reason in self._reasons()]
         notes += [Text(f"note: {note}", style="yellow") for note in summary.notes]
+        notes += [Text(self._money_told())] if self.price is not None else []
         written = Text("written: " + ", ".join(self.written))
         return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
 
@@ -90,6 +121,17 @@ class FleetAudit:
             *([f"{quantity(rest, 'row')} for other reasons, which are in the table rejects"] if rest else []),
         ]
 
+    def _money_told(self) -> str:
+        """Say what traffic between racks costs a month, in all groups for which that is known."""
+        assert self.price is not None
+        assert self.traffic is not None
+        groups, planned, today = (self.traffic[name] for name in ("groups", "planned", "today"))
+        if not groups:
+            return "no traffic is priced: no group has racks of both members and partitions, and bytes a second"
+        more = "" if today is None else f", today {number(self._month(today))}"
+        of = f"in {quantity(groups, 'group')} of {sum(self.summary.statuses.values()):,}"
+        return f"traffic across racks costs {number(self._month(planned))} a month {of}{more} (at {self.price.text})"
+
     def _groups_table(self) -> Sheet:
         title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
         table = Sheet(title)
@@ -97,12 +139,16 @@ class FleetAudit:
         table.columns(
             "figure", "partitions", "busy members", "spread today", "best spread", "proven bound", "planned moves"
         )
+        table.columns(
+            "figure", *(("traffic a month, today", "planned traffic a month") if self.price is not None else ())
+        )
         table.columns("name", "limited by", "best is")
-        for row in self.groups:
+        for row in self._priced_groups:
             style = "green" if row["status"] == "OPTIMAL" else "yellow"
             table.row(
                 row["group"], f"{row['partitions']:,}", f"{row['busy_members']:,}", number(row["today"]),
                 number(row["best"]), number(row["bound"]), f"{row['moves']:,}",
+                *(number(row[f"traffic_month{day}"]) for day in (("_today", "") if self.price is not None else ())),
                 (row["binding"] or "").replace(";", ", "), Text(row["status"], style=style),
             )  # fmt: skip
         return table

@@ -1,9 +1,10 @@
-"""Move sizes, traffic and topics that go together, given once for all groups of a fleet."""
+"""Move sizes, traffic, topics that go together and a drain time, given once for all groups of a fleet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -12,6 +13,7 @@ from evenlag.model.parse_pairs import parse_amount
 from evenlag.model.problem import Problem
 from evenlag.model.values import check_mapping, kind, parse_partition_number, shown
 from evenlag.tables.amounts import COLUMNS, MOVE_SIZES, TRAFFIC, Amounts, read_amounts
+from evenlag.tables.read_within import Draining
 
 Amount = int | Mapping[int, int]  # one number for all partitions of a topic, or a number by partition
 
@@ -27,6 +29,8 @@ class DataKeywords(MoveKeywords, total=False):
     """Parameters on moves and rack crossings."""
 
     traffic: Amounts | None
+    drain_seconds: float | Fraction | None
+    capacity: float | Fraction | None
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,23 @@ class FleetData:
         Topics whose partitions of the same number go to the same member, in groups that have several of these topics.
     named : frozenset of str
         Topics that at least one group should have: those of `together`, and those with one number for all partitions.
+    draining : Draining or None
+        Time that each group has to read its lag.
     """
 
     amounts: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)
     together: Sequence[Sequence[str]] = ()
     named: frozenset[str] = frozenset()
+    draining: Draining | None = None
 
     @classmethod
     def of(
-        cls, move_sizes: Amounts | None = None, traffic: Amounts | None = None, together: Sequence[Sequence[str]] = ()
+        cls,
+        move_sizes: Amounts | None = None,
+        traffic: Amounts | None = None,
+        together: Sequence[Sequence[str]] = (),
+        drain_seconds: float | Fraction | None = None,
+        capacity: float | Fraction | None = None,
     ) -> FleetData:
         """Check the parameters, and read the files.
 
@@ -58,6 +70,10 @@ class FleetData:
             A file has a number for each partition (`evenlag.tables.amounts.read_amounts`); partitions that it lacks
             count as 1. A number for a topic is that of each of its partitions.
         together : sequence of sequences of str
+        drain_seconds : float or Fraction, optional
+            Seconds.
+        capacity : float or Fraction, optional
+            Messages per second of a member of weight 1; default: estimated from the record of each group.
 
         Raises
         ------
@@ -70,11 +86,16 @@ class FleetData:
         amounts = {name: _amounts(name, each) for name, each in given.items() if each is not None}
         units = _units(together)
         plain = {topic for name in amounts if isinstance(given[name], Mapping) for topic in amounts[name]}
-        return cls(amounts, units, frozenset(plain.union(*units)))
+        return cls(amounts, units, frozenset(plain.union(*units)), Draining.of(drain_seconds, capacity))
 
     def __bool__(self) -> bool:
         """Return whether there is any data."""
         return bool(self.amounts or self.together)
+
+    @property
+    def by_record(self) -> bool:
+        """Return True if the record of a group says how fast its members read."""
+        return self.draining is not None and self.draining.capacity is None
 
     def added(self, problem: Problem) -> tuple[Problem, list[str]]:
         """Return a group with the data that applies to it, and notes.

@@ -118,6 +118,7 @@ GROUPS = Table(
         Column("bound_by", "string", "Stage that proved the bound; null: there is no bound."),
         Column("gap", "number", "Objective − bound, as a share of the mean load."),
         Column("crossings", "integer", "Traffic (without it: partitions) read across racks; null: racks unknown."),
+        Column("traffic", "integer", "Traffic of all its partitions; null: unknown, so `crossings` counts partitions."),
         Column("moved_size", "integer", "Total size of the partitions that leave their owner; null: sizes unknown."),
         Column("pays", "boolean", "True if the plan saves as much as `only_if_better` requires; null: not requested."),
         Column("late", "boolean", "True if the call's time limit had passed before the group was solved."),

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from evenlag.compare.catch_up import rates_of
+from evenlag.compare.catch_up import Pace, rates_of
 from evenlag.compare.foresight import AUTO, Foresight
 from evenlag.compare.history import Capacity, Interval, Snapshot, intervals
 from evenlag.errors import InvalidProblemError
@@ -76,6 +76,11 @@ class Past:
         """Return the messages per second produced to each partition at a time; None if unknown."""
         number = self._number_of.get(str(snapshot_ts))
         return None if number is None else rates_of(self._read[0][number])
+
+    def pace(self, snapshot_ts: object) -> Pace:
+        """Return what comes in, and how fast members read, by the record until a time."""
+        number = self._number_of.get(str(snapshot_ts))
+        return Pace.of([] if number is None else self._read[0][: number + 1], self._given)
 
 
 def unusable(error: InvalidProblemError) -> str:

@@ -16,7 +16,7 @@ from evenlag.errors import InvalidProblemError
 from evenlag.figures import number
 from tests.support.command import evenlag as run
 from tests.support.command import refused
-from tests.support.racked import crossings, moved_size, shop
+from tests.support.racked import crossings, moved_size, owned_now, shop
 
 PROBLEM = shop()
 
@@ -87,6 +87,20 @@ def test_members_of_other_weights_drain_by_their_weight(tmp_path: Path) -> None:
     words = ("--capacity", "10", "--balance", "none")
     assert planned(path, "--drain", "10s", *words)["loads"] == {"a": 300, "b": 200}
     refused(run("plan", path, "--drain", "9s", *words), "--drain 9s is a max_load of 225 messages")
+
+
+def test_an_audit_takes_a_time_to_drain_in(group: Path) -> None:
+    words = ("--first", "crossings", "--json")
+    done = run("audit", group, "--drain", "15m", "--capacity", "2", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    same = run("audit", group, "--max-load", "1800", *words)
+    told, wanted = (json.loads(each.stdout)[0]["rows"] for each in (done, same))
+    for row in (*told, *wanted):
+        del row["seconds"]
+    assert told == wanted
+    assert told != json.loads(run("audit", group, *words).stdout)[0]["rows"]
+    refused(run("audit", group, "--drain", "15m"), "--drain needs to know how fast members read: give --capacity")
+    assert "give one of them" in run("audit", group, "--drain", "15m", "--max-load", "3").stderr
 
 
 def test_a_drain_that_cannot_be_met_says_what_can(group: Path) -> None:
@@ -253,9 +267,7 @@ def test_the_report_spells_the_objective_out(group: Path) -> None:
         f"spread {number(base)} + {costs['moved_size']} moved size × 0.5 + {costs['crossings']} crossings × 3 = "
         f"{number(document['objective'])}"
     ) in said
-    owned = {member: list(told.get("owned", ())) for member, told in PROBLEM.to_dict()["members"].items()}
-    held = {member: [(topic, p) for topic, p in names] for member, names in owned.items()}
-    today = crossings(PROBLEM, held, "leader")
+    today = crossings(PROBLEM, owned_now(PROBLEM), "leader")
     traffic = sum(PROBLEM.to_dict()["traffic"]["t"])
     assert f"crossings: {costs['crossings']} of {traffic} of traffic across racks, today {today}\n" in said
     assert f"moved size {costs['moved_size']} of {sum(PROBLEM.to_dict()['move_sizes']['t'])}\n" in said

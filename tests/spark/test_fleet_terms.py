@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -22,11 +24,12 @@ from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows, Member
 from evenlag.tables.outputs import GROUPS as GROUP_COLUMNS
 from evenlag.tables.pair_columns import PairColumns
+from evenlag.tables.past import Past
 from evenlag.tables.writing import write_table
 from tests.support.command import evenlag as evenlag_command
 from tests.support.command import refused
 from tests.support.fleet import TS
-from tests.support.racked import ZONES, shop
+from tests.support.racked import ZONES, crossings, owned_now, shop
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -228,6 +231,55 @@ def test_wrong_data_is_an_error_before_any_table(data: dict[str, Any], said: str
             call(offsets, **data)
 
 
+def snapshot_rows(minute: int, commits: list[int]) -> GroupRows:
+    """Rows of a group of two members with three partitions, 1,000 messages on each, at a minute."""
+    offsets = [[0, 1000, commit] for commit in commits]
+    numbers = np.arange(3)
+    return GroupRows.sort(
+        (f"2026-01-31T12:{minute:02}:00Z", "g"), ["t"], 0 * numbers, numbers, 1000 - np.array(commits),
+        ["x", "x", "y"], offsets=np.array(offsets).T, members=(Member("x", weight=3.0), Member("y")),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("want", Want)
+def test_a_time_to_drain_in_is_a_ceiling_of_each_group(want: Want, given: bool) -> None:
+    """In 60 s a member of weight 3 reads 900 messages, and one of weight 1 reads 300: 5 a second of weight 1."""
+    first, last = snapshot_rows(0, [0, 0, 0]), snapshot_rows(1, [450, 450, 300])
+    past = Past([first, last])
+    data = FleetData.of(drain_seconds=120, capacity=5 if given else None)
+    options = SolveOptions(balance="none", first=("moves",))
+    solved = solve_group(last, options, want, time_limit=5.0, data=data, past=None if given else past)
+    assert solved.error is None
+    assert solved.main is not None
+    assert solved.main.max_load == 120 * 5 * 2
+    estimated = "capacity estimated from the record (backlog)"
+    assert (estimated in solved.warnings) == (not given)
+    twice = solve_group(last, options, want, time_limit=5.0, data=data, past=None if given else past, earlier=solved)
+    assert twice.main is not None
+    assert (twice.main.max_load, twice.warnings.count(estimated)) == (1200, int(not given))
+    unknown = solve_group(last, options, want, time_limit=5.0, data=FleetData.of(drain_seconds=120))
+    assert unknown.error is not None
+    assert "give capacity, in messages a second, or several snapshots of the group" in unknown.error
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"drain_seconds": 0}, "drain_seconds must be a number of seconds > 0, not 0"),
+        ({"drain_seconds": "15m"}, "drain_seconds must be a number of seconds > 0, not '15m'"),
+        ({"drain_seconds": 9, "capacity": -1}, "capacity must be messages per second > 0"),
+        ({"capacity": 3}, "capacity goes with drain_seconds"),
+        ({"drain_seconds": 9, "max_load": 3}, "drain_seconds is another way to say max_load; give one of them"),
+    ],
+)
+def test_a_wrong_time_to_drain_in_is_an_error_before_any_table(data: dict[str, Any], said: str) -> None:
+    offsets: Any = None
+    for call in (pipeline.solve, pipeline.plans, pipeline.audit):
+        with pytest.raises(InvalidProblemError, match=said):
+            call(offsets, **data)
+
+
 def test_a_wrong_number_in_a_file_is_named_with_it(tmp_path: Path) -> None:
     path = tmp_path / "sizes.json"
     path.write_text('{"orders": {"0": 5, "first": 3}}')
@@ -263,7 +315,12 @@ def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.Mo
     refused(evenlag_command(*audit, "--first", "crossing"), "first must be one of crossings, moved_size, moves")
     refused(evenlag_command(*audit, "--rack-price", "much"), "the price of crossings must be messages >= 0")
     refused(evenlag_command(*audit, "--move-sizes", "orders"), "orders")
-    assert "no such option '--price'" in evenlag_command(*audit, "--price", "night=3").stderr
+    refused(evenlag_command(*audit, "--price", "night=3"), "prices must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--budget", "night=3"), "budgets must be one of crossings, moved_size, moves")
+    refused(evenlag_command(*audit, "--drain", "soon"), "soon")
+    refused(evenlag_command(*audit, "--capacity", "3"), "capacity goes with drain_seconds (--capacity with --drain)")
+    assert "give one of them" in evenlag_command(*audit, "--drain", "1m", "--max-load", "3").stderr
+    assert "such as 0.01/GB" in evenlag_command(*audit, "--traffic-price", "0.01").stderr
     assert "no such option '--rack-price'" in evenlag_command(*topic, "--rack-price", "3").stderr
     refused(evenlag_command(*topic, "--first", "moved"), "first must be one of crossings, moved_size, moves")
     sizing = ("fleet", "size", "offsets.csv", "--drain", "5m")
@@ -313,12 +370,39 @@ def test_a_run_and_an_audit_take_terms(spark: SparkSession, paths: Paths, tmp_pa
         check_audit([row for row in audited if row["group"] == name], alone(paths, name), terms)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"first": ["crossing"]}, "first must be one of"),
+        ({"drain_seconds": 60}, "a stream keeps no record that tells how fast members read: give capacity too"),
         *(({**term}, "a stream cannot count crossings") for term in ({"rack_price": 3}, {"traffic": {"orders": 3}})),
     ]
     for term, said in wrong:
         with pytest.raises(InvalidProblemError, match=said):
             pipeline.stream(spark, "kafka://localhost:1/nowhere", out=tmp_path / "none", **term)
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_command_prices_traffic_and_drains_in_time(paths: Paths, tmp_path: Path) -> None:
+    words = ("fleet", "audit", paths[0], "--members", paths[1], "--out", tmp_path / "out", "--group-time-limit", "30")
+    terms = ("--price", "crossings=30", "--budget", "crossings=45", "--drain", "1m", "--capacity", "40")
+    done = evenlag_command(*words, *terms, "--traffic-price", "1/MB", "--json")
+    told = json.loads(done.stdout)
+    rows = {row["group"]: row for row in told["groups"]}
+    planned = today = priced = 0
+    for name in GROUPS:
+        problem = alone(paths, name)
+        result = evenlag.solve(problem, prices={"crossings": 30}, budgets={"crossings": 45}, max_load=60 * 40)
+        assert rows[name]["status"] == result.status == "OPTIMAL"
+        if name == BARE:
+            assert (rows[name]["traffic_month"], rows[name]["traffic_month_today"]) == (None, None)
+            continue
+        before = crossings(problem, owned_now(problem))
+        assert rows[name]["traffic_month"] == pytest.approx(result.crossings * 730 * 3600 / 1e6)
+        assert rows[name]["traffic_month_today"] == pytest.approx(before * 730 * 3600 / 1e6)
+        planned, today, priced = planned + result.crossings, today + before, priced + 1
+    assert told["traffic_cost"] == {
+        "price": "1/MB", "groups": priced, "planned_month": pytest.approx(planned * 730 * 3600 / 1e6),
+        "today_month": pytest.approx(today * 730 * 3600 / 1e6),
+    }  # fmt: skip
 
 
 @pytest.mark.spark

@@ -41,6 +41,12 @@ def crossings(problem: Problem, assignment: Assignment, fetch_from: str = "follo
     return total
 
 
+def owned_now(problem: Problem) -> dict[str, list[tuple[str, int]]]:
+    """Today's assignment, from the problem document."""
+    members = problem.to_dict()["members"]
+    return {member: [(topic, p) for topic, p in told.get("owned", ())] for member, told in members.items()}
+
+
 def moved_size(problem: Problem, assignment: Assignment) -> int:
     """Sizes of the partitions that leave their owner."""
     document = problem.to_dict()

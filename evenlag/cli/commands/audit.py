@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import evenlag
-from evenlag import report, tables
+from evenlag import compare, report, tables
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
+from evenlag.cli.options import Ceiling
 from evenlag.cli.terminal import print_json, show, show_notes, working
 from evenlag.cli.terms import MoreData
 from evenlag.model.interrupt import Watch, ending_searches
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @terms.data
 @options.horizon_or_auto
 @terms.rack_terms
-@terms.max_load
+@options.ceiling
 @terms.traffic_price
 @options.group_time_limit(2.0)
 @options.limiting(None, "Seconds for the whole call; default: as many as the groups need.")
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 @options.as_json
 def audit(
     inputs: tuple[Path, ...], members: Path | None, group: str | None, input_format: str | None,
-    auto_offset_reset: str, more: MoreData, horizon: str, traffic_price: TrafficPrice | None, group_time_limit: float,
-    time_limit: float | None, as_json: bool, **parameters: Any,
+    auto_offset_reset: str, more: MoreData, horizon: str, ceiling: Ceiling, traffic_price: TrafficPrice | None,
+    group_time_limit: float, time_limit: float | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Compare every strategy with the optimum.
 
@@ -56,14 +57,17 @@ def audit(
         raise click.UsageError(f"--group goes with one INPUT, not {len(inputs)}", click.get_current_context())
     clock, documents, ended = Clock(LONGEST if time_limit is None else time_limit), [], Watch()
     for number, source in enumerate(sources):
-        problem, notes = tables.read_group(source, members, group, auto_offset_reset, horizon, form=input_format)
+        problem, notes, record = tables.read_recorded_group(
+            source, members, group, auto_offset_reset, horizon, ceiling.capacity, input_format
+        )
         problem, of_options = more.added(problem)
-        notes += of_options
+        most, of_ceiling = ceiling.of(problem, compare.catch_up.pace_of(record, ceiling.capacity))
+        notes += [*of_options, *of_ceiling]
         if traffic_price is not None:
             traffic_price.check(problem)
         seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)
-        with ending_searches() as watch, working(f"auditing {problem.group}"):
-            audited = evenlag.audit(problem, time_limit=seconds, **parameters)
+        with ending_searches() as watch, working(f"auditing {problem.group}"), ceiling.told(most):
+            audited = evenlag.audit(problem, time_limit=seconds, max_load=most, **parameters)
         ended, notes = watch, [*notes, *notes_of(watch)]
         rows = [vars(row) | report.traffic_fields(row.crossings, traffic_price) for row in audited.rows]
         documents.append({"group": problem.group, "rows": rows, "warnings": [*notes, *problem.warnings]})

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
+from evenlag.cli.options import Ceiling
 from evenlag.cli.terminal import print_json, progress, show
 from evenlag.model.defaults import FLEET_GAP
+
+if TYPE_CHECKING:
+    from evenlag.compare.traffic_price import TrafficPrice
 
 
 @command(
     "evenlag fleet audit offsets.csv --members members.csv --out out",
     "evenlag fleet audit offsets.csv --members members.csv --out out --first crossings,moves",
+    "evenlag fleet audit offsets.csv --members members.csv --out out --first moves --drain 15m --capacity 100",
     "evenlag fleet audit record/offsets --members record/members --out out --group-time-limit 1 --json",
 )
 @options.fleet
@@ -24,6 +29,8 @@ from evenlag.model.defaults import FLEET_GAP
 @terms.fleet_data
 @options.modelling
 @terms.asked_of_tables
+@options.ceiling
+@terms.traffic_price
 @options.method
 @options.horizon_or_auto
 @options.only_if_better
@@ -37,12 +44,13 @@ from evenlag.model.defaults import FLEET_GAP
 @options.as_json
 def fleet_audit(
     offsets: str | Path, members: str | Path | None, kafka_options: dict[str, str], master: str | None,
-    conf: dict[str, str], as_json: bool, **parameters: Any,
+    conf: dict[str, str], ceiling: Ceiling, traffic_price: TrafficPrice | None, as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Plan and audit every group of a fleet, and write the tables.
 
     OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or table:CATALOG.NAMESPACE.NAME.
     """
+    parameters |= ceiling.of_fleet
     options.check_solving(parameters)
     # PySpark takes a second to import, and help does without.
     from evenlag.spark.driver.kafka import session_for
@@ -50,7 +58,9 @@ def fleet_audit(
 
     spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
     with progress("groups audited") as told:
-        found = audited(spark, offsets, members, progress=told, options=kafka_options, **parameters)
+        found = audited(
+            spark, offsets, members, progress=told, options=kafka_options, traffic_price=traffic_price, **parameters
+        )
     if as_json:
         print_json(found.to_dict())
     else:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +12,12 @@ from evenlag import compare, model, report
 from evenlag.cli import options, terms
 from evenlag.cli.catalogue import command
 from evenlag.cli.ending import end, notes_of
-from evenlag.cli.options import Source
+from evenlag.cli.options import Ceiling, Source
 from evenlag.cli.terminal import print_json, show, show_notes, working
-from evenlag.errors import InfeasibleError, InvalidProblemError
-from evenlag.figures import number
 from evenlag.model.interrupt import ending_searches
 
 if TYPE_CHECKING:
-    from evenlag.compare.catch_up import Pace
     from evenlag.compare.traffic_price import TrafficPrice
-    from evenlag.model.problem import Problem
 
 LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
 
@@ -39,19 +32,13 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
 @options.reading
 @options.modelling
 @options.across
-@terms.asked
-@click.option(
-    "--drain",
-    metavar="TIME",
-    help="Give no member more lag than it reads within this time (15m) by "
-    "--capacity: what comes in meanwhile is not counted.",
-)
+@terms.asked_but_ceiling
+@options.ceiling
 @terms.traffic_price
 @options.method
 @options.horizon_or_auto
 @options.only_if_better
 @options.pause
-@options.capacity
 @options.limiting(10.0)
 @options.gap(0.0)
 @click.option(
@@ -60,29 +47,24 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
 @options.as_json
 @options.out("Write the result file here.")
 def plan(
-    source: Source, horizon: str, capacity: float | None, out: Path | None, cooperative: bool, as_json: bool,
-    max_load: float | None, drain: str | None, traffic_price: TrafficPrice | None, **parameters: Any,
+    source: Source, horizon: str, ceiling: Ceiling, out: Path | None, cooperative: bool, as_json: bool,
+    traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group.
 
     INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
     Ctrl-C ends the search and gives the best plan found so far.
     """
-    if drain is not None and max_load is not None:
-        raise click.UsageError(
-            "--drain is another way to say --max-load; give one of them", click.get_current_context()
-        )
     source.keep(out)
-    problem, notes, record = source.read_with_record(horizon, capacity)
+    problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
     if traffic_price is not None:
         traffic_price.check(problem)
-    pace = compare.catch_up.pace_of(record, capacity)
-    ceiling = max_load if drain is None else _read_within(problem, options.deadline(drain), pace)
-    if drain is not None and pace.rates is not None:
-        notes.append(f"--drain {drain} counts today's lag, not messages that come in meanwhile")
+    pace = compare.catch_up.pace_of(record, ceiling.capacity)
+    most, of_ceiling = ceiling.of(problem, pace)
+    notes += of_ceiling
     solve = evenlag.solve  # imported before the clock runs
-    with ending_searches() as watch, working(f"solving {problem.group}"), _told_of(drain, ceiling):
-        result = solve(problem, rates=pace.rates, max_load=ceiling, **parameters)
+    with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.told(most):
+        result = solve(problem, rates=pace.rates, max_load=most, **parameters)
     notes += notes_of(watch)
     worth = result.payoff
     document = result.to_dict() | {"warnings": [*notes, *result.warnings]}
@@ -104,31 +86,3 @@ def plan(
     end(watch)
     if result.pays is False:
         raise click.exceptions.Exit(LEFT_ALONE)
-
-
-@contextmanager
-def _told_of(drain: str | None, ceiling: float | Fraction | None) -> Iterator[None]:
-    """Say in an error what a time to drain in is as a ceiling on loads."""
-    try:
-        yield
-    except InfeasibleError as error:
-        if drain is None:
-            raise
-        raise InfeasibleError(f"{error}; --drain {drain} is a max_load of {number(ceiling)} messages") from error
-
-
-def _read_within(problem: Problem, deadline: Fraction, pace: Pace) -> Fraction:
-    """Return the most load per weight that is read within a time.
-
-    Raises
-    ------
-    InvalidProblemError
-        It is not known how fast members read.
-    """
-    ceiling = pace.ceiling(problem, deadline)
-    if ceiling is None:
-        raise InvalidProblemError(
-            "--drain needs to know how fast members read: give --capacity, in messages a second, or an INPUT with "
-            "several snapshots"
-        )
-    return ceiling

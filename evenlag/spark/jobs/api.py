@@ -112,6 +112,8 @@ def solve(
         move_sizes, traffic, together: data that the tables do not say; it goes before what they say. Sizes and traffic
         are a file or a number for each topic (`evenlag.tables.fleet_data`), `together` lists of topics whose partition
         i goes to one member, in every group that has them.
+        drain_seconds, capacity: no member gets more lag than it reads in so many seconds. A member of weight 1 reads
+        `capacity` messages a second; by default that is estimated from the snapshots of each group.
 
     Returns
     -------
@@ -186,7 +188,7 @@ def audit(
         As in `solve`.
     **terms
         rack_price, max_crossings, fetch_from, max_load, first, prices, budgets: as in `evenlag.audit`, for every group.
-        move_sizes, traffic, together: as in `solve`.
+        move_sizes, traffic, together, drain_seconds, capacity: as in `solve`.
 
     Returns
     -------

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from evenlag.compare.foresight import AUTO
+from evenlag.compare.traffic_price import TrafficPrice
 from evenlag.errors import SourceError
 from evenlag.model.literals import BalanceWord
 from evenlag.report.fleet_text import MOST_GROUPS, MOST_REASONS, FleetAudit
@@ -31,9 +32,11 @@ from evenlag.spark.jobs.summary import (
     AuditSummary,
     mean_loads,
     member_loads,
+    priced_traffic,
     reasons,
     strategies_of,
     summary,
+    traffic_sums,
     worst_groups,
 )
 from evenlag.spark.native import row_checks
@@ -256,20 +259,28 @@ def audited(
     *,
     out: str | Path,
     balance: BalanceWord = "both",
+    traffic_price: TrafficPrice | None = None,
     **parameters: Any,
 ) -> FleetAudit:
-    """Do the whole job, and return what there is to say of it; parameters are those of `run`."""
+    """Do the whole job, and return what there is to say of it; parameters are those of `run`.
+
+    With `traffic_price` it says what traffic between racks costs.
+    """
     report = run(spark, offsets, members, out=out, balance=balance, **parameters)
     written = sink(spark, out)
     with described(spark, "the report of the command"):
         rejected = reasons(written.read("rejects"), MOST_REASONS) if report.rejects + report.member_rejects else []
+        tables = (written.read(name) for name in (GROUPS, "audit"))
+        priced = None if traffic_price is None else priced_traffic(*tables)
         return FleetAudit(
             summary=report,
             out=out,
-            groups=worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS),
+            groups=worst_groups(written.read("plans"), written.read("audit"), balance, MOST_GROUPS, priced),
             strategies=strategies_of(written.read(f"{SUMMARY}/strategies")),
             rejected=rejected,
             written=written.names(OUTPUT),
+            price=traffic_price,
+            traffic=None if priced is None else traffic_sums(priced),
         )
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from evenlag.compare.foresight import AUTO
-from evenlag.errors import SourceError
+from evenlag.errors import InvalidProblemError, SourceError
 from evenlag.heuristics import HEURISTICS
 from evenlag.search.options import SolveKeywords, SolveOptions, TermKeywords, check_seconds, solving_options
 from evenlag.spark.driver.choice import driver_of
@@ -59,7 +59,10 @@ def fleet_options(
     """
     data: Any = {name: value for name, value in keywords.items() if name in DataKeywords.__annotations__}
     others: Any = {name: value for name, value in keywords.items() if name not in data}
-    return solving_options(call, others, function, known=known), FleetData.of(**data)
+    checked, of_fleet = solving_options(call, others, function, known=known), FleetData.of(**data)
+    if checked.max_load is not None and of_fleet.draining is not None:
+        raise InvalidProblemError("drain_seconds is another way to say max_load; give one of them")
+    return checked, of_fleet
 
 
 class FleetSolver:
@@ -78,7 +81,7 @@ class FleetSolver:
     progress : callable, optional
         As in `plans`.
     data : FleetData
-        Sizes, traffic and units in addition to what the tables say.
+        Sizes, traffic and units in addition to what the tables say, and the time to drain in.
     whole : bool
         The tables hold the whole fleet, so that a topic named in the call is in them.
 
@@ -118,9 +121,10 @@ class FleetSolver:
     ) -> Fleet:
         """Check both tables of the call, and the topics named in it; parameters are those of `check_tables`."""
         priced = self._options.only_if_better is not None and self._options.pause > 0
+        recorded = priced or self._horizon == AUTO or self._data.by_record
         fleet = check_tables(
-            offsets_df, members_df, auto_offset_reset, tasks, self._horizon,
-            whole=priced or self._horizon == AUTO, copies=copies, until=self.until, per_slot=self._per_slot,
+            offsets_df, members_df, auto_offset_reset, tasks, self._horizon, whole=recorded, copies=copies,
+            until=self.until, per_slot=self._per_slot,
             count=not self._hurried(driver_of(offsets_df.sparkSession)) or copies,
         )  # fmt: skip
         if self._whole:

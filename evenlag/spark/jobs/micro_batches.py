@@ -112,7 +112,7 @@ def stream(
         Of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
     group_time_limit, auto_offset_reset, **solving
         As in `plans`; plans are for the lag of their snapshot, and a pause costs nothing: a stream keeps no record.
-        Racks of members are not known, so that nothing may be asked of crossings.
+        Racks of members are not known, so that nothing may be asked of crossings; a time to drain in needs `capacity`.
     progress : callable, optional
         Called after each commit.
 
@@ -131,6 +131,8 @@ def stream(
     needs_java(spark, "stream", "call solve on each snapshot, or run the stream where Spark's driver runs")
     checked, data = fleet_options("stream", solving, stream)
     _refuse_crossings(checked, data)
+    if data.by_record:
+        raise InvalidProblemError("a stream keeps no record that tells how fast members read: give capacity too")
     # A stream keeps no record, and what a batch happens to hold of one must not tell in its plans.
     parameters = replace(checked, pause=0)
     check_seconds("group_time_limit", group_time_limit)

@@ -13,6 +13,7 @@ from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.report.picture import Loads
 from evenlag.tables.outputs import KEY
 
+PRICED = {"planned": "crossings", "today": "crossings_today"}  # figures of `priced_traffic` as a report has them
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
@@ -118,13 +119,43 @@ def _binding(audit_df: DataFrame) -> DataFrame:
     )
 
 
-def worst_groups(plans: DataFrame, audit: DataFrame, balance: str, most: int) -> list[dict[str, Any]]:
-    """Return the groups with the largest difference between today's spread and the optimum's."""
+def priced_traffic(groups: DataFrame, audit: DataFrame) -> DataFrame:
+    """Return a row per group and snapshot whose racks and traffic are known: the traffic that crosses racks.
+
+    `planned` is that of the plan, `today` that of today's assignment, null where there is none.
+    """
+    today = audit.filter(sf.col("strategy") == CURRENT).select(*KEY, sf.col("crossings").alias("today"))
+    known = groups.filter("traffic is not null and crossings is not null")
+    return known.select(*KEY, sf.col("crossings").alias("planned")).join(today, list(KEY), "left")
+
+
+def traffic_sums(priced: DataFrame) -> dict[str, int | None]:
+    """Return how many groups have traffic that can be priced, and what crosses racks of it, by their latest snapshots.
+
+    `today` is None where one of them has no assignment today.
+    """
+    latest = priced.groupBy("group").agg(sf.max_by(sf.struct("planned", "today"), "snapshot_ts").alias("last"))
+    row = latest.agg(
+        sf.count("*").alias("groups"),
+        sf.sum("last.planned").alias("planned"),
+        sf.when(sf.count("*") == sf.count("last.today"), sf.sum("last.today")).alias("today"),
+    ).first()
+    return {} if row is None else row.asDict()
+
+
+def worst_groups(
+    plans: DataFrame, audit: DataFrame, balance: str, most: int, priced: DataFrame | None = None
+) -> list[dict[str, Any]]:
+    """Return the groups with the largest difference between today's spread and the optimum's.
+
+    With `priced_traffic` a row has its figures too.
+    """
     today = audit.filter(sf.col("strategy") == CURRENT).select("snapshot_ts", "group", sf.col("spread").alias("today"))
     best = audit.filter((sf.col("strategy") == OPTIMAL) & (sf.col("balance") == balance)).select(
         "snapshot_ts", "group", "status", "bound", "binding", sf.col("spread").alias("best")
     )
     rows = best.join(today, ["snapshot_ts", "group"], "left").join(mean_loads(plans), ["snapshot_ts", "group"], "left")
+    rows = rows if priced is None else rows.join(priced.withColumnsRenamed(PRICED), list(KEY), "left")
     gain = sf.coalesce(sf.col("today") - sf.col("best"), sf.lit(0))
     rows = (
         rows.orderBy(sf.desc(gain), "snapshot_ts", "group")

@@ -283,7 +283,7 @@ def solve_group(
     caches : Caches, optional
         Of the groups of a task.
     data : FleetData
-        Sizes, traffic and units in addition to what the rows say.
+        Sizes, traffic and units in addition to what the rows say, and the time to drain in.
     """
     started = time.monotonic()
     done = replace(earlier or GroupResult(rows, want, options.balance, late=late), error=None, seeking=False)
@@ -302,6 +302,10 @@ def solve_group(
             rates = None if weighing is None else weighing.rates(rows.snapshot_ts)
             done = replace(done, notes=(*problem.warnings, *assumed, *of_data), rates=rates, cache=cache)
         problem = cache.problem
+        if data.draining is not None:
+            ceiling, of_ceiling = data.draining.ceiling(problem, past, rows.snapshot_ts)
+            options = replace(options, max_load=ceiling)
+            done = replace(done, notes=tuple(dict.fromkeys([*done.notes, *of_ceiling])))
         if want != Want.AUDIT:
             try:
                 done = replace(done, result=_plan(done, options.within(wall, part), effort))

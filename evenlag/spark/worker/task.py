@@ -18,6 +18,7 @@ import pyarrow as pa
 from evenlag.errors import EvenlagError
 from evenlag.model.backends import PACKAGES_OF
 from evenlag.model.pair_costs import PAIR_COSTS
+from evenlag.model.result import Result
 from evenlag.search.cache import Caches
 from evenlag.search.options import SolveOptions
 from evenlag.spark.worker.arrow_groups import group_rows
@@ -144,6 +145,7 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
             name: [None if result.main is None else result.main.costs.get(name) for result in results]
             for name in PAIR_COSTS
         },
+        "traffic": [None if result.main is None else _traffic(result.main) for result in results],
         **{
             name: [None if result.main is None else float(getattr(result.main, name)) for result in results]
             for name in ("objective", "bound")
@@ -163,6 +165,12 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _traffic(result: Result) -> int | None:
+    """Return the traffic of all partitions, or None where it is not known."""
+    traffic = result.plan.problem.pairs.traffic
+    return None if traffic is None else int(traffic.sum())
 
 
 def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
