@@ -5,6 +5,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +14,10 @@ from ortools.linear_solver import pywraplp
 import evenlag
 from evenlag.model.bounds import LoadBounds
 from evenlag.search.exact import column_generation
-from evenlag.search.exact.column_generation import ColumnGeneration
-from evenlag.search.exact.column_program import ColumnProgram
-from evenlag.search.exact.knapsack import IMPOSSIBLE, Items, Knapsack, Pattern
-from evenlag.search.exact.packing import Counts, Packing
+from evenlag.search.exact.block_table import BlockTable, Items, Pattern
+from evenlag.search.exact.column_generation import ColumnGeneration, Counts, Packing
+from evenlag.search.exact.column_pool import ColumnPool
+from evenlag.search.exact.prefix_table import NO_PATTERN
 from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
@@ -66,16 +67,16 @@ def test_a_table_has_the_best_pattern_of_every_load(seed: int, most: int | None)
     items = some_items(random)
     values = np.array([random.choice([0, 1, random.randint(-20, 20)]) for _ in items.lags], dtype=np.int64)
     capacity = random.randint(0, 30)
-    table = Knapsack(items, values, capacity, most)
+    table = BlockTable(items, values, capacity, most)
     best: dict[tuple[int, int], int] = {}
     for pattern in all_patterns(items):
         key = (0 if most is None else size(pattern), load(items, pattern))
-        best[key] = max(best.get(key, IMPOSSIBLE), worth(values, pattern))
+        best[key] = max(best.get(key, NO_PATTERN), worth(values, pattern))
     for level, room in product(range(table.best.shape[0]), range(capacity + 1)):
         if (level, room) in best:
             assert table.best[level, room] == best[level, room]
         else:
-            assert table.best[level, room] < IMPOSSIBLE // 2
+            assert table.best[level, room] < NO_PATTERN // 2
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 3])
@@ -88,12 +89,12 @@ def test_a_table_gives_the_best_pattern_of_each_largest_lag(seed: int, count: in
     high = random.randint(0, highest)
     window = Window(random.randint(0, high), high)
     most = None if count is None else random.randint(count, 4)
-    found = Knapsack(items, values, highest, most).patterns(window, count, least)
+    found = BlockTable(items, values, highest, most).patterns(window, count, least)
     best: dict[int, int] = {}
     for pattern in all_patterns(items):
         if pattern and window.low <= load(items, pattern) <= window.high and count in (None, size(pattern)):
             largest = pattern[-1][0]
-            best[largest] = max(best.get(largest, IMPOSSIBLE), worth(values, pattern))
+            best[largest] = max(best.get(largest, NO_PATTERN), worth(values, pattern))
     assert sorted(value for value, _ in found) == sorted(value for value in best.values() if value > least)
     for value, pattern in found:
         assert worth(values, pattern) == value
@@ -112,7 +113,7 @@ def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: i
     largest = last + random.randint(0, 12)
     loads = range(largest + 1 + random.randint(0, 3))
     kinds = [
-        (random.randint(1, 3), np.array([random.choice([IMPOSSIBLE, random.randint(-9, 20)]) for _ in loads]))
+        (random.randint(1, 3), np.array([random.choice([NO_PATTERN, random.randint(-9, 20)]) for _ in loads]))
         for _ in range(random.randint(1, 2))
     ]
     prices = Prices.of(np.zeros(0, np.int64), kinds, random.randint(-10, 60))
@@ -125,7 +126,7 @@ def test_prices_exclude_every_window_that_they_do_not_allow_and_no_other(seed: i
 
 def test_what_many_members_cannot_hold_excludes_windows() -> None:
     """Only one of up to nine can have a load of 5: what is impossible stays so, however many add it up."""
-    possible, impossible = np.full(6, IMPOSSIBLE), np.full(6, IMPOSSIBLE)
+    possible, impossible = np.full(6, NO_PATTERN), np.full(6, NO_PATTERN)
     possible[[3, 5]] = 1
     impossible[3] = 1
     for others in range(1, 9):
@@ -137,12 +138,12 @@ def test_windows_that_are_excluded_are_not_asked_for_again() -> None:
     windows = Windows(low=4, last_low=6, high=8, width=5)
     assert (windows.largest, windows.least_width) == (10, 2)
     assert (windows.lowest(), windows.highest(), windows.narrowest()) == (Window(4, 8), Window(6, 10), Window(6, 8))
-    loads = np.full(11, IMPOSSIBLE)
+    loads = np.full(11, NO_PATTERN)
     loads[[5, 9]] = 3
     windows.exclude(Prices.of(np.zeros(0, np.int64), [(2, loads)], 5))  # a member has a load of 5 or 9
     assert [windows.lowest(), windows.narrowest(), windows.least_width] == [Window(4, 8), Window(6, 9), 3]
     assert windows.draw(1, Random(0)) in [Window(low, low + 4) for low in (4, 5, 6)]
-    windows.exclude(Prices.of(np.zeros(0, np.int64), [(2, np.full(11, IMPOSSIBLE))], 5))
+    windows.exclude(Prices.of(np.zeros(0, np.int64), [(2, np.full(11, NO_PATTERN))], 5))
     assert [windows.lowest(), windows.highest(), windows.narrowest(), windows.draw(9, Random(0))] == [None] * 4
     assert windows.least_width == windows.width == 5
 
@@ -228,7 +229,7 @@ def test_all_windows_may_be_excluded() -> None:
     assert spreads.least_width == 7
 
 
-def failing(program: ColumnProgram, calls: set[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def failing(program: ColumnPool[Any], calls: set[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let GLOP end abnormally in these of its calls; return the statuses that the program got."""
     solver, statuses = program._program, []
 
@@ -242,13 +243,13 @@ def failing(program: ColumnProgram, calls: set[int], monkeypatch: pytest.MonkeyP
 
 
 def test_a_program_that_glop_gives_up_is_solved_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = ColumnProgram([2.0, 2.0])
+    program = ColumnPool[str]([2.0, 2.0])
     program.ask([1, 1])
-    program.add([(0, 1)])
+    program.put("one", [(0, 1)], (0, 0))
     statuses = failing(program, {0}, monkeypatch)
     assert program.solve() == pytest.approx(2)  # the second row is short of one
     assert statuses == [pywraplp.Solver.ABNORMAL, pywraplp.Solver.OPTIMAL]
-    assert program.amounts() == [(0, pytest.approx(1))]
+    assert program.amounts() == [("one", pytest.approx(1))]
 
 
 def test_a_window_about_which_glop_says_nothing_is_left_open_and_others_are_asked_about(
@@ -256,7 +257,7 @@ def test_a_window_about_which_glop_says_nothing_is_left_open_and_others_are_aske
 ) -> None:
     lags = [7, 7, 7]
     packing, spreads = Packing(items_of(lags), 2, None, lambda: False), Windows(5, 10, 11, 7)
-    failing(packing._program, {0, 1}, monkeypatch)
+    failing(packing._pool, {0, 1}, monkeypatch)
     assert packing.check(Window(5, 11), spreads) is Answer.UNDECIDED
     assert (packing.dive(Window(5, 11), Random(0)), spreads.least_width) == (None, 1)
     assert narrowed(packing, spreads) is Answer.EXCLUDED  # 7 and 14 are as near as loads can be
@@ -267,12 +268,12 @@ def test_a_stage_goes_on_where_glop_fails_once(monkeypatch: pytest.MonkeyPatch) 
     """Every third program fails, warm and anew: what is proven is still right."""
     problem = alike([61, 55, 52, 47, 44, 38, 33, 29, 21, 12], 3)
     wanted = exhaustive(problem, Goal(stickiness=0, objective="makespan")).objective
-    solve, number = ColumnProgram.solve, iter(range(10**9))
+    solve, number = ColumnPool.solve, iter(range(10**9))
 
-    def solved(self: ColumnProgram) -> float:
+    def solved(self: ColumnPool[Any]) -> float:
         return math.inf if next(number) % 3 == 1 else solve(self)
 
-    monkeypatch.setattr(ColumnProgram, "solve", solved)
+    monkeypatch.setattr(ColumnPool, "solve", solved)
     best = stage_alone(problem)
     assert best.bound <= wanted <= best.value
     assert best.bound > 0

@@ -15,12 +15,11 @@ from evenlag.search.clock import Clock
 from evenlag.search.exact import move_columns, move_patterns, subgradient
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
-from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.prefix_table import Listing
+from evenlag.search.exact.prefix_table import NO_PATTERN, Listing
 from evenlag.search.exact.pricing import own_table, tables_of
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
@@ -160,7 +159,7 @@ def test_a_whole_table_lists_all_that_is_worth_enough(balance: str) -> None:
                 with pytest.raises(EnumerationLimitError):
                     table.listed(least, window, Listing(numbers, any_may, 0))
     assert listed > 2.5 * len(seeds(40))
-    assert table.best.min() >= IMPOSSIBLE - 1000
+    assert table.best.min() >= NO_PATTERN - 1000
 
 
 def test_of_partitions_alike_the_first_leave_and_none_is_left_out() -> None:

@@ -12,10 +12,9 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.exact import move_patterns, subgradient
 from evenlag.search.exact.bits import unpacked
 from evenlag.search.exact.cheapest_window import cheapest_window
-from evenlag.search.exact.knapsack import IMPOSSIBLE
 from evenlag.search.exact.member_share import share_of
 from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns
-from evenlag.search.exact.prefix_table import Listing, PrefixTable
+from evenlag.search.exact.prefix_table import NO_PATTERN, Listing, PrefixTable
 from evenlag.search.exact.pricing import tables_of
 from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
@@ -63,9 +62,9 @@ def test_a_table_has_the_best_pattern_of_every_load(balance: str) -> None:
             table, values, best = tables[n], worth[n], dict[int, int]()
             for pattern in all_patterns(rule, m):
                 load = int(lags[pattern].sum())
-                best[load] = max(best.get(load, IMPOSSIBLE), int(values[pattern].sum()))
+                best[load] = max(best.get(load, NO_PATTERN), int(values[pattern].sum()))
             for load in range(31):
-                assert (table.best[load] > IMPOSSIBLE) == (load in best), (seed, m, load)
+                assert (table.best[load] > NO_PATTERN) == (load in best), (seed, m, load)
                 if load in best:
                     found = list(table.patterns(Window(load, load), 1)[0])
                     assert table.best[load] == best[load] == values[found].sum()
@@ -142,7 +141,7 @@ def test_large_values_get_numbers_that_they_fit(largest: int) -> None:
     rule = count_rule(problem, "group")
     values = [np.array([largest, -largest, largest, 1], dtype=np.int64)] * 2
     (_, table), _ = tables_of([Rounding(share_of(rule, m), problem.lags) for m in range(2)], values, 10)
-    assert {load: int(table.best[load]) for load in range(11) if table.best[load] > IMPOSSIBLE} == {
+    assert {load: int(table.best[load]) for load in range(11) if table.best[load] > NO_PATTERN} == {
         3: 0, 4: 2 * largest, 5: largest + 1, 6: 1 - largest, 7: largest + 1
     }  # fmt: skip
 
@@ -153,7 +152,7 @@ def test_values_of_more_than_may_be_held_do_not_overflow() -> None:
     values = [np.full(60, 2**29 // 4, dtype=np.int64)] * 30
     rule = count_rule(problem, "group")
     for _, table in tables_of([Rounding(share_of(rule, m), problem.lags) for m in range(30)], values, 10):
-        assert np.flatnonzero(table.best > IMPOSSIBLE).tolist() == [2]
+        assert np.flatnonzero(table.best > NO_PATTERN).tolist() == [2]
         assert table.best[2] == 2**29 // 2
 
 

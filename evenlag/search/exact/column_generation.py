@@ -1,15 +1,21 @@
 """Column generation: the best spread or makespan of members alike, by a bound that nearly always meets it, and plans.
 
-The windows asked for begin at the bounds. A linear program over patterns (packing.py) says whether all loads may lie in
-a window; where not, its prices exclude many at once, until the narrowest that is left may be one. Then dives look for a
-plan in such a window, and where they fail, in wider ones. The dual of P||Cmax as bin packing is that of Hochbaum and
-Shmoys 1987; that its linear program rounds up to the best makespan nearly always is known of cutting stock (Scheithauer
-and Terno 1995).
+A pattern is what one member may hold. The linear program over all patterns (Gilmore and Gomory 1961) says whether all
+loads may lie in a window. It is solved by column generation: it leaves as little as possible over or short, and
+block_table.py finds the patterns that it lacks. If something remains, its prices prove in whole numbers that there is
+no such plan, whatever the prices are (Farley 1990), and by one table for all windows at once. The windows asked for
+begin at the bounds, until the narrowest that is left may be one. The dual of P||Cmax as bin packing is that of Hochbaum
+and Shmoys 1987; that its linear program rounds up to the best makespan nearly always is known of cutting stock
+(Scheithauer and Terno 1995).
+
+A plan in such a window, and where there is none, in wider ones, is looked for by diving (Wäscher and Gau 1996; Sadykov
+et al. 2019): patterns of the linear program are fixed, some at a time, and columns generated for the rest. Those at the
+scarce end of the window come first, so that all slack is left for the end; the last member holds what the others leave.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
 from random import Random
@@ -17,15 +23,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from evenlag.model.arrays import Bools, Whole
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
-from evenlag.model.plan import Plan
+from evenlag.model.certificate import Certificate, Document, of_loads
+from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.knapsack import Items, Pattern
-from evenlag.search.exact.packing import Counts, Packing
-from evenlag.search.exact.window_prices import by_prices
-from evenlag.search.exact.windows import Answer, Grid, Windows
+from evenlag.search.exact.block_table import BlockTable, Items, Pattern
+from evenlag.search.exact.column_pool import NEAR, ColumnPool
+from evenlag.search.exact.prefix_table import SMALL
+from evenlag.search.exact.windows import UNIT, Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.patterns import exact_cover_is_a_plan
 from evenlag.search.task import Task
@@ -35,6 +43,236 @@ CELLS_A_SECOND = 1_500_000  # of the time there is: more leaves too few of the h
 CELLS_A_STEP = 100_000  # what one step of the clock takes
 ROUNDED = 0.25  # of these, where lags have to be rounded: loads are finer than is of use long before time is short
 MOST_VAIN = 8  # dives one after another that bring no better plan, where lags are rounded
+
+MOST_NEW = 20  # columns that one table adds
+MOST_TRIES = 6  # patterns that a dive may fix in vain, one after another
+FIXED_AT_ONCE = 0.12  # of the members left, whose patterns a dive fixes before the linear program is solved again
+
+
+def by_prices(windows: Windows, grid: Grid, bounds: LoadBounds, bound: Number) -> Certificate:
+    """Return the certificate that no window of a plan below a bound is left.
+
+    Parameters
+    ----------
+    windows : Windows
+        What prices have excluded so far.
+    grid : Grid
+    bounds : LoadBounds
+    bound : number
+        Of the spread (makespan), in messages.
+    """
+    excluded, first = windows.excluded[:], windows.first_highs
+
+    def document() -> Document:
+        lows = np.arange(windows.low, windows.low + len(first))
+        highs = lows + grid.width(ceil(bound)) - 1  # the widest window of each low end
+        left, chosen = highs >= first, []
+        table = np.array([least > highs for *_, least in excluded]).reshape(len(excluded), len(first))
+        while left.any() and (table & left).any():
+            best = int((table & left).sum(axis=1).argmax())
+            chosen.append(best)
+            left &= ~table[best]
+        return {
+            "kind": "windows", "unit": grid.unit, "each": of_loads([bounds]),
+            "prices": [excluded[n][0].tolist() for n in chosen], "worth": [excluded[n][1] for n in chosen],
+        }  # fmt: skip
+
+    return Certificate(document)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many partitions members hold: `extra` of them `fewest + 1`, the others `fewest`."""
+
+    fewest: int
+    extra: int
+
+    @property
+    def most(self) -> int:
+        """The most that any member holds."""
+        return self.fewest + (self.extra > 0)
+
+    def over(self, pattern: Pattern) -> bool:
+        """Whether a pattern has more than `fewest` partitions."""
+        return sum(times for _, times in pattern) > self.fewest
+
+
+class Packing:
+    """Patterns found so far, and the linear program over them.
+
+    Parameters
+    ----------
+    items : Items
+    members : int
+    counts : Counts or None
+        None: any number of partitions.
+    stop : callable
+        Asked before each table.
+    """
+
+    def __init__(self, items: Items, members: int, counts: Counts | None, stop: Callable[[], bool]) -> None:
+        self.items, self.members, self.counts, self.stop = items, members, counts, stop
+        self.most = None if counts is None else counts.most
+        worth = (items.lags + 1) / (items.lags[-1] + 1)  # prices are at most that: without, twice as many tables
+        held = items.most_held(2 * items.total // members, self.most)  # about as many as one member may
+        unit = max(SMALL // (held + 2), UNIT)  # as fine as tables can count in 32 bits
+        self._pool = ColumnPool[Pattern]([*worth.tolist(), 1.0], unit)  # the last row: members that hold some pattern
+        self._times = np.zeros((1024, len(items.lags)), dtype=np.int32)  # of each lag in each pattern; grows
+        if counts is None or not counts.fewest:
+            self.add(())  # what a member without any partitions holds
+
+    def add(self, pattern: Pattern) -> bool:
+        """Add a column; say whether it is new."""
+        load, number = self.items.load(pattern), len(self._pool)
+        if not self._pool.put(pattern, [*pattern, (len(self.items.lags), 1)], (load, load)):
+            return False
+        if number == len(self._times):
+            self._times = np.concatenate([self._times, np.zeros_like(self._times)])
+        for k, times in pattern:
+            self._times[number, k] = times
+        return True
+
+    # ---- the linear program ------------------------------------------------------------------------------------------
+
+    def check(self, window: Window, windows: Windows) -> Answer:
+        """Say whether a window may be one; where it is not, all are excluded that are not for the same reason."""
+        return self._solve(self._all(), window, windows)
+
+    def _solve(self, left: Left, window: Window, windows: Windows | None = None) -> Answer:
+        """Generate columns until nothing is left over or short, or until it is proven that something must be."""
+        self._restrict(left, window)
+        capacity = window.high if windows is None else windows.largest
+
+        def price(prices: Whole, _costs: float) -> Answer | None:
+            values = prices[:-1]
+            table = BlockTable(left.items, values, capacity, self.most)
+            proven = self._proven(values, table, left)
+            if proven.slack(window) < 0:
+                if windows is not None:
+                    windows.exclude(proven)
+                return Answer.EXCLUDED
+            lacking = self._generate(table, window, least=-int(prices[-1]))
+            return None if lacking else Answer.UNDECIDED  # all columns are there, and no proof: floats are near enough
+
+        return self._pool.generate(self.stop, price)
+
+    def _proven(self, values: Whole, table: BlockTable, left: Left) -> Prices:
+        """Return what values of lags prove, by the table of them."""
+        levels = [(left.members, table.best[0])]
+        if self.counts is not None:
+            levels = [(left.members - left.extra, table.best[self.counts.fewest]), (left.extra, table.best[-1])]
+        best = [(members, most) for members, most in levels if members]
+        return Prices.of(values, best, int(values @ left.items.demand))
+
+    def _generate(self, table: BlockTable, window: Window, least: int) -> bool:
+        """Add the columns that a table finds lacking, worth more than `least`; say whether there was one."""
+        if self.counts is None:
+            found = table.patterns(window, None, least)
+        else:
+            sizes = {self.counts.fewest, self.counts.most} - {0}
+            found = [pattern for size in sizes for pattern in table.patterns(window, size, least)]
+        new = [self.add(pattern) for _, pattern in sorted(found, reverse=True)[:MOST_NEW]]
+        return any(new)
+
+    def _restrict(self, left: Left, window: Window) -> None:
+        """Ask for what is left alone, by columns of it within the window."""
+        self._pool.ask([*left.items.demand.tolist(), left.members])
+        held: Bools = np.all(self._times[: len(self._pool)] <= left.items.demand, axis=1)
+        self._pool.use(window, held)
+
+    # ---- diving ------------------------------------------------------------------------------------------------------
+
+    def dive(self, window: Window, rng: Random) -> list[Pattern] | None:
+        """Look for a packing once, after `check` has been asked: a pattern for each member, or None."""
+        left = self._all()
+        fixed: list[Pattern] = []
+        tries = MOST_TRIES
+        while left.members > 1:
+            wanted, most = self._wanted(left, window, rng), max(int(FIXED_AT_ONCE * left.members), 1)
+            while True:
+                batch, after = self._fix(left, wanted, most)
+                if not batch or self.stop():
+                    return None
+                if after.members == 1:
+                    if self._last(after, window) is not None:
+                        break
+                elif self._solve(after, window) is Answer.UNDECIDED:
+                    break
+                if most > 1:
+                    most //= 2
+                elif tries:
+                    tries, wanted = tries - 1, wanted[1:]
+                else:
+                    return None
+            fixed += batch
+            left = after
+        last = self._last(left, window)
+        return None if last is None else [*fixed, last]
+
+    def _last(self, left: Left, window: Window) -> Pattern | None:
+        """Return what the last member holds, if it may: all that is left."""
+        pattern = tuple((k, times) for k, times in enumerate(left.items.demand.tolist()) if times)
+        size, counts = int(left.items.demand.sum()), self.counts
+        allowed = counts is None or counts.fewest + (left.extra > 0) == size
+        return pattern if allowed and window.low <= left.items.total <= window.high else None
+
+    def _all(self) -> Left:
+        """Return what there is to share out before anything is fixed."""
+        return Left(self.items, self.members, 0 if self.counts is None else self.counts.extra)
+
+    def _wanted(self, left: Left, window: Window, rng: Random) -> list[tuple[int, Pattern]]:
+        """Return patterns to fix, and how often: whole ones first, then what wastes least, then what is used most."""
+        total = left.items.total
+        upper = left.members * window.high - total <= total - left.members * window.low
+        used = []
+        for pattern, amount in self._pool.amounts():
+            load, drawn = self.items.load(pattern), amount * rng.uniform(0.7, 1.3)
+            waste = window.high - load if upper else load - window.low
+            used.append((amount < 1 - NEAR, waste, -drawn, max(int(amount + NEAR), 1), pattern))
+        return [(times, pattern) for _, _, _, times, pattern in sorted(used)]
+
+    def _fix(self, left: Left, wanted: list[tuple[int, Pattern]], most: int) -> tuple[list[Pattern], Left]:
+        """Return the first of these patterns that can all be fixed, `most` at most, and what is left then."""
+        batch: list[Pattern] = []
+        for times, pattern in wanted:
+            for _ in range(times):
+                if len(batch) == most or not left.holds(pattern, self.counts):
+                    break
+                left = left.without(pattern, self.counts)
+                batch.append(pattern)
+        return batch, left
+
+
+@dataclass(frozen=True, eq=False)
+class Left:
+    """What a dive has still to share out.
+
+    Attributes
+    ----------
+    items : Items
+    members : int
+    extra : int
+        Members that may still hold one partition more.
+    """
+
+    items: Items
+    members: int
+    extra: int
+
+    def holds(self, pattern: Pattern, counts: Counts | None) -> bool:
+        """Whether a member can still be given such a pattern."""
+        over = counts is not None and counts.over(pattern)
+        enough = all(self.items.demand[k] >= times for k, times in pattern)
+        room = counts is None or over or self.members > self.extra
+        return enough and self.members > 0 and self.extra >= over and room
+
+    def without(self, pattern: Pattern, counts: Counts | None) -> Left:
+        """Give it to a member."""
+        demand: Whole = self.items.demand.copy()
+        for k, times in pattern:
+            demand[k] -= times
+        over = counts is not None and counts.over(pattern)
+        return Left(Items(self.items.lags, demand), self.members - 1, self.extra - over)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import Bits
 from evenlag.search.exact.member_share import Topic
 from evenlag.search.exact.prefix_table import (
     IMPOSSIBLE,
+    NO_PATTERN,
     Listing,
     PrefixTable,
     Values,
@@ -88,7 +88,7 @@ class TopicsTable:
         part = self._exact[here]
         order = np.argpartition(-part, most)[:most] if len(part) > most else np.arange(len(part))
         order = order[np.argsort(-part[order], kind="stable")]
-        return [self._pattern(here.start + i) for i in order.tolist() if part[i] > knapsack.IMPOSSIBLE]
+        return [self._pattern(here.start + i) for i in order.tolist() if part[i] > NO_PATTERN]
 
     def _pattern(self, load: int) -> tuple[int, ...]:
         """Return the best pattern with this rounded load."""

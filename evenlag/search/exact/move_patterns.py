@@ -1,8 +1,8 @@
 """How many moves a window of loads takes at least, by a linear program over what each member may hold.
 
-Column generation as in packing.py, where members differ: each has patterns of its own (column_pool.py), priced by a
-table of its own (pricing.py). What prices prove is kept of all windows (windows.py); which one is asked about is
-decided in cheapest_window.py. Where the linear program is slow to head in, there are subgradient steps
+Column generation as in column_generation.py, where members differ: each has patterns of its own (column_pool.py),
+priced by a table of its own (pricing.py). What prices prove is kept of all windows (windows.py); which one is asked
+about is decided in cheapest_window.py. Where the linear program is slow to head in, there are subgradient steps
 (subgradient.py).
 """
 
@@ -20,7 +20,7 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Number
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.column_pool import ColumnPool
+from evenlag.search.exact.column_pool import PatternPool
 from evenlag.search.exact.member_share import idle_of, share_of
 from evenlag.search.exact.pricing import Pricing, rows_of
 from evenlag.search.exact.subgradient import Progress, Subgradient
@@ -82,7 +82,7 @@ class MovePatterns:
         Times as many loads as on the first grid.
     finest : bool
         Whether no finer grid is tried.
-    columns : ColumnPool
+    columns : PatternPool
         The patterns found so far.
     prices : list of Prices
         All that have proven something.
@@ -115,7 +115,7 @@ class MovePatterns:
         self.windows = MoveWindows(self.grid, bounds, value)
         self.pricing = Pricing(rule, shares, idle, unit, self.windows.largest)
         self.prices: list[Prices] = []
-        self.columns = ColumnPool(self.pricing, members, unit)
+        self.columns = PatternPool(self.pricing, members, unit)
         self._coarser, self._taken_over = coarser, (0, 0)  # patterns and prices of the coarser grid
         self.go_on(stop)
         if coarser is not None and coarser.prices:
@@ -174,7 +174,7 @@ class MovePatterns:
         """Take the patterns that are new on the coarser grid, and what its last new prices prove on this one."""
         assert self._coarser is not None
         patterns, prices = self._taken_over
-        for n, pattern in self._coarser.columns.since(patterns):
+        for n, pattern in self._coarser.columns.columns[patterns:]:
             self.columns.add(n, pattern)
         for found in self._coarser.prices[prices:][-TAKEN_OVER:]:
             if self._stop():
@@ -193,7 +193,7 @@ class _Question:
     Parameters
     ----------
     pricing : Pricing
-    columns : ColumnPool
+    columns : PatternPool
         To which what is lacking is added.
     window, known, fully
         As in `MovePatterns.solve`.
@@ -207,7 +207,7 @@ class _Question:
     """
 
     def __init__(
-        self, pricing: Pricing, columns: ColumnPool, window: Window, known: int, best: Prices | None, fully: bool
+        self, pricing: Pricing, columns: PatternPool, window: Window, known: int, best: Prices | None, fully: bool
     ) -> None:
         self._pricing, self._columns, self._window, self._known, self._fully = pricing, columns, window, known, fully
         self.best = best
@@ -219,7 +219,8 @@ class _Question:
         if self._excluded:
             return Answer.EXCLUDED
         enough = -1.0 if self._fully else self._known + self._pricing.idle.unowned
-        return self._columns.generate(self._window, stop, self._price, enough)
+        self._columns.use(self._window)
+        return self._columns.generate(stop, self._price, enough)
 
     @property
     def _excluded(self) -> bool:

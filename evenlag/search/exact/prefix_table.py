@@ -1,8 +1,11 @@
-"""The best patterns of one topic for every load, one partition after another: what tables are made of.
+"""The best pattern for every load at once, one partition after another: what one member may hold is a knapsack.
 
-A knapsack as in knapsack.py, of single partitions, each with a value of its own. Layers that are kept whole also list
-all patterns that are worth at least so much: from the last partition to the first, nothing is followed that the
-partitions before it cannot bring to that worth, so the work grows with what is listed.
+Dynamic programming over loads, in whole numbers, so that what it says is exact. It is the pricing problem of cutting
+stock (Gilmore and Gomory 1961). What differs: loads and numbers of partitions are met exactly and values may be below
+0, so that one table serves all windows of loads.
+
+Layers that are kept whole also list all patterns that are worth at least so much: from the last partition to the first,
+nothing is followed that the partitions before it cannot bring to that worth, so the work grows with what is listed.
 """
 
 from __future__ import annotations
@@ -15,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import Bools, Whole
-from evenlag.search.exact import knapsack
 from evenlag.search.exact.bits import WORD, Bits
 from evenlag.search.exact.member_share import Share, Topic
 from evenlag.search.exact.windows import Window
 from evenlag.search.patterns import EnumerationLimitError
 
 SMALL = 2**29  # what values of patterns are below where 32 bits do
-IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): knapsack.IMPOSSIBLE}
+NO_PATTERN = -(1 << 60)  # the value, or nearly, where no pattern has such a load
+IMPOSSIBLE = {np.dtype(np.int32): -2 * SMALL, np.dtype(np.int64): NO_PATTERN}  # the same in tables, by their numbers
 
 Values = NDArray[np.signedinteger[Any]]  # int32 or int64
 MayHold = Callable[[int, Bits], Bools]
@@ -190,7 +193,7 @@ def begin(topic: Topic, lags: Whole, before: Values) -> PrefixTable:
 
 def possible(best: Values) -> Whole:
     """Return values as 64 bits, far below 0 where there is no pattern."""
-    return np.where(best > IMPOSSIBLE[best.dtype] // 2, best.astype(np.int64), knapsack.IMPOSSIBLE)
+    return np.where(best > IMPOSSIBLE[best.dtype] // 2, best.astype(np.int64), NO_PATTERN)
 
 
 def within(window: Window, least: int, most: int, capacity: int) -> slice:
