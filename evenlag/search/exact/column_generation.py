@@ -38,9 +38,9 @@ from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.patterns import exact_cover_is_a_plan
 from evenlag.search.task import Task
 
-MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some tenths of a second, some 250 MB
-CELLS_A_SECOND = 1_500_000  # of the time there is: more leaves too few of the hundred tables or so that it takes
-CELLS_A_STEP = 100_000  # what one step of the clock takes
+MOST_CELLS = 20_000_000  # of one table of the dynamic programming: some hundredths of a second, some 100 MB
+CELLS_A_SECOND = 4_000_000  # of the time there is: more leaves too few of the hundred tables or so that it takes
+CELLS_A_STEP = 300_000  # what one step of the clock takes
 ROUNDED = 0.25  # of these, where lags have to be rounded: loads are finer than is of use long before time is short
 MOST_VAIN = 8  # dives one after another that bring no better plan, where lags are rounded
 
