@@ -23,8 +23,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
 from evenlag.search.exact import move_patterns
-from evenlag.search.exact.cheapest_window import cheapest_window
-from evenlag.search.exact.move_patterns import MoveGrids
+from evenlag.search.exact.move_patterns import MoveGrids, cheapest_window
 from evenlag.search.improve.equalize import equalize
 from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.options import SolveOptions

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenlag.search.exact.bits import Bits, bits_of, packed, unpacked, weighed
-from evenlag.search.exact.labels import compatible
+from evenlag.search.exact.join_dp import compatible
 
 COUNT = 130  # numbers, in three words
 NUMBERS = st.sets(st.integers(0, COUNT - 1))

@@ -14,10 +14,9 @@ from ortools.linear_solver import pywraplp
 import evenlag
 from evenlag.model.bounds import LoadBounds
 from evenlag.search.exact import column_generation
-from evenlag.search.exact.block_table import BlockTable, Items, Pattern
 from evenlag.search.exact.column_generation import ColumnGeneration, Counts, Packing
 from evenlag.search.exact.column_pool import ColumnPool
-from evenlag.search.exact.prefix_table import NO_PATTERN
+from evenlag.search.exact.prefix_table import NO_PATTERN, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions

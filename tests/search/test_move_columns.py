@@ -12,16 +12,15 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.exact import move_columns, move_patterns, subgradient
+from evenlag.search.exact import move_columns, move_patterns, pricing
 from evenlag.search.exact.bits import unpacked
-from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.member_options import MemberOptions
 from evenlag.search.exact.member_share import share_of
+from evenlag.search.exact.member_tables import Rounding
 from evenlag.search.exact.move_columns import MoveColumns
-from evenlag.search.exact.move_patterns import MovePatterns
+from evenlag.search.exact.move_patterns import MovePatterns, cheapest_window
 from evenlag.search.exact.prefix_table import NO_PATTERN, Listing
 from evenlag.search.exact.pricing import own_table, tables_of
-from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.patterns import EnumerationLimitError
@@ -53,7 +52,7 @@ def _small_groups_and_gaps_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_columns, "FEWEST_PARTITIONS", 0)
     monkeypatch.setattr(move_columns, "LEAST_SECONDS", 0)
     monkeypatch.setattr(MovePatterns, "resolution", 0)
-    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
 
 
 @pytest.mark.slow

@@ -9,14 +9,13 @@ import pytest
 import evenlag
 from evenlag.model.balance import Balance, count_rule
 from evenlag.search.cache import SolveCache
-from evenlag.search.exact import move_patterns, subgradient
+from evenlag.search.exact import move_patterns, pricing
 from evenlag.search.exact.bits import unpacked
-from evenlag.search.exact.cheapest_window import cheapest_window
 from evenlag.search.exact.member_share import share_of
-from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns
+from evenlag.search.exact.member_tables import Rounding
+from evenlag.search.exact.move_patterns import MoveGrids, MovePatterns, cheapest_window
 from evenlag.search.exact.prefix_table import NO_PATTERN, Listing, PrefixTable
 from evenlag.search.exact.pricing import tables_of
-from evenlag.search.exact.rounding import Rounding
 from evenlag.search.exact.windows import Window
 from tests.support.exact import Goal, by_moves, within
 from tests.support.owned import FEW_STEPS, all_patterns, any_may, owned_problems, values_of
@@ -29,7 +28,7 @@ from tests.support.problems import alike, seeds
 def test_bounds_are_valid_for_every_budget(balance: str, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 300 cells lags are rounded."""
     monkeypatch.setattr(move_patterns, "CELLS", cells)
-    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
     met = asked = 0
     for seed, problem in owned_problems(len(seeds(60))):
         objective = Random(seed).choice(["spread", "makespan"])
@@ -160,7 +159,7 @@ def test_values_of_more_than_may_be_held_do_not_overflow() -> None:
 def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Budgets in any order, by the same grids; with few cells lags are rounded, and there are finer grids."""
     monkeypatch.setattr(move_patterns, "CELLS", cells)
-    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
     grids_seen = 0
     for seed, problem in owned_problems(len(seeds(40))):
         random, rule, cache = Random(seed), count_rule(problem, "group"), SolveCache(problem)
@@ -179,7 +178,7 @@ def test_what_is_kept_of_one_budget_says_nothing_wrong_of_another(cells: int, mo
 def test_a_finer_grid_serves_the_values_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """One made while a smaller objective is asked about knows windows as wide as those of the coarser grid."""
     monkeypatch.setattr(move_patterns, "CELLS", 300)
-    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
     told_apart = 0
     for seed, problem in owned_problems(len(seeds(40))):
         rule, cache = count_rule(problem, "group"), SolveCache(problem)

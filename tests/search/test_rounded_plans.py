@@ -13,11 +13,10 @@ from evenlag.model.problem import NOBODY
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
 from evenlag.search.construct.greedy import fewest_moves_plan
-from evenlag.search.exact import move_patterns, subgradient
-from evenlag.search.exact.cheapest_window import cheapest_window
+from evenlag.search.exact import move_patterns, pricing
 from evenlag.search.exact.column_pool import Used
-from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.rounded_plans import rounded_plan, rounded_plans
+from evenlag.search.exact.move_columns import rounded_plan, rounded_plans
+from evenlag.search.exact.move_patterns import MovePatterns, cheapest_window
 from evenlag.search.exact.windows import Window
 from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.portfolio import START
@@ -29,7 +28,7 @@ from tests.support.problems import alike, seeds
 
 @pytest.mark.parametrize("balance", list(Balance))
 def test_a_rounded_plan_keeps_the_rule(balance: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subgradient, "FIRST_STEPS", FEW_STEPS)
+    monkeypatch.setattr(pricing, "FIRST_STEPS", FEW_STEPS)
     monkeypatch.setattr(move_patterns, "CELLS", 10_000)
     for seed, problem in owned_problems(len(seeds(40))):
         rule, random = count_rule(problem, balance), Random(seed)

@@ -1,6 +1,8 @@
-"""Sets of partitions as bits of 64-bit words, many sets side by side."""
+"""Sets of partitions as bits of 64-bit words, many sets side by side, and which partial plans of them to keep."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,3 +77,17 @@ def unpacked(words: Bits, count: int) -> Bools:
     numbers = np.arange(count, dtype=np.uint64)
     held: Bools = (words[numbers // np.uint64(WORD)] >> numbers % np.uint64(WORD) & np.uint64(1)) != 0
     return held
+
+
+def undominated(low: Whole, high: Whole, *alike: NDArray[Any]) -> Whole:
+    """Return the entries beside which there is none with the same `alike`, no smaller low and no larger high."""
+    order = np.lexsort((-low, high, *alike))
+    if len(order) < 2:
+        return order
+    other = np.zeros(len(order) - 1, dtype=bool)
+    for column in alike:
+        other |= np.diff(column[order]) != 0
+    _, rank = np.unique(low[order], return_inverse=True)
+    lifted = rank + np.concatenate([[0], np.cumsum(other)]) * (len(order) + 1)
+    best: Whole = order[np.concatenate([[True], lifted[1:] > np.maximum.accumulate(lifted)[:-1]])]
+    return best

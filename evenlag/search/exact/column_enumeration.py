@@ -15,9 +15,9 @@ import numpy as np
 
 from evenlag.model.arrays import Whole
 from evenlag.search.exact.bits import Bits, sizes_of, weighed
+from evenlag.search.exact.deepening import PlanTarget
 from evenlag.search.exact.member_options import Exchanges, MemberOptions, Shape
 from evenlag.search.exact.move_patterns import MovePatterns
-from evenlag.search.exact.plan_target import PlanTarget
 from evenlag.search.exact.prefix_table import Listing
 from evenlag.search.exact.pricing import OwnTable, tables_of
 from evenlag.search.exact.windows import UNIT, Prices, Window

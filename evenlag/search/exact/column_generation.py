@@ -2,7 +2,7 @@
 
 A pattern is what one member may hold. The linear program over all patterns (Gilmore and Gomory 1961) says whether all
 loads may lie in a window. It is solved by column generation: it leaves as little as possible over or short, and
-block_table.py finds the patterns that it lacks. If something remains, its prices prove in whole numbers that there is
+prefix_table.py finds the patterns that it lacks. If something remains, its prices prove in whole numbers that there is
 no such plan, whatever the prices are (Farley 1990), and by one table for all windows at once. The windows asked for
 begin at the bounds, until the narrowest that is left may be one. The dual of P||Cmax as bin packing is that of Hochbaum
 and Shmoys 1987; that its linear program rounds up to the best makespan nearly always is known of cutting stock
@@ -30,9 +30,8 @@ from evenlag.model.certificate import Certificate, Document, of_loads
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.clock import in_steps_of
-from evenlag.search.exact.block_table import BlockTable, Items, Pattern
 from evenlag.search.exact.column_pool import NEAR, ColumnPool
-from evenlag.search.exact.prefix_table import SMALL
+from evenlag.search.exact.prefix_table import SMALL, BlockTable, Items, Pattern
 from evenlag.search.exact.windows import UNIT, Answer, Grid, Prices, Window, Windows
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.patterns import exact_cover_is_a_plan

@@ -28,10 +28,9 @@ from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.model.reduced_lags import reduced_lags
 from evenlag.search.exact.column_enumeration import TargetOptions
-from evenlag.search.exact.deepening import Proof, deepened, findings
+from evenlag.search.exact.deepening import PlanTarget, Proof, deepened, findings, plan_target
 from evenlag.search.exact.join_dp import Found, JoinDP
 from evenlag.search.exact.member_options import MemberOptions
-from evenlag.search.exact.plan_target import PlanTarget, plan_target
 from evenlag.search.incumbent import Finding, Incumbent
 from evenlag.search.task import Task
 

@@ -31,9 +31,8 @@ from evenlag.model.bounds import LoadBounds
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.model.reduced_lags import max_reduced_load, reduced_lags
-from evenlag.search.exact.bits import WORD, unpacked
+from evenlag.search.exact.bits import WORD, undominated, unpacked
 from evenlag.search.exact.deepening import Proof, deepened, findings
-from evenlag.search.exact.labels import undominated
 from evenlag.search.incumbent import Bound, Finding, Incumbent
 from evenlag.search.patterns import EnumerationLimitError, exact_cover_is_a_plan, patterns_within
 from evenlag.search.task import Task
