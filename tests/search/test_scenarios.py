@@ -17,8 +17,8 @@ from evenlag.errors import InfeasibleError, InvalidProblemError
 from evenlag.heuristics import HEURISTICS
 from evenlag.model.arrays import Index
 from evenlag.model.plan import Plan, current_plan
-from evenlag.search.improve.scenario_search import Scenarios, ScenarioSearch, ScenarioState, disturbed
-from evenlag.search.incumbent import Incumbent, begin
+from evenlag.search.improve.scenario_search import Scenarios, disturbed
+from evenlag.search.incumbent import Candidate, Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of
 from tests.support.command import evenlag as command
@@ -223,36 +223,27 @@ def plans_for_one_scenario(owned: bool, objective: str) -> list[Index]:
 
 
 @pytest.mark.parametrize("seed", seeds(12))
-def test_what_the_search_keeps_track_of_is_true(seed: int) -> None:
-    """Loads, counts, moves and the objective of its state after a descent are those of its plan."""
+def test_each_plan_of_the_stage_keeps_the_rule_and_leaves_fixed_partitions(seed: int) -> None:
     random = Random(seed)
     document = random_document(random, partitions=40, members=6)
     problem = evenlag.Problem.from_dict(with_scenarios(random, document, 3))
     if int(problem.active.sum()) < 2 or not problem.assignable.any():
         return
+    work: dict[str, Any] = {"deterministic": True, "work": 0.2, "time_limit": 60}
     try:
-        task = task_of(problem, SolveOptions(balance=random.choice(["both", "topic", "group", "none"])))
+        task = task_of(problem, SolveOptions(balance=random.choice(["both", "topic", "group", "none"]), **work))
     except InfeasibleError:
         return
-    state = ScenarioState(task.fewest_moves_plan, task.rule, task.goal, seed)
-    search = ScenarioSearch(state)
-    left = iter(range(40))
-    search.descend(lambda: next(left, None) is None)
-    plan = Plan(problem, state.member_of.copy())
-    assert task.rule.violation(plan.topic_counts) is None
-    assert (state.counts == plan.counts).all()
-    assert (state.topic_counts == plan.topic_counts).all()
-    assert state.moves == plan.moves
-    assert state.objective() == pytest.approx(float(task.goal.value(plan)), abs=1e-6)
-    for m in range(len(problem.members)):
-        held = set(np.flatnonzero((state.member_of == m) & state.free).tolist())
-        assert set(state.held[m][state.held[m] >= 0].tolist()) == held
-        assert (state.held[m][state.sizes[m] :] == -1).all()
-    best = Plan(problem, search.member_of.copy())
-    assert search.objective == pytest.approx(float(task.goal.value(best)), abs=1e-6)
-    other = disturbed(best, task, seed, 5)
+    best, fixed = begin(Incumbent(task), task.fewest_moves_plan), problem.pins >= 0
+    for again in (False, True):
+        for finding in Scenarios(again=again).run(task, best, 0.5):
+            assert isinstance(finding, Candidate)
+            assert task.rule.violation(finding.plan.topic_counts) is None
+            assert (finding.plan.member_of[fixed] == problem.pins[fixed]).all()
+            best.take(finding, "scenarios")
+    other = disturbed(best.plan, task, seed, 5)
     assert task.rule.violation(other.topic_counts) is None
-    assert (other.member_of[~state.free] == best.member_of[~state.free]).all()
+    assert (other.member_of[fixed] == problem.pins[fixed]).all()
 
 
 def test_going_on_from_the_best_plan_betters_what_a_descent_finds() -> None:

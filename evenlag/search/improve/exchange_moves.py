@@ -150,7 +150,7 @@ class _Relocation:
     def __init__(self, state: SearchState, taste: Taste, settings: RelocationSettings) -> None:
         self.state, self.problem = state, state.problem
         self.taste, self.settings = taste, settings
-        self.stuck = np.zeros(len(state.active), dtype=bool)
+        self.stuck, self.changed = np.zeros(len(state.counts), dtype=bool), False
         self.by_lag: dict[int, tuple[Whole, Column]] = {}  # the free partitions by rising lag, and their lags
 
     def undo(self, share: float, stop: Callable[[], bool]) -> None:
@@ -168,20 +168,24 @@ class _Relocation:
                 left -= 1
 
     def step(self, most: float | None) -> bool:
-        """Carry out the best exchange of the worst member, if it has one; say whether to go on."""
+        """Carry out the best exchange of the worst member, if it has one; say whether to go on.
+
+        A member that has none is stuck until it takes part in an exchange, or all members outside are stuck.
+        """
         state = self.state
         bad = state.badness()
-        bad[self.stuck] = 0
-        a = int(bad.argmax())
-        if bad[a] <= 0:
+        if self.changed and not (bad[~self.stuck[state.active]] > 0).any():
+            self.stuck[:] = self.changed = False
+        a = int(np.where(self.stuck[state.active], 0, bad).argmax())
+        if bad[a] <= 0 or self.stuck[state.active[a]]:
             return False
         budget = np.inf if most is None else most - state.spent()
         found = self._best(a, budget)
         if found is None:
-            self.stuck[a] = most is None or not self._rotate(int(state.active[a]), budget)
+            self.stuck[state.active[a]] = most is None or not self._rotate(int(state.active[a]), budget)
             return True
         state.exchange(int(state.active[a]), found.other, found.give, found.take)
-        self.stuck[:] = False
+        self.stuck[[state.active[a], found.other]], self.changed = False, True
         return True
 
     def _best(self, a: int, budget: float) -> Exchange | None:

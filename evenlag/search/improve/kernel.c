@@ -235,13 +235,18 @@ static int begin(Call *call, PyObject *capsule, long long me, PyObject *others, 
     int fine = call->others.itemsize == 8 && me >= 0 && me < s->M;
     for (int64_t i = 0; fine && i < call->count; i++)
         fine = call->members[i] >= 0 && call->members[i] < s->M && call->members[i] != me;
-    int64_t most = longest(s);
-    call->ours = malloc(2 * (size_t)most * sizeof(Side));
-    call->theirs = call->ours + most;
-    if (fine && call->ours != NULL) return 1;
-    free(call->ours);
+    if (!fine) {
+        PyErr_SetString(PyExc_ValueError, "members must be others of the state");
+    } else {
+        const int64_t most = longest(s);
+        call->ours = malloc(2 * (size_t)most * sizeof(Side));
+        if (call->ours != NULL) {
+            call->theirs = call->ours + most;
+            return 1;
+        }
+        PyErr_NoMemory();
+    }
     PyBuffer_Release(&call->others);
-    PyErr_SetString(PyExc_ValueError, "members must be others of the state");
     return 0;
 }
 
