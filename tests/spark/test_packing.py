@@ -138,7 +138,7 @@ def test_the_options_are_those_of_sparks_source() -> None:
 
 @pytest.mark.parametrize("module", [packing_module, None])
 def test_the_examples_run(module: Any) -> None:
-    page = Path(__file__).parents[2] / "docs" / "pipeline.md"
+    page = Path(__file__).parents[2] / "docs" / "fleet-packing.md"
     failed, tried = doctest.testmod(module) if module else doctest.testfile(str(page), module_relative=False)
     assert failed == 0 < tried
 

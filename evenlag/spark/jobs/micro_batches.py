@@ -107,7 +107,7 @@ def stream(
     interval : float
         Seconds from one look at the topic to the next.
     settle : float
-        Seconds after which a snapshot without further rows is taken for whole (docs/pipeline.md).
+        Seconds after which a snapshot without further rows is taken for whole (docs/fleet-streams.md).
     options : mapping of str to str, optional
         Of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
     group_time_limit, auto_offset_reset, **solving

@@ -41,7 +41,7 @@ def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, st
     Parameters
     ----------
     spark : SparkSession
-        Its class path has Spark's Kafka connector (docs/pipeline.md).
+        Its class path has Spark's Kafka connector (docs/fleet-storage.md).
     packing : Packing
         From `pack_offset_ranges`.
     options : mapping of str to str
