@@ -1,4 +1,4 @@
-"""Live clusters: snapshots of consumer groups over Kafka's admin protocol (needs the extra `kafka`)."""
+"""Snapshots of consumer groups of a running cluster, by Kafka's admin protocol (needs the extra `kafka`)."""
 
 from typing import TYPE_CHECKING
 
@@ -19,5 +19,5 @@ _HOMES = {
     "write_snapshot": "evenlag.live.cluster.capture",
 }
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = lazily(__name__, _HOMES)

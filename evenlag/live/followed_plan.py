@@ -1,4 +1,4 @@
-"""Plans that followers read: a file, or a compacted topic keyed by group (docs/formats.md), and how to publish one."""
+"""Published plans for followers, in a file or in a compacted topic keyed by group (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from evenlag.live.group_state import TopicPartition
 from evenlag.model.files import unique, write_json
 from evenlag.tables.topics import is_topic, topic_address
 
-ANSWER_LIMIT = 10.0  # seconds for what is asked of the brokers
+ANSWER_LIMIT = 10.0  # seconds to wait for the brokers
 CONSUMER_ONLY = (
     "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof", "group.id",
     "group.instance.id", "isolation.level", "max.poll.interval.ms", "partition.assignment.strategy",
     "session.timeout.ms",
 )  # fmt: skip
-"""Properties that a producer does not take."""
-TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # the names that Kafka takes
+"""Properties that a producer does not accept."""
+TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")  # valid topic names
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class FollowedPlan:
     ----------
     group : str
     version : int
-        Higher is newer.
+        Version of the plan; a higher one is newer.
     assignment : mapping of member to (topic, partition) pairs
     """
 
@@ -49,37 +49,44 @@ class FollowedPlan:
 
     @classmethod
     def from_dict(cls, document: Any, version: int | None = None) -> FollowedPlan:
-        """Read the JSON of a plan, or of a result file, which has no version: then with this one.
+        """Parse the JSON of a plan, or of a result file, which has no version.
+
+        Parameters
+        ----------
+        document : object
+            The parsed JSON.
+        version : int, optional
+            Replaces the version of the document.
 
         Raises
         ------
         InvalidPlanError
-            It is no plan; the message names the place.
+            The document is not a plan. The message names the invalid part.
         """
         if not isinstance(document, dict):
-            raise InvalidPlanError("a plan is a JSON object with group, version and assignment")
+            raise InvalidPlanError("a plan must be a JSON object with group, version and assignment")
         group, assignment = document.get("group"), document.get("assignment")
         if not isinstance(group, str) or not _is_name(group):
             raise InvalidPlanError(f"group must be a name, not {group!r}")
         if version is None:
             version = document.get("version")
             if version is None:
-                raise InvalidPlanError("the plan has no version: `evenlag publish` gives it one")
+                raise InvalidPlanError("the plan has no version; publish it by `evenlag publish`, which adds one")
         if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version < 2**63:
             raise InvalidPlanError(f"version must be a whole number from 1, not {version!r}")
         if not isinstance(assignment, dict):
-            raise InvalidPlanError(f"assignment must name the partitions of each member, not {assignment!s:.60}")
+            raise InvalidPlanError(f"assignment must map each member to its partitions, not {assignment!s:.60}")
         owners: dict[TopicPartition, str] = {}
         for member, keys in assignment.items():
             if not _is_name(member):
-                raise InvalidPlanError(f"{member!r:.60} is no name of a member")
+                raise InvalidPlanError(f"{member!r:.60} is not a valid member name")
             if not isinstance(keys, list | tuple):
                 raise InvalidPlanError(f"member {member!r}: partitions must be a list, not {keys!s:.60}")
             for key in keys:
                 topic, partition = _partition(member, key)
                 if (topic, partition) in owners:
                     other = owners[topic, partition]
-                    raise InvalidPlanError(f"the plan gives {topic}-{partition} to {other!r} and again to {member!r}")
+                    raise InvalidPlanError(f"the plan assigns {topic}-{partition} to both {other!r} and {member!r}")
                 owners[topic, partition] = member
         return cls(group, version, {name: tuple(sorted(map(tuple, keys))) for name, keys in assignment.items()})
 
@@ -90,36 +97,36 @@ class FollowedPlan:
 
 
 class Plans(Protocol):
-    """A place where the plans of a group are published."""
+    """Interface of a place where the plans of a group are published."""
 
     group: str
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
-        """What has come since the last call, the oldest first: plans, and what is none and why."""
+        """Return the plans published since the last call, oldest first, with errors in place of invalid ones."""
         ...
 
     def write(self, plan: FollowedPlan) -> None:
-        """Put a plan there."""
+        """Publish a plan."""
         ...
 
     def close(self) -> None:
-        """Let go of the place; all that is there is news again."""
+        """Close the place; the next call of `news` returns everything again."""
         ...
 
 
 class UnreadError(SourceError):
-    """A place of plans could not be read, so what is there is not known."""
+    """Error for a place of plans that could not be read, so that its plans are unknown."""
 
 
 class PlanFile:
-    """The plan of a group in a file, which may be replaced at any time.
+    """A plan in a file, which may be replaced at any time.
 
     Parameters
     ----------
     path : str or Path
-        Where all consumers of the group see the same file, or a copy of it.
+        The file, which all consumers of the group must see, or a copy of it.
     group : str
-        The group whose plan it must be.
+        The group that the plan must be for.
     """
 
     def __init__(self, path: str | Path, group: str) -> None:
@@ -130,7 +137,7 @@ class PlanFile:
         return str(self.path)
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
-        """The plan in the file, or what is wrong with it, where that has changed."""
+        """Return the plan in the file, or the error that it causes, if either has changed."""
         content = self._content()
         if content == self._last:
             return []
@@ -141,7 +148,7 @@ class PlanFile:
         return [kind(text)]
 
     def _content(self) -> bytes | tuple[type[SourceError], str]:
-        """Return what is in the file, or what is wrong with it."""
+        """Return the content of the file, or the kind and text of an error."""
         try:
             return self.path.read_bytes()
         except OSError as error:
@@ -149,32 +156,30 @@ class PlanFile:
             return kind, f"{self}: cannot be read ({(error.strerror or str(error)).lower()})"
 
     def write(self, plan: FollowedPlan) -> None:
-        """Replace the file, never by half of one."""
+        """Replace the file atomically."""
         write_json(self.path, plan.to_dict())
 
     def close(self) -> None:
-        """Forget what was read."""
+        """Forget the last content, so that the next call of `news` returns it again."""
         self._last = None
 
 
 class PlanTopic:
-    """The plans of groups in a compacted topic: each record has the group as its key.
-
-    Needs confluent-kafka.
+    """Plans in a compacted topic with the group as the key of each record (needs confluent-kafka).
 
     Parameters
     ----------
     topic : str
     config : mapping
-        Of the consumer that follows, or of any client that reaches the brokers.
+        Configuration of the consumer that follows the plan, or of any client of the cluster.
     group : str, optional
-        The group whose plan is wanted; default: the `group.id` of `config`.
+        The group whose plans are read; by default the `group.id` of `config`.
     """
 
     def __init__(self, topic: str, config: Mapping[str, Any], group: str | None = None) -> None:
         name = config.get("group.id") if group is None else group
         if not isinstance(name, str) or not name:
-            raise SourceError(f"topic {topic}: whose plan? Give group, or a config with group.id")
+            raise SourceError(f"topic {topic}: the group is unknown; give group, or a config with group.id")
         self.topic, self.group = topic, name
         self._config = dict(config)
         self._reader: Any = None
@@ -185,20 +190,20 @@ class PlanTopic:
         return f"topic {self.topic}"
 
     def news(self) -> list[FollowedPlan | EvenlagError]:
-        """The records of the group since the last call; the first call reads all that are there."""
+        """Return the group's plans since the last call; the first call reads the whole topic."""
         from confluent_kafka import KafkaException
 
         try:
             self._read()
         except (KafkaException, SourceError) as error:
-            self.close()  # and from the beginning the next time: plans that are known already do no harm
+            self.close()  # the next call reads from the beginning; followers ignore plans that they know
             text = str(error) if isinstance(error, SourceError) else f"{self}: cannot be read ({error.args[0].str()})"
             return [UnreadError(text)]
         found, self._found = self._found, []
         return found
 
     def write(self, plan: FollowedPlan) -> None:
-        """Append a plan, and see that it is the last one."""
+        """Append a plan, and check that it is the group's last one."""
         from confluent_kafka import KafkaError, KafkaException, Producer
 
         trouble: list[KafkaError] = []
@@ -210,25 +215,25 @@ class PlanTopic:
         config = {name: value for name, value in self._config.items() if name not in CONSUMER_ONLY}
         try:
             if self._reader is None:
-                self._open()  # a producer might create the topic, and not compacted
+                self._open()  # a producer might create the topic, without compaction
             producer = Producer(config | {"acks": "all", "message.timeout.ms": int(1000 * ANSWER_LIMIT)})
             value = json.dumps(plan.to_dict())
             producer.produce(self.topic, value, plan.group, on_delivery=delivered)
             if producer.flush(2 * ANSWER_LIMIT) or trouble:
                 raise SourceError(
-                    f"{self}: the plan was not taken ({trouble[0].str() if trouble else 'no answer in time'})"
+                    f"{self}: the plan was not written ({trouble[0].str() if trouble else 'no answer in time'})"
                 )
         except KafkaException as error:
-            raise SourceError(f"{self}: the plan was not taken ({error.args[0].str()})") from error
+            raise SourceError(f"{self}: the plan was not written ({error.args[0].str()})") from error
         finally:
             self.close()
         if self.news()[-1:] != [plan]:
             raise SourceError(
-                f"{self}: another plan of group {plan.group!r} was published at this moment; publish again"
+                f"{self}: another plan of group {plan.group!r} was published at the same time; publish again"
             )
 
     def close(self) -> None:
-        """Close the consumer that reads the topic."""
+        """Close the consumer that reads the topic; the next call of `news` reads it from the beginning."""
         if self._reader is not None:
             self._reader.close()
         self._reader, self._found = None, []
@@ -242,7 +247,7 @@ class PlanTopic:
             message = self._reader.poll(ANSWER_LIMIT if self._unread else 0.0)
             if message is None:
                 if self._unread:
-                    raise SourceError(f"{self}: its end was not reached within {ANSWER_LIMIT:g} s")
+                    raise SourceError(f"{self}: not read to the end within {ANSWER_LIMIT:g} s")
                 return
             error = message.error()
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
@@ -268,59 +273,59 @@ class PlanTopic:
 
 
 def place_of(text: str, group: str, config: Mapping[str, str] | None = None) -> PlanFile | PlanTopic:
-    """Return the place that a text names: a path, or `kafka://HOST:PORT/TOPIC`.
+    """Return the place named by a path or by `kafka://HOST:PORT/TOPIC`.
 
-    The client of a topic writes no log of its own unless `config` has a `log_level`: what went wrong is in the errors.
+    Logs of the topic's client are off unless `config` has a `log_level`, because errors contain its messages.
 
     Raises
     ------
     SourceError
-        It looks like a topic and is none, or names several, or confluent-kafka is missing.
+        The address of a topic is invalid or names several topics, or confluent-kafka is not installed.
     """
     if not is_topic(text):
         return PlanFile(text, group)
     address = topic_address(text)
     if "," in address.topics:
-        raise SourceError(f"{text}: names several topics; plans are in one")
+        raise SourceError(f"{text}: several topics; name one topic of plans")
     if find_spec("confluent_kafka") is None:
         raise SourceError(f"{text}: a topic needs confluent-kafka: pip install confluent-kafka")
     return PlanTopic(address.topics, {"log_level": 0, **(config or {}), "bootstrap.servers": address.servers}, group)
 
 
 def publish(document: Mapping[str, Any], to: Plans) -> FollowedPlan:
-    """Publish a plan for a group's followers under a version above that of the plan before.
+    """Publish a plan for a group's followers, with a version above that of the previous plan.
 
     To roll back, publish the earlier plan again.
 
     Parameters
     ----------
     document : mapping
-        A result file's content (`Result.to_dict`), or the JSON of a plan; a version in it does not count.
+        A result file's content (`Result.to_dict`), or the JSON of a plan, whose version is ignored.
     to : PlanFile or PlanTopic
 
     Returns
     -------
     FollowedPlan
-        What was published. Its version is the time in milliseconds since 1970, or one more than the version before
-        where that is higher.
+        The published plan. Its version is the time in milliseconds since 1970, or the previous version plus one if
+        that is higher.
 
     Raises
     ------
     InvalidPlanError
-        It is no plan, gives a partition to two members, assigns nothing, or is another group's.
+        The document is not a plan, assigns a partition to two members or none at all, or is for another group.
     SourceError
         The place cannot be read or written.
     """
     plan = FollowedPlan.from_dict(dict(document), version=1)
     if plan.group != to.group:
-        raise InvalidPlanError(f"{to} is for group {to.group!r}, the plan is for {plan.group!r}")
+        raise InvalidPlanError(f"{to} is for group {to.group!r}, but the plan is for {plan.group!r}")
     if not plan.owners:
         raise InvalidPlanError(f"the plan of group {plan.group!r} assigns no partition; all its consumers would stop")
     to.close()
     try:
         news = to.news()
         for each in news:
-            if isinstance(each, UnreadError):  # the plan before may have any version
+            if isinstance(each, UnreadError):  # the version of the previous plan is unknown
                 raise each
         before = [each.version for each in news if isinstance(each, FollowedPlan)]
         published = replace(plan, version=max([round(1000 * time.time()), *(version + 1 for version in before)]))
@@ -335,7 +340,7 @@ def _partition(member: str, key: Any) -> TopicPartition:
         topic, partition = key
         if isinstance(topic, str) and TOPIC.fullmatch(topic) and type(partition) is int and 0 <= partition < 2**31:
             return topic, partition
-    raise InvalidPlanError(f"member {member!r}: {key!s:.60} is no [topic, partition]")
+    raise InvalidPlanError(f"member {member!r}: {key!s:.60} is not a [topic, partition] pair")
 
 
 def _is_name(text: str) -> bool:
@@ -344,11 +349,11 @@ def _is_name(text: str) -> bool:
 
 def _parsed(content: bytes, group: str, place: str) -> FollowedPlan | EvenlagError:
     if not content:
-        return SourceError(f"{place}: no plan: it was deleted")
+        return SourceError(f"{place}: no plan; it was deleted")
     try:
         plan = FollowedPlan.from_dict(json.loads(content, object_pairs_hook=unique))
     except (ValueError, RecursionError) as error:
-        return SourceError(f"{place}: no valid JSON ({error})")
+        return SourceError(f"{place}: not valid JSON ({error})")
     except InvalidPlanError as error:
         return InvalidPlanError(f"{place}: {error}")
     if plan.group != group:

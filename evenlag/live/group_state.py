@@ -1,17 +1,17 @@
-"""What a cluster tells of consumer groups, as plain values; nothing here needs Kafka."""
+"""Plain values for the state of consumer groups in a cluster, without any Kafka client."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 TopicPartition = tuple[str, int]
 
-CLASSIC, CONSUMER = "classic", "consumer"  # Kafka's names of the two group protocols; the second is KIP-848's
-FOLLOW = "follow"  # of a group whose consumers follow a plan (docs/follow.md); Kafka knows of no members
+CLASSIC, CONSUMER = "classic", "consumer"  # Kafka's names of the two group protocols; the second is KIP-848
+FOLLOW = "follow"  # the protocol of groups that follow a plan (docs/follow.md), whose members Kafka does not know
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why the cluster did not answer: Kafka's name of the error, as GROUP_AUTHORIZATION_FAILED, and its text."""
+    """An error in place of an answer: Kafka's name of it, such as GROUP_AUTHORIZATION_FAILED, and its text."""
 
     name: str
     text: str
@@ -22,25 +22,25 @@ class Failure:
 
 @dataclass(frozen=True)
 class Subscription:
-    """What a member subscribes to, and what it said when it joined.
+    """A member's subscription, and the other data that it sent when it joined.
 
     Attributes
     ----------
     topics
-        By name.
+        Names of the subscribed topics.
     regex
-        The expression that the broker resolves for it (KIP-848), in RE2's syntax; the topics it stands for are not
-        in `topics`.
+        Regular expression that the broker resolves (KIP-848), in RE2 syntax. The topics that it matches are not in
+        `topics`.
     rack
-        Of the member.
+        Rack of the member.
     weight
-        Its share beside the others, as the user data of the weighted assignor or of evenlag's has it.
+        Weight from the user data of the weighted assignor or of evenlag's assignor.
     owned
-        The partitions that it said it held: by the consumer protocol, or by the sticky assignor's user data.
+        Partitions that the member claimed, in the consumer protocol or in the sticky assignor's user data.
     generation
-        In which it got them.
+        Generation in which it was assigned them.
     trouble
-        Why a part of what it said could not be read.
+        Reason why a part of the data could not be decoded.
     """
 
     topics: tuple[str, ...] = ()
@@ -54,16 +54,16 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Member:
-    """A member as the group's coordinator describes it.
+    """A member as the group coordinator describes it.
 
     Attributes
     ----------
     partitions, target
-        Those that it holds, and those that it shall come to hold (KIP-848).
+        Its current assignment, and its target assignment (KIP-848).
     subscription
-        None where the broker does not tell it: while a group of the classic protocol is rebalancing.
+        None if the broker does not report it, as during a rebalance of a classic group.
     epoch
-        The member's epoch (KIP-848).
+        Member epoch (KIP-848).
     """
 
     consumer_id: str
@@ -76,7 +76,7 @@ class Member:
     epoch: int | None = None
 
     def known(self) -> tuple[TopicPartition, ...]:
-        """The partitions that it holds or shall come to hold."""
+        """Return the partitions of its current and target assignments."""
         return self.partitions + self.target
 
 
@@ -87,15 +87,15 @@ class Description:
     Attributes
     ----------
     state
-        Kafka's name for it: `Stable`, `Empty`, `PreparingRebalance`, `Reconciling`, …
+        Kafka's name of the state: `Stable`, `Empty`, `PreparingRebalance`, `Reconciling`, …
     members
-        Sorted by id.
+        Members, sorted by id.
     protocol
         `classic`, `consumer` or `follow`.
     assignor
-        The assignor that the group has agreed on, as its members or the broker name it.
+        Name of the group's assignor, by its members or the broker.
     epoch, assignment_epoch
-        Of the group, and of the target assignment (KIP-848); the first of followers is the version of their plan.
+        Epochs of the group and of its target assignment (KIP-848). For followers, `epoch` is the version of the plan.
     """
 
     state: str
@@ -108,14 +108,14 @@ class Description:
 
 @dataclass(frozen=True)
 class Commits:
-    """What a group has committed.
+    """The committed offsets of a group.
 
     Attributes
     ----------
     offsets
-        Of the partitions that have a commit; a Failure where the broker did not tell it.
+        Committed offsets by partition, with a Failure in place of those that the broker did not return.
     metadata
-        What was committed beside the offset, of the partitions where that is not empty.
+        Metadata of the commits, if not empty.
     """
 
     offsets: Mapping[TopicPartition, int | Failure] = field(default_factory=dict)
@@ -124,16 +124,16 @@ class Commits:
 
 @dataclass(frozen=True)
 class Group:
-    """A group as described, with what it has committed."""
+    """A group's description and committed offsets."""
 
     name: str
     description: Description
     commits: Commits
 
     def known(self) -> set[TopicPartition]:
-        """The partitions that it has committed to, that a member holds, or that a member shall come to hold."""
+        """Return the partitions with a commit, or in a member's current or target assignment."""
         return {*self.commits.offsets, *(key for member in self.description.members for key in member.known())}
 
     def owners(self) -> dict[TopicPartition, Member]:
-        """The member that holds each partition; in a group that is rebalancing two may, then the last by id."""
+        """Return the member that holds each partition; if two do during a rebalance, the last by id."""
         return {key: member for member in self.description.members for key in member.partitions}

@@ -1,7 +1,7 @@
-"""All that evenlag uses of kafka-python beyond its public names; no other module imports any of it.
+"""The private parts of kafka-python that evenlag uses; no other module imports them.
 
-kafka-python promises its users `KafkaConsumer`, `KafkaAdminClient` and the like, and `kafka.errors`. What stands here
-may move or change with any release. `make versions kafka=newest` tries the newest one.
+kafka-python's public names are `KafkaConsumer`, `KafkaAdminClient` and the like, and `kafka.errors`. The parts used
+here may change with any release. `make versions kafka=newest` tests the newest one.
 """
 
 import math
@@ -48,25 +48,25 @@ __all__ = [
 
 BOOTSTRAP_PAUSE = 0.2  # seconds
 LOGIN = "sasl.mechanism, sasl.username or sasl.password may be wrong"
-HANDSHAKE = "Handshake failed"  # in the text of kafka-python's error where TLS does not come about
+HANDSHAKE = "Handshake failed"  # in the text of kafka-python's error if TLS fails
 
 
 class Connections:
-    """Connections to a cluster's brokers, driven by the thread that calls `run`; to be closed.
+    """Connections to a cluster's brokers, driven by the thread that calls `run`. The caller must close them.
 
     Parameters
     ----------
     settings : mapping
-        Parameters of kafka-python, `bootstrap_servers` among them.
+        Parameters of kafka-python, including `bootstrap_servers`.
 
     Raises
     ------
     kafka.errors.KafkaError, ValueError, OSError
-        A setting cannot be used.
+        A setting is invalid.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        # No limit of its own for `run`: whoever asks has a deadline, which may be later.
+        # `run` gets no limit of its own, because callers have deadlines, which may be later.
         self._loop = NetworkSelector(slow_task_threshold_secs=0, default_api_timeout_ms=math.inf)
         try:
             self._manager = KafkaConnectionManager(self._loop, **settings)
@@ -81,15 +81,15 @@ class Connections:
         self._loop.close()
 
     def run(self, task: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine to its end and return its value."""
+        """Run a coroutine to completion and return its value."""
         return self._loop.run(task)
 
     def begin(self, task: Coroutine[Any, Any, Any]) -> Any:
-        """Begin another coroutine beside the one that runs; return a future of its value."""
+        """Start another coroutine concurrently, and return a future of its value."""
         return self._manager.call_soon(task)
 
     def send(self, request: Any, node: int | None, seconds: float) -> Any:
-        """Send a request to a node, or to any that is up; return a future of its answer."""
+        """Send a request to a node, or to any available one; return a future of its answer."""
         return self._manager.send(request, node, request_timeout_ms=seconds * 1000)
 
     async def wait_for(self, future: Any, seconds: float) -> Any:
@@ -98,35 +98,35 @@ class Connections:
         Raises
         ------
         kafka.errors.KafkaTimeoutError
-            It has none after so many seconds.
+            It has none after `seconds`.
         """
-        wait = getattr(self._loop, "await_for", None) or self._manager.wait_for  # the loop has it since 3.1
+        wait = getattr(self._loop, "await_for", None) or self._manager.wait_for  # moved to the loop in 3.1
         return await wait(future, seconds * 1000)
 
     async def sleep(self, seconds: float) -> None:
-        """Let others run for a while."""
+        """Suspend the coroutine for `seconds`."""
         await self._loop.sleep(seconds)
 
     def nodes(self) -> list[int]:
-        """Return the ids of the brokers that are known."""
+        """Return the ids of the known brokers."""
         return [broker.node_id for broker in self._manager.cluster.brokers()]
 
     def version(self, request: Any) -> int | None:
-        """Return the version of a request that the cluster takes; None where it takes none."""
+        """Return the version of a request that the cluster supports; None if it supports none."""
         try:
             return int(self._manager.broker_version_data.api_version(request))
         except errors.IncompatibleBrokerVersion:
             return None
 
     async def bootstrap(self, deadline: float) -> None:
-        """Connect to the first broker that answers, and learn of the others.
+        """Connect to the first broker that answers, and fetch the list of the others.
 
-        A login or a handshake that failed is not tried again: that would not help, and may lock the account.
+        A failed login or TLS handshake is not repeated, because that would not help and may lock the account.
 
         Parameters
         ----------
         deadline : float
-            Until when to try (of `time.monotonic`).
+            Time of `time.monotonic` at which to give up.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class Connections:
                         connection.close()
                         return
                 except errors.NodeNotReadyError:
-                    pass  # it is still being left alone after the failure before, which says more
+                    pass  # the client backs off after an earlier error, which is the more useful one
                 except errors.KafkaError as error:
                     trouble = error
                     refused = _refusal(error, connection) or refused
@@ -160,13 +160,13 @@ class Connections:
 
 
 def _refusal(error: Exception, connection: Any) -> Exception | None:
-    """Return the failure of a connection that would fail in the same way again, None for one that may pass."""
+    """Return the error of a connection if a retry would fail in the same way, else None."""
     login = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
     if isinstance(error, login) or HANDSHAKE in str(error):
         return error
     lost = isinstance(error, errors.KafkaConnectionError) and connection is not None
     if lost and connection.sasl_enabled and connection.broker_version_data and not connection.init_future.succeeded():
-        # kafka-python drops an answer that comes together with the end of the connection
+        # kafka-python drops an answer that arrives just before the connection is closed
         closed: Exception = errors.KafkaConnectionError(f"closed at login; {LOGIN}")
         return closed
     return None
@@ -174,7 +174,7 @@ def _refusal(error: Exception, connection: Any) -> Exception | None:
 
 @dataclass(frozen=True)
 class Consumer:
-    """The consumer that an assignor works for, which kafka-python does not tell it of."""
+    """The consumer that an assignor works for; kafka-python does not pass it to assignors."""
 
     coordinator: ConsumerCoordinator
 
@@ -183,27 +183,27 @@ class Consumer:
         return str(self.coordinator.group_id)
 
     def assigned_partitions(self) -> Iterable[Any]:
-        """Return what the consumer holds."""
+        """Return the partitions that the consumer holds."""
         found: Iterable[Any] = self.coordinator._subscription.assigned_partitions()
         return found
 
     def stable(self) -> bool:
-        """Return whether the consumer is a member of a group that is not rebalancing, as far as it can hear.
+        """Return whether the consumer is a member of a stable group and knows its coordinator.
 
-        One that is to join anew while its coordinator is away would not be told that it has lost its partitions.
+        Without a coordinator, it would not learn that it has lost its partitions.
         """
         return bool(self.coordinator.stable()) and self.coordinator.coordinator_id is not None
 
     def request_rejoin(self) -> None:
-        """Let the consumer join anew with its next `poll`.
+        """Make the consumer rejoin the group in its next `poll`.
 
-        Any thread may call this: it sets one flag, as the answer to a heartbeat does, and only the consumer's own
-        thread acts on it. Set while the consumer is joining it may get lost: then it has just joined.
+        This is thread-safe: it sets a flag, as an answer to a heartbeat does, and only the consumer's thread acts on
+        it. A flag set while the consumer is joining may get lost, but then the consumer has just joined.
         """
         self.coordinator.request_rejoin()
 
 
 def calling_consumer() -> Consumer | None:
-    """Return whose call this is, two frames up; None where it is not a consumer's."""
+    """Return the consumer that made the call two frames up; None if the caller is not a consumer."""
     calling = sys._getframe(2).f_locals.get("self")
     return Consumer(calling) if isinstance(calling, ConsumerCoordinator) else None

@@ -1,7 +1,7 @@
-"""Who holds a partition that followers read: said in the metadata of its committed offset (docs/formats.md).
+"""Ownership of partitions in a followed group, stored in the metadata of committed offsets (docs/formats.md).
 
-A commit replaces offset and metadata in one step, so a partition is handed on in the very commit that says how far it
-was processed. Brokers keep up to 4096 bytes of metadata.
+A commit replaces offset and metadata atomically, so a single commit both records the processed offset and hands the
+partition on. Brokers keep up to 4096 bytes of metadata.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from dataclasses import dataclass
 
 from evenlag.errors import UserDataError
 
-VERSION, WITH_RACK = 1, 2  # of this form, without and with the rack of the holder
-MOST_BYTES = 255  # of a rack: brokers keep 4096 bytes of metadata
+VERSION, WITH_RACK = 1, 2  # versions of the metadata without and with a rack
+MOST_BYTES = 255  # longest rack, as brokers keep only 4096 bytes of metadata
 
 
 @dataclass(frozen=True)
 class Ownership:
-    """Whose a partition is.
+    """The owner of a partition, as its commit's metadata names it.
 
     Attributes
     ----------
     plan : int
-        Version of the plan that whoever wrote this followed.
+        Version of the plan that the writer of the commit followed.
     owner : str or None
-        The member; None where it was given up for nobody in particular.
+        Member that owns the partition; None if it was given up without a successor.
     instance : str or None
-        Which of the consumers that ever went by that name holds it; None where it has been handed to the owner, who has
-        not taken it yet.
+        Random id of the consumer that holds the partition under the owner's name; None if it was handed to the owner,
+        who has not taken it yet.
     beat : int
-        Grows with each commit of a holder, so that one that is alive can be told from one that is not.
+        Counter that grows with each commit of a holder and so shows that it is alive.
     rack : str or None
-        The rack of the consumer that holds it; None where it did not say, or does not hold it yet.
+        Rack of the consumer that holds the partition; None if unknown, or if no consumer holds it yet.
 
     Examples
     --------
@@ -48,11 +48,11 @@ class Ownership:
     rack: str | None = None
 
     def goes_to(self, member: str) -> bool:
-        """Whether it has been handed to this member, which has not taken it yet."""
+        """Return whether the partition was handed to this member, which has not taken it yet."""
         return self.owner == member and self.instance is None
 
     def encode(self) -> str:
-        """Return the metadata."""
+        """Return the ownership as commit metadata."""
         fields = dict(self.__dict__)
         if self.rack is None:
             del fields["rack"]
@@ -60,15 +60,17 @@ class Ownership:
 
     @classmethod
     def decode(cls, metadata: str | None) -> Ownership | None:
-        """Read metadata; None where they are not a follower's.
+        """Decode commit metadata; return None if a follower did not write it.
 
         Raises
         ------
         UserDataError
-            They are a follower's, in a form that this version of evenlag does not know.
+            A follower wrote it in a version that this evenlag does not know.
         """
         try:
-            fields = json.loads((metadata or "").rstrip("\0"))  # confluent-kafka commits the end of its C string too
+            fields = json.loads(
+                (metadata or "").rstrip("\0")
+            )  # confluent-kafka includes the terminating NUL of its C string
         except (ValueError, RecursionError):
             return None
         if not isinstance(fields, dict) or "evenlag" not in fields:
@@ -79,8 +81,8 @@ class Ownership:
             kinds["rack"] = str
         if version not in (VERSION, WITH_RACK) or fields.keys() != kinds.keys():
             raise UserDataError(
-                f"metadata of form {version!r}, not {VERSION} or {WITH_RACK}: {metadata!r}; update evenlag"
+                f"metadata of version {version!r}, not {VERSION} or {WITH_RACK}: {metadata!r}; update evenlag"
             )
         if not all(isinstance(fields[name], kind) for name, kind in kinds.items()):
-            raise UserDataError(f"metadata of form {version} with a value that cannot be: {metadata!r}")
+            raise UserDataError(f"metadata of version {version} with a value of the wrong type: {metadata!r}")
         return cls(**fields)

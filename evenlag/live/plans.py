@@ -1,4 +1,4 @@
-"""The former name of `evenlag.live.followed_plan`, which stays importable."""
+"""The former name of `evenlag.live.followed_plan`, kept for existing imports."""
 
 from evenlag.live.followed_plan import FollowedPlan, PlanFile, PlanTopic, publish
 

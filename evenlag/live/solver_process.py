@@ -1,7 +1,7 @@
-"""A process that solves, so that whatever happens to the solver costs its caller nothing but the time it gives it.
+"""A separate process for the solver, so that a crash or a hang costs the caller no more than its time limit.
 
-Solving inside a Kafka client would fork it with its connections for the MIP, take the interpreter from the thread that
-sends heartbeats, and leave nobody to end a search that hangs.
+Inside a Kafka client's process, the MIP would fork the client with its connections, the search would hold the
+interpreter lock and so delay heartbeats, and nothing could end a search that hangs.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from evenlag.search.solver import search
 
 LENGTH = Struct(">Q")
 SERVE = "from evenlag.live.solver_process import serve; serve({fd})"
-LEAST_LIMIT = 0.05  # seconds, of a search that starts late
+LEAST_LIMIT = 0.05  # seconds for a search that starts late
 READY = b"r"
-STARTS_WITHIN = 60.0  # seconds; one that takes longer hangs
-PARENT_PAUSE = 1.0  # seconds between two looks at whether the program that started it still runs
+STARTS_WITHIN = 60.0  # seconds after which a process that is still starting counts as hanging
+PARENT_PAUSE = 1.0  # seconds between checks that the parent process still runs
 
 
 class SolverError(EvenlagError):
-    """The process gave no plan; the message says why."""
+    """Error for a solver process that returned no plan; the message gives the reason."""
 
 
 class SolverProcess:
-    """A Python process of its own that solves one problem after another; it ends with the program that started it.
+    """A separate Python process that solves one problem after another, and ends with its parent process.
 
-    Threads may share it: one that comes while another's problem is solved waits.
+    Threads may share it: a thread waits while the problem of another is being solved.
     """
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class SolverProcess:
         self._finalizer: Any = None
 
     def start(self) -> None:
-        """Start it unless it runs; returns at once, long before it is ready, and does not fail."""
-        if self._solving.acquire(blocking=False):  # else it runs, and is for another thread to end
+        """Start the process unless it runs; return immediately, before it is ready, and never raise."""
+        if self._solving.acquire(blocking=False):  # otherwise it runs, and another thread uses it
             try:
                 self._start()
             finally:
@@ -91,7 +91,7 @@ class SolverProcess:
         self._finalizer = weakref.finalize(self, _end, process, ours)
 
     def stop(self) -> None:
-        """End it, whatever it is doing."""
+        """Kill the process."""
         if self._running is not None:
             self._finalizer()
             self._running = None
@@ -99,24 +99,24 @@ class SolverProcess:
     def solve(
         self, problem: Problem, options: SolveOptions, until: float, answer_by: float, longest: float = math.inf
     ) -> Result:
-        """Solve a problem within limits that are times of `time.monotonic`.
+        """Solve a problem within limits, which are times of `time.monotonic`.
 
         Parameters
         ----------
         problem, options
-            As `evenlag.search.solver.search` takes them; the time limit is replaced.
+            Parameters of `evenlag.search.solver.search`; the time limit is replaced.
         until
-            When the search shall come back, and until when to wait for another thread's.
+            End of the search, and of the wait for another thread's problem.
         answer_by
-            When its answer must have come; a process that is late is ended. One that is still starting at `until`
-            is left to start, for the next problem.
+            Latest time of the answer, after which the process is killed. A process that is still starting at `until`
+            is kept for the next problem.
         longest
-            Seconds that the search may take, once it begins.
+            Longest duration of the search, in seconds.
 
         Raises
         ------
         SolverError
-            There is no answer, or it is an error.
+            There is no answer, or the answer is an error.
         """
         if not self._solving.acquire(timeout=max(until - time.monotonic(), 0)):
             raise SolverError("the solver was busy")
@@ -138,13 +138,15 @@ class SolverProcess:
             if not self._ready and time.monotonic() < self._started + STARTS_WITHIN:
                 raise SolverError("the solver was still starting") from None
             self.stop()
-            raise SolverError("the solver did not answer in time and was ended") from None
-        except Exception as error:  # whatever a process that dies leaves half written
+            raise SolverError("the solver did not answer in time and was killed") from None
+        except Exception as error:  # a dying process may leave half an answer
             self.stop()
             raise SolverError(f"the solver died ({type(error).__name__})") from error
         if not ok:
             raise SolverError(f"the solver failed: {answer}")
-        result: Result = replace(answer, plan=Plan(problem, answer.plan.member_of))  # not of the copy that went there
+        result: Result = replace(
+            answer, plan=Plan(problem, answer.plan.member_of)
+        )  # of the caller's problem, not its copy
         return result
 
 
@@ -186,17 +188,19 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after the one that started it, even in the middle of a search."""
+    """Exit soon after the parent process ends, even during a search."""
     while os.getppid() == parent:
         time.sleep(PARENT_PAUSE)
     os._exit(0)
 
 
 def serve(fd: int) -> None:
-    """Solve what comes by a socket until it is closed: what the process runs."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that started this one
+    """Run the solver process: solve the problems that arrive on a socket until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    search(Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions())  # the first is slow
+    search(
+        Problem.from_lags({"t": [9, 8, 7, 6, 5, 4]}, {"a": ["t"], "b": ["t"]}), SolveOptions()
+    )  # the first search is slow
     with socket.socket(fileno=fd) as connection, contextlib.suppress(EOFError, OSError):
         connection.sendall(READY)
         while True:

@@ -1,7 +1,7 @@
-"""What members send of themselves when they join a group of the classic protocol, and what a broker makes of it.
+"""Decoding of the subscriptions and assignments of classic groups, and matching of KIP-848 regular expressions.
 
 The bytes are Kafka's consumer protocol (`ConsumerProtocolSubscription`, `ConsumerProtocolAssignment`), which the
-coordinator keeps without reading them. They come from other processes and are not trusted.
+coordinator stores without reading them. They come from other processes and are not trusted.
 """
 
 import re
@@ -14,7 +14,7 @@ from evenlag.live.group_state import Subscription, TopicPartition
 from evenlag.live.user_data import INT16, NO_GENERATION, Reader, decode_own, decode_sticky, decode_weighted
 
 STICKY = "sticky"  # Kafka's StickyAssignor
-OWN, OWN_EAGER = "evenlag", "evenlag-eager"  # evenlag's own, in the two rebalance protocols
+OWN, OWN_EAGER = "evenlag", "evenlag-eager"  # evenlag's assignor in the cooperative and the eager protocol
 
 _POSIX = {
     "alnum": "0-9A-Za-z",
@@ -24,26 +24,26 @@ _POSIX = {
     "upper": "A-Z",
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
-    "punct": r"\-._",  # of what a topic's name may have
+    "punct": r"\-._",  # those valid in a topic name
 }
 _POSIX_CLASS = re.compile(rf"\[:({'|'.join(_POSIX)}):\]")
 
 
 def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
-    """Read a member's subscription, and of its user data what the assignor's are known to mean.
+    """Decode a member's subscription, and the user data of known assignors.
 
     Parameters
     ----------
     data
-        `ConsumerProtocolSubscription` of version 0 to 3; of a later one the fields that these have.
+        `ConsumerProtocolSubscription` of version 0 to 3; of later versions only the fields of these are read.
     assignor
-        The group's, as Kafka names it. The user data of `sticky` say what a member owned, those of the weighted
-        assignor its weight too, those of evenlag's its weight; others' are left alone.
+        Kafka's name of the group's assignor. User data of `sticky` hold the owned partitions, of the weighted assignor
+        also the weight, of evenlag's assignor only the weight. User data of other assignors are ignored.
 
     Raises
     ------
     UserDataError
-        There is no list of topics. Where what follows it cannot be read, `trouble` says why.
+        The list of topics cannot be decoded. If only later fields cannot, `trouble` gives the reason.
 
     References
     ----------
@@ -52,37 +52,37 @@ def decode_subscription(data: bytes, assignor: str | None) -> Subscription:
     reader = Reader(data)
     version = reader.integer(INT16, "version", 0)
     topics = tuple(sorted({reader.name(INT16) for _ in range(reader.count("topics", INT16.size + 1))}))
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     try:
         user_data = reader.data("user data")
         if version >= 1:
             for _ in range(reader.count("topics with owned partitions", INT16.size + 1)):
                 reader.take_topic(INT16)
-            told["owned"] = tuple(reader.owned)
+            fields["owned"] = tuple(reader.owned)
         if version >= 2:
-            told["generation"] = _generation(reader.int32("generation", NO_GENERATION))
+            fields["generation"] = _generation(reader.int32("generation", NO_GENERATION))
         if version >= 3:
-            told["rack"] = reader.text("rack", INT16)
+            fields["rack"] = reader.text("rack", INT16)
         if assignor == STICKY:
             sticky = decode_sticky(user_data)
-            told |= {"owned": sticky.owned, "generation": _generation(sticky.generation)}
+            fields |= {"owned": sticky.owned, "generation": _generation(sticky.generation)}
         elif assignor == WEIGHTED:
             weighted = decode_weighted(user_data)
-            told |= {"owned": weighted.owned, "weight": weighted.weight}
+            fields |= {"owned": weighted.owned, "weight": weighted.weight}
         elif assignor in (OWN, OWN_EAGER):
-            told["weight"] = decode_own(user_data)
+            fields["weight"] = decode_own(user_data)
     except UserDataError as error:
-        told["trouble"] = str(error)
-    return Subscription(topics=topics, **told)
+        fields["trouble"] = str(error)
+    return Subscription(topics=topics, **fields)
 
 
 def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
-    """Read the partitions of a `ConsumerProtocolAssignment`; no bytes at all are none.
+    """Decode the partitions of a `ConsumerProtocolAssignment`; empty bytes mean no partitions.
 
     Raises
     ------
     UserDataError
-        The bytes are no assignment.
+        The bytes are not an assignment.
     """
     if not data:
         return ()
@@ -94,10 +94,10 @@ def decode_assignment(data: bytes) -> tuple[TopicPartition, ...]:
 
 
 def matching(regex: str, topics: Iterable[str]) -> tuple[str, ...] | None:
-    """The topics whose whole name an expression of a KIP-848 member matches; None where it cannot be read here.
+    """Return the topics that a KIP-848 member's regular expression matches in full; None if Python cannot parse it.
 
-    A broker reads it by RE2/J, whose syntax is nearly that of Python's `re`. Names of topics have ASCII letters,
-    digits, `.`, `_` and `-` alone, so that what differs over other characters makes no difference.
+    Brokers use RE2/J, whose syntax is close to that of Python's `re`. Topic names consist of ASCII letters, digits,
+    `.`, `_` and `-`, so differences for other characters do not matter.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def matching(regex: str, topics: Iterable[str]) -> tuple[str, ...] | None:
     ('orders-eu', 'refunds')
     """
     translated = _POSIX_CLASS.sub(lambda match: _POSIX[match[1]], regex).replace(r"\z", r"\Z")
-    if "[:" in translated or "[[" in translated:  # Python would read a class of its own making
+    if "[:" in translated or "[[" in translated:  # Python would parse it as another character class
         return None
     try:
         expression = re.compile(translated, re.ASCII)

@@ -1,7 +1,7 @@
-"""What members tell the leader when they join: Kafka's sticky format (KIP-54), the weighted assignor's, or ours.
+"""User data of members: Kafka's sticky format (KIP-54), the weighted assignor's, and evenlag's own.
 
-Bytes come from other processes and are not trusted: whatever is not exactly one message is refused, and nothing is
-allocated that the bytes themselves do not fill.
+The bytes come from other processes and are not trusted. Anything but exactly one message raises an error, and no more
+memory is allocated than the bytes can fill.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Buffer = bytes | bytearray | memoryview
 
 INT16, INT32, UINT32 = Struct(">h"), Struct(">i"), Struct(">I")
 MOST_16, MOST_32 = 2**15 - 1, 2**31 - 1
-FEWEST_BYTES = INT16.size + 1 + INT32.size  # of a topic in the sticky assignor's format
-KAFKA_PYTHON = INT16.pack(1)  # what its StickyPartitionAssignor begins with
-NO_GENERATION = -1  # Kafka's, of a member that has not been in any yet
-OWN_VERSION = 1  # of the bytes of evenlag's own assignor
+FEWEST_BYTES = INT16.size + 1 + INT32.size  # smallest size of a topic in the sticky assignor's format
+KAFKA_PYTHON = INT16.pack(1)  # prefix of kafka-python's StickyPartitionAssignor
+NO_GENERATION = -1  # Kafka's value for a member without a generation
+OWN_VERSION = 1  # version of the format of evenlag's assignor
 
 
 @dataclass(frozen=True)
 class StickyUserData:
-    """What a member with Kafka's StickyAssignor says.
+    """User data of a member with Kafka's StickyAssignor.
 
     Attributes
     ----------
     owned : tuple of (topic, partition)
         Its previous assignment, each partition once.
     generation : int or None
-        The generation in which it got it, −1 for none yet; None in version 0 of the format, which has no such field.
+        Generation of that assignment, −1 for none yet; None in version 0 of the format, which lacks the field.
     """
 
     owned: tuple[Partition, ...] = ()
@@ -42,12 +42,12 @@ class StickyUserData:
 
 @dataclass(frozen=True)
 class WeightedUserData:
-    """What a member with the weighted assignor says.
+    """User data of a member with the weighted assignor.
 
     Attributes
     ----------
     weight : int
-        How much it can take relative to the others; > 0.
+        Capacity relative to the other members; > 0.
     owned : tuple of (topic, partition)
         Its previous assignment, each partition once.
     """
@@ -57,12 +57,12 @@ class WeightedUserData:
 
 
 def encode_sticky(data: StickyUserData) -> bytes:
-    """Write version 1 of Kafka's format, or version 0 where the generation is None.
+    """Encode version 1 of Kafka's format, or version 0 if the generation is None.
 
     Raises
     ------
     UserDataError
-        A name, partition or generation that the format cannot hold, or a partition given twice.
+        A name, partition or generation does not fit the format, or a partition is given twice.
 
     References
     ----------
@@ -84,15 +84,15 @@ def encode_sticky(data: StickyUserData) -> bytes:
 
 
 def decode_sticky(data: Buffer | None) -> StickyUserData:
-    """Read version 1 or 0 of Kafka's format; None or no bytes at all: nothing owned, as a new member has it.
+    """Decode version 1 or 0 of Kafka's format; None or empty bytes mean that nothing is owned, as by a new member.
 
-    The two versions differ in the four bytes of the generation at the end, and in nothing else, so the length tells
-    them apart. kafka-python puts two bytes for version 1 before it; they would be the number of 65,536 topics or more.
+    The versions differ only in the four bytes of the generation at the end, so the length decides. kafka-python adds
+    two bytes for version 1 at the beginning. In Kafka's format these would mean 65,536 topics or more.
 
     Raises
     ------
     UserDataError
-        The bytes are neither; the message names the byte.
+        The bytes are in neither version. The message names the byte.
     """
     if data is None or not len(data):
         return StickyUserData()
@@ -107,12 +107,12 @@ def decode_sticky(data: Buffer | None) -> StickyUserData:
 
 
 def encode_weighted(data: WeightedUserData) -> bytes:
-    """Write the weighted assignor's format: the weight, then topic after topic.
+    """Encode the weighted assignor's format: the weight, then each topic.
 
     Raises
     ------
     UserDataError
-        A weight, name or partition that the format cannot hold, or a partition given twice.
+        A weight, name or partition does not fit the format, or a partition is given twice.
 
     References
     ----------
@@ -130,12 +130,12 @@ def encode_weighted(data: WeightedUserData) -> bytes:
 
 
 def decode_weighted(data: Buffer) -> WeightedUserData:
-    """Read the weighted assignor's format.
+    """Decode the weighted assignor's format.
 
     Raises
     ------
     UserDataError
-        The bytes are no such message; the message names the byte.
+        The bytes are not in this format. The message names the byte.
     """
     reader = Reader(data)
     weight = reader.int32("weight", 1)
@@ -145,14 +145,14 @@ def decode_weighted(data: Buffer) -> WeightedUserData:
 
 
 def encode_own(weight: int) -> bytes:
-    """Write the format of evenlag's assignor: version, weight, and the CRC-32 of both.
+    """Encode the format of evenlag's assignor: version, weight, and the CRC-32 of both.
 
-    What a member owns, and since when, is in fields of the consumer protocol itself.
+    Owned partitions and their generation are in fields of the consumer protocol itself.
 
     Raises
     ------
     UserDataError
-        A weight that the format cannot hold.
+        The weight does not fit the format.
 
     Examples
     --------
@@ -161,22 +161,22 @@ def encode_own(weight: int) -> bytes:
     >>> decode_own(encode_own(2))
     2
     """
-    said = INT16.pack(OWN_VERSION) + _int32(weight, 1, "weight")
-    return said + UINT32.pack(crc32(said))
+    content = INT16.pack(OWN_VERSION) + _int32(weight, 1, "weight")
+    return content + UINT32.pack(crc32(content))
 
 
 def decode_own(data: Buffer) -> int:
-    """Read the weight out of the format of evenlag's assignor.
+    """Decode the weight from the format of evenlag's assignor.
 
     Raises
     ------
     UserDataError
-        The bytes are no such message, or of a later version; the message names the byte.
+        The bytes are not in this format, or in a later version of it. The message names the byte.
     """
     reader = Reader(data)
     version = reader.integer(INT16, "version", 0)
     if version != OWN_VERSION:
-        raise UserDataError(f"byte 0: the version is {version}; known is {OWN_VERSION}")
+        raise UserDataError(f"byte 0: the version is {version}; it must be {OWN_VERSION}")
     weight = reader.int32("weight", 1)
     if reader.integer(UINT32, "checksum", 0) != crc32(bytes(data[: INT16.size + INT32.size])):
         raise UserDataError("the checksum is not that of the bytes before it")
@@ -185,7 +185,7 @@ def decode_own(data: Buffer) -> int:
 
 
 class Reader:
-    """Takes values off the front of some bytes, each checked before it is believed."""
+    """Reader of values from the front of untrusted bytes, with a check of each."""
 
     def __init__(self, data: Buffer) -> None:
         self._data = memoryview(data).cast("B")
@@ -193,11 +193,11 @@ class Reader:
         self.owned: dict[Partition, None] = {}
 
     def left(self) -> int:
-        """How many bytes follow."""
+        """Return the number of bytes left."""
         return len(self._data) - self._at
 
     def end(self) -> None:
-        """Refuse bytes that are left over."""
+        """Raise an error if bytes are left."""
         if self.left():
             raise UserDataError(f"byte {self._at}: {self.left()} bytes too many; the message ends here")
 
@@ -206,14 +206,14 @@ class Reader:
         return self.integer(INT32, what, least)
 
     def count(self, what: str, size: int) -> int:
-        """Read how many entries follow, of at least `size` bytes each."""
+        """Read the number of entries that follow, each of at least `size` bytes."""
         start, count = self._at, self.integer(INT32, f"number of {what}", 0)
         if count * size > self.left():
-            raise UserDataError(f"byte {start}: {count} {what} cannot lie in the {self.left()} bytes that follow")
+            raise UserDataError(f"byte {start}: {count} {what} do not fit in the {self.left()} bytes that follow")
         return count
 
     def take_topic(self, length: Struct) -> None:
-        """Read a topic and its partitions into `owned`; `length` is the form of the length of its name."""
+        """Read a topic and its partitions into `owned`; `length` is the format of its name's length."""
         topic = self.name(length)
         for _ in range(self.count("partitions", INT32.size)):
             start, partition = self._at, self.int32("partition number", 0)
@@ -222,15 +222,15 @@ class Reader:
             self.owned[topic, partition] = None
 
     def name(self, length: Struct) -> str:
-        """Read a topic's name; `length` is the form of its length."""
+        """Read a topic's name; `length` is the format of its length."""
         return self._text("topic's name", length, 1)
 
     def text(self, what: str, length: Struct) -> str | None:
-        """Read a text that may be null (its length is −1) or empty, which is None too."""
+        """Read a text; return None if it is null (length −1) or empty."""
         return self._text(what, length, -1) or None
 
     def data(self, what: str) -> bytes:
-        """Read bytes behind their length; null ones are none."""
+        """Read bytes preceded by their length; null is read as empty."""
         start, size = self._at, self.int32(f"length of the {what}", -1)
         return self._take(max(size, 0), start, what)
 
@@ -244,14 +244,14 @@ class Reader:
 
     def _take(self, size: int, start: int, what: str) -> bytes:
         if size > self.left():
-            raise UserDataError(f"byte {start}: a {what} of {size} bytes cannot lie in the {self.left()} that follow")
+            raise UserDataError(f"byte {start}: a {what} of {size} bytes does not fit in the {self.left()} that follow")
         self._at += size
         return bytes(self._data[self._at - size : self._at])
 
     def integer(self, form: Struct, what: str, least: int) -> int:
-        """Read a whole number of this form."""
+        """Read a whole number in this format."""
         if self.left() < form.size:
-            raise UserDataError(f"byte {self._at}: the bytes end within the {what}")
+            raise UserDataError(f"byte {self._at}: the data ends within the {what}")
         value: int = form.unpack_from(self._data, self._at)[0]
         if value < least:
             raise UserDataError(f"byte {self._at}: the {what} is {value}; it must be at least {least}")
@@ -260,7 +260,7 @@ class Reader:
 
 
 def _by_topic(owned: Iterable[Partition]) -> dict[str, dict[int, None]]:
-    """Group partitions by topic, both in the order given."""
+    """Group partitions by topic, in input order."""
     topics: dict[str, dict[int, None]] = {}
     for topic, partition in owned:
         here = topics.setdefault(topic, {})
@@ -276,7 +276,7 @@ def _name(topic: str, length: Struct, most: int) -> bytes:
     except UnicodeEncodeError:
         raise UserDataError(f"the topic name {_shown(topic)!r} cannot be written as UTF-8") from None
     if not 1 <= len(raw) <= most:
-        raise UserDataError(f"a topic name has 1 to {most} bytes; this one has {len(raw)}")
+        raise UserDataError(f"a topic name must have 1 to {most} bytes; this one has {len(raw)}")
     return length.pack(len(raw)) + raw
 
 

@@ -1,4 +1,4 @@
-"""How messages about a cluster name partitions, members and failures."""
+"""Texts for partitions, members and failures in messages about a cluster."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,21 +8,21 @@ ACL_HINTS = {
     "GROUP_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the group",
     "TOPIC_AUTHORIZATION_FAILED": "the user needs the ACL Describe on the topic",
 }
-SHOWN = 5  # names in a message
+SHOWN = 5  # names listed in a message
 
 
 def explained(failure: Failure) -> str:
-    """The failure's text, with what to do about it where that is known."""
+    """Return the failure's text, with advice if there is any."""
     hint = ACL_HINTS.get(failure.name)
     return f"{failure.text} ({hint})" if hint else failure.text
 
 
 def named(partitions: Iterable[TopicPartition]) -> str:
-    """The first few of some partitions, as Kafka's tools write them: `orders-0`."""
+    """Return the first few partitions as a list, written as by Kafka's tools: `orders-0`."""
     return some([f"{topic}-{partition}" for topic, partition in partitions])
 
 
 def some(names: Sequence[object]) -> str:
-    """The first few of them, and how many more there are."""
+    """Return the first few names as a list, and the number of the others."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(map(str, names[:SHOWN])) + more

@@ -1,4 +1,4 @@
-"""Assignors for kafka-python's and aiokafka's consumers: a running group follows evenlag's plans (docs/assignor.md)."""
+"""Assignors for kafka-python's and aiokafka's consumers, which assign by evenlag's plans (docs/assignor.md)."""
 
 from evenlag.live.assignor.aiokafka_assignor import AioEvenlagAssignor
 from evenlag.live.assignor.deciding import Decision

@@ -1,4 +1,4 @@
-"""Where a group is heading: the plan that its leader has made, and the phases by which the group gets there."""
+"""The leader's current plan, and the phases of a cooperative rebalance towards it."""
 
 from __future__ import annotations
 
@@ -9,56 +9,58 @@ from evenlag.live.assignor.deciding import Assignment, Decision
 from evenlag.live.group_state import Subscription, TopicPartition
 from evenlag.live.user_data import NO_GENERATION
 
-STANDS = 10.0  # seconds for which a plan is not made anew for the same group
+STANDS = 10.0  # seconds for which a plan is reused for an unchanged group
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A plan, the group that it was made for, and when (of `time.monotonic`)."""
+    """A plan, the group that it was made for, and the time when it was made (of `time.monotonic`)."""
 
     partitions: Mapping[str, list[int]]
-    told: Mapping[str, Subscription]
+    members: Mapping[str, Subscription]
     decision: Decision
     made: float
 
-    def still(self, partitions: Mapping[str, list[int]], told: Mapping[str, Subscription], now: float) -> bool:
-        """Whether the group is to go on with it: it is what it was, and on its way there or planned a moment ago.
+    def still(self, partitions: Mapping[str, list[int]], members: Mapping[str, Subscription], now: float) -> bool:
+        """Return whether to reuse the plan: the group is unchanged, and the plan is unfinished or was just made.
 
-        To plan anew in the second phase, on lags that have changed meanwhile, might set other partitions in motion
-        each time. And where an assignment takes longer than a member's `poll`, kafka-python 3.0 may forget that it has
-        joined and join again: an answer at once lets it come to an end.
+        A new plan in the second phase, for lags that have changed since the first, might move other partitions each
+        time. In addition, kafka-python 3.0 may forget that it has joined if an assignment takes longer than a member's
+        `poll`, and join again; an immediate answer ends this.
         """
         on_its_way = bool(self.decision.waiting) or now - self.made < STANDS
-        return on_its_way and _structure(self.partitions, self.told) == _structure(partitions, told)
+        return on_its_way and _structure(self.partitions, self.members) == _structure(partitions, members)
 
     @property
     def holding(self) -> dict[str, Subscription]:
-        """The members as they are once all hold what they were given."""
+        """The members as they are when all hold their planned partitions."""
         given = self.decision.assignment
-        return {name: replace(each, owned=tuple(given[name]), generation=None) for name, each in self.told.items()}
+        return {name: replace(each, owned=tuple(given[name]), generation=None) for name, each in self.members.items()}
 
 
-def _structure(partitions: Mapping[str, list[int]], told: Mapping[str, Subscription]) -> object:
-    return dict(partitions), {name: (each.topics, each.weight, each.rack, each.trouble) for name, each in told.items()}
+def _structure(partitions: Mapping[str, list[int]], members: Mapping[str, Subscription]) -> object:
+    return dict(partitions), {
+        name: (each.topics, each.weight, each.rack, each.trouble) for name, each in members.items()
+    }
 
 
 def in_phases(
-    target: Mapping[str, Iterable[TopicPartition]], told: Mapping[str, Subscription]
+    target: Mapping[str, Iterable[TopicPartition]], members: Mapping[str, Subscription]
 ) -> tuple[Assignment, dict[TopicPartition, str]]:
-    """The first phase of a cooperative rebalance: nobody gets what another still holds.
+    """Return the assignment of a cooperative rebalance's first phase, without partitions that another member holds.
 
-    A member that sees something taken from it gives it up and joins again, and the second phase gives it out. Of
-    several claims to a partition those of the latest generation count.
+    A member that loses a partition revokes it and rejoins; the second phase then assigns it. If several members claim
+    a partition, those of the latest generation count.
 
     Returns
     -------
     dict of member to (topic, partition) pairs
-        What each gets now.
+        Partitions that each member gets now.
     dict of (topic, partition) to member
-        What is given to nobody yet, and who shall have it.
+        Partitions that nobody gets yet, with their future members.
     """
     claims: dict[TopicPartition, list[tuple[int, str]]] = {}
-    for name, each in told.items():
+    for name, each in members.items():
         for key in each.owned:
             claims.setdefault(key, []).append((NO_GENERATION if each.generation is None else each.generation, name))
     given: Assignment = {name: [] for name in target}

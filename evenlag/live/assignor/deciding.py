@@ -1,4 +1,4 @@
-"""What the leader of a group decides: a plan by the solver, or the best baseline, in time and whatever fails."""
+"""The leader's decision: the solver's plan, or after any failure the best baseline, within the time limit."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 from evenlag.search.stage import Step
 
-LAGS_BY, SEARCH_UNTIL, ANSWER_BY = 0.4, 0.8, 0.9  # of the time for an assignment; the rest is for a baseline
-# Of it, for a search with scenarios, whose proof takes long and whose plan comes early, and for one that weighs a
-# rebalance: one that comes meanwhile waits for the solver.
+LAGS_BY, SEARCH_UNTIL, ANSWER_BY = 0.4, 0.8, 0.9  # shares of the time limit; the rest is for a baseline
+# Share of the time limit for a search with scenarios, which finds its plan early and then takes long to prove it, and
+# for the search that evaluates a rebalance, because a rebalance in the meantime has to wait for the solver.
 QUICK = 0.3
 BASELINES = (Step(Baselines(), though_settled=True), Step(Greedy()))
 
@@ -33,27 +33,26 @@ Assignment = dict[str, list[TopicPartition]]
 
 @dataclass(frozen=True)
 class Decision:
-    """What an assignor decided as the leader of its group, and why.
+    """Decision of an assignor as the leader of its group, with the reasons.
 
     Attributes
     ----------
     group : str
     assignment : mapping of member to (topic, partition) pairs
-        What the group is heading for; every member is named.
+        The planned assignment, with an entry for every member.
     result : Result or None
-        The plan with its proof. Of a baseline the bound is that of a search that did not look for one. None where not
-        even a baseline could be made.
+        The plan with its bound, which is weak for a baseline. None if not even a baseline could be computed.
     solved : bool
-        Whether the plan is the solver's; if not, it is a baseline's.
+        True for the solver's plan, False for a baseline.
     waiting : mapping of (topic, partition) to member
-        Partitions that this assignment gives to nobody, because a member must give them up first, and who gets them in
-        the rebalance that follows. Empty in the eager protocol.
+        Partitions that this assignment gives to nobody, because another member must revoke them first, with the members
+        that get them in the next rebalance. Empty in the eager protocol.
     why : tuple of str
-        Everything that was not as it should be, a phrase each.
+        Problems that occurred, one phrase each.
     seconds : float
-        How long it took.
+        Duration of the decision.
     planned_for : str
-        Which lags the plan is made for, in a phrase; empty where they are not known.
+        The lags that the plan is made for, as a phrase; empty if they are unknown.
     """
 
     group: str
@@ -66,9 +65,9 @@ class Decision:
     planned_for: str = ""
 
     def __str__(self) -> str:
-        """Say it in one line."""
+        """Return the decision in one line."""
         if self.result is None:
-            words = ["dealt out in turn"]
+            words = ["partitions distributed by count"]
         elif self.solved:
             gap = "" if self.result.gap is None else f", gap {self.result.gap:.3%}"
             words = [f"{self.result.status} by {self.result.method}, spread {plain(self.result.spread):.10g}{gap}"]
@@ -79,7 +78,7 @@ class Decision:
             if self.result.crossings is not None:
                 words.append(f"{self.result.crossings} partitions read across racks")
         if self.waiting:
-            words.append(f"{len(self.waiting)} wait to be given up")
+            words.append(f"{len(self.waiting)} still to be revoked")
         if self.planned_for:
             words.append(f"planned for {self.planned_for}")
         words.append(f"{len(self.assignment)} members, {self.seconds:.2f} s")
@@ -99,26 +98,28 @@ def decide(
     started: float,
     limit: float,
 ) -> Decision:
-    """Plan a group in time.
+    """Plan a group within a time limit.
 
     Parameters
     ----------
     partitions
-        Of every topic that somebody subscribes to; none of one that the leader's consumer has not heard of yet.
+        Partition numbers of every subscribed topic; empty for a topic that the leader's consumer does not know yet.
     members
-        What each said when it joined; `owned` is what it still holds.
+        Subscription of each member, with the partitions that it still holds in `owned`.
     record
-        It says what the plan shall be made for.
+        The leader's record of lags, which determines the lags that the plan is made for.
     started, limit
-        A time of `time.monotonic`, and the seconds from then that all of it may take.
+        Start (a time of `time.monotonic`), and time limit in seconds.
 
     Returns
     -------
     Decision
-        By the solver where lags and every member's weight are known and the solver answers in time, else the best
-        baseline by what is known, `why` saying what is not.
+        The solver's plan if the brokers reported the lags, all members' data could be decoded, and the solver answered
+        in time. Otherwise the best baseline for the known data, with the reasons in `why`.
     """
-    why = [f"what {name} sent cannot be read: {told.trouble}" for name, told in members.items() if told.trouble]
+    why = [
+        f"the data sent by {name} cannot be decoded: {each.trouble}" for name, each in members.items() if each.trouble
+    ]
     reading = None
     try:
         reading = reader.read(sorted(partitions), started + LAGS_BY * limit)
@@ -128,7 +129,7 @@ def decide(
     partitions = _known(partitions, reading)
     problem = aim = problem_of(group, partitions, members, reading, auto_offset_reset)
     if reading is not None and (gaps := reading.gaps(problem.partitions)):
-        why.append(f"{gaps} and taken for 0")
+        why.append(f"{gaps} and taken as 0")
     planned_for = ""
     if reading is not None:
         aim, planned_for = record.foreseen(problem)
@@ -151,24 +152,24 @@ def decide(
 def better(
     problem: Problem, *, solver: SolverProcess, options: SolveOptions, record: LagRecord, limit: float
 ) -> Decision:
-    """Make the plan that a rebalance would carry out, and say whether that would pay (docs/pays.md).
+    """Compute the plan of a possible rebalance, and whether the rebalance would pay (docs/pays.md).
 
-    The plan is made for what the record lets expect; what it saves and costs is weighed on the lags of now, with what
-    comes in while partitions stand still.
+    The plan is made for the lags forecast from the record. Its savings and costs are computed from the current lags,
+    with the messages produced while moved partitions are paused.
 
     Parameters
     ----------
     problem
-        The group as it is: the lags of now, and who holds what.
+        The group with its current lags and assignment.
     options
-        With the share that the plan must save in `only_if_better`.
+        Options with the share that the plan must save in `only_if_better`.
     limit
-        Seconds.
+        Time limit in seconds.
 
     Returns
     -------
     Decision
-        Its result's `pays` says whether, `why` what the plan saves.
+        `result.pays` is True if the rebalance would pay; `why` describes the savings.
 
     Raises
     ------
@@ -188,9 +189,10 @@ def better(
 
 
 def _known(partitions: Mapping[str, Iterable[int]], reading: Reading | None) -> Mapping[str, Iterable[int]]:
-    """Let a topic that the leader's consumer has not heard of yet have the partitions that the brokers told us of.
+    """Add the partitions in a reading to topics that the leader's consumer does not know yet.
 
-    A member that comes while a broker restarts may lead before it has any metadata, and get them half a minute later.
+    A member that joins while a broker restarts may become the leader before it has metadata, and wait half a minute for
+    it.
     """
     there = () if reading is None else (*reading.offsets, *reading.unknown)
     return {topic: list(mine) or [p for name, p in there if name == topic] for topic, mine in partitions.items()}
@@ -203,20 +205,20 @@ def problem_of(
     reading: Reading | None,
     auto_offset_reset: str,
 ) -> Problem:
-    """Put the group together; a lag that is not known is 0, a weight that is not known 1.
+    """Build the group's problem, with 0 for unknown lags and 1 for unknown weights.
 
-    Racks of partitions are only looked at where a member has told its own.
+    Racks of partitions are only used if a member has a rack.
     """
-    racks = {name: told.rack for name, told in members.items() if told.rack is not None}
+    racks = {name: each.rack for name, each in members.items() if each.rack is not None}
     of_partitions = reading.racks if racks and reading is not None else {}
     lags = {} if reading is None else reading.lags(auto_offset_reset)
     return Problem.from_lags(
         {topic: {p: lags.get((topic, p), 0) for p in mine} for topic, mine in partitions.items()},
-        {name: told.topics for name, told in members.items()},
+        {name: each.topics for name, each in members.items()},
         group=group,
-        owned={name: told.owned for name, told in members.items()},
-        weights={name: told.weight or 1 for name, told in members.items()},
-        generations={name: told.generation for name, told in members.items()},
+        owned={name: each.owned for name, each in members.items()},
+        weights={name: each.weight or 1 for name, each in members.items()},
+        generations={name: each.generation for name, each in members.items()},
         racks=racks,
         partition_racks={
             topic: {p: of_partitions[topic, p] for p in mine if (topic, p) in of_partitions}
@@ -226,9 +228,9 @@ def problem_of(
 
 
 def baseline(problem: Problem, options: SolveOptions) -> Result:
-    """The best published heuristic that keeps the balance, else a plan that does, worked out here and at once.
+    """Return the best plan of the published heuristics and the greedy start, computed immediately in this process.
 
-    It has prices and the order of criteria, but no budgets and no ceiling: the group has to read something.
+    Prices and the order of criteria apply, but not budgets and the ceiling, because the group needs some assignment.
     """
     quick = replace(
         options, method="auto", max_moves=None, max_crossings=None, max_moved=None, max_load=None, budgets=None,
@@ -238,17 +240,17 @@ def baseline(problem: Problem, options: SolveOptions) -> Result:
 
 
 def _with_fewest_moves(options: SolveOptions) -> SolveOptions:
-    """Return options in which moves come first, so that they need no price."""
+    """Return options that minimise moves first, so that moves need no price."""
     prices = {name: price for name, price in (options.prices or {}).items() if name != MOVED_SIZE}
     return replace(options, stickiness=FEWEST_MOVES, prices=prices)
 
 
 def dealt(partitions: Mapping[str, Iterable[int]], members: Mapping[str, Subscription]) -> Assignment:
-    """Give every partition to some subscriber, owners first: what is left when everything else has failed."""
+    """Assign each partition to its owner, or to the subscriber with the fewest; the last resort after failures."""
     assignment: Assignment = {name: [] for name in members}
-    claimed = {key: name for name, told in members.items() for key in told.owned}
+    claimed = {key: name for name, each in members.items() for key in each.owned}
     for topic, mine in sorted(partitions.items()):
-        subscribers = [name for name, told in sorted(members.items()) if topic in told.topics]
+        subscribers = [name for name, each in sorted(members.items()) if topic in each.topics]
         for p in sorted(mine):
             owner = claimed.get((topic, p))
             if subscribers:

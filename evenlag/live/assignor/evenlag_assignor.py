@@ -1,4 +1,4 @@
-"""An assignor for kafka-python's consumers: the leader of the group follows the plan that `evenlag.solve` finds."""
+"""The assignor for kafka-python's consumers: the group's leader assigns partitions by `evenlag.solve`."""
 
 from __future__ import annotations
 
@@ -33,73 +33,74 @@ from evenlag.model.problem import Problem
 from evenlag.model.rates import SECOND
 from evenlag.search.options import SolveKeywords, SolveOptions, check_seconds, solving_options
 
-VERSION, WITH_RACK = 2, 3  # of the consumer protocol: owned partitions, their generation (KIP-792); racks (KIP-881)
-LIMIT = 5.0  # seconds; brokers take no session time-out below 6 s unless they are told to
+VERSION, WITH_RACK = 2, 3  # versions of the consumer protocol with generations (KIP-792), and with racks (KIP-881)
+LIMIT = 5.0  # seconds; by default brokers accept session timeouts from 6 s
 AGAIN = "as planned before"
-READ_EVERY = 60.0  # seconds between two readings for the record
-REJOIN_INTERVAL = 300.0  # seconds from any rebalance to one that is asked for
+READ_EVERY = 60.0  # seconds between readings for the record
+REJOIN_INTERVAL = 300.0  # shortest time in seconds from any rebalance to a requested one
 
-log = logging.getLogger("evenlag.live.assignor")  # the one that docs/assignor.md names
+log = logging.getLogger("evenlag.live.assignor")  # named in docs/assignor.md
 
 
 class Coordinator(Protocol):
-    """What an assignor knows of the consumer that it is for."""
+    """Interface of the consumer that an assignor works for."""
 
     def group(self) -> str:
-        """The consumer's group."""
+        """Return the consumer's group."""
 
     def stable(self) -> bool:
-        """Whether the consumer is a member of a group that is not rebalancing."""
+        """Return whether the consumer is a member of a group that is not rebalancing."""
 
     def request_rejoin(self) -> None:
-        """Let the consumer join anew; any thread may call this."""
+        """Make the consumer rejoin the group; thread-safe."""
 
 
 class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """Assigns a group's partitions by `evenlag.solve`, on the lags of the moment; one object for each consumer.
+    """Assignor that distributes a group's partitions by `evenlag.solve` and their current or forecast lags.
 
-    Give it to `KafkaConsumer(partition_assignment_strategy=[EvenlagAssignor(...)])`. All members of the group need it,
-    with the same `cooperative`; weights may differ. Where something fails the group gets the best baseline on what is
-    known; no exception reaches the consumer (docs/assignor.md).
+    Pass it to `KafkaConsumer(partition_assignment_strategy=[EvenlagAssignor(...)])`, one object for each consumer. All
+    members of the group need it, with the same `cooperative`; weights may differ. If something fails, the group gets
+    the best baseline for the known data, and no exception reaches the consumer (docs/assignor.md).
 
     Parameters
     ----------
     bootstrap_servers : str
-        `host:port`, several joined by commas: where the leader asks for lags, by requests that only read.
+        `host:port`, several joined by commas. The leader reads the lags there, by read-only requests.
     group : str
         The consumer's `group_id`.
     weight : int
-        How much this member can take relative to the others; > 0.
+        Capacity of this member relative to the others; > 0.
     rack : str, optional
-        The consumer's `client_rack`, which kafka-python does not tell its assignors: where this member runs.
+        The consumer's `client_rack`, which kafka-python does not pass to its assignors.
     cooperative : bool
-        Whether members keep what they have during a rebalance (KIP-429); else all is given up at its start.
+        True to keep partitions during a rebalance (KIP-429), False to revoke all of them at its start.
     limit : float
-        Seconds that an assignment may take, lags and solver together. Keep it well below the consumer's
-        `session_timeout_ms`: a leader that takes longer is put out of the group.
+        Time limit of an assignment in seconds, for lags and solver together. Keep it well below the consumer's
+        `session_timeout_ms`; the group removes a leader that takes longer.
     auto_offset_reset : str
-        The consumer's; it says what a partition without a commit lags behind.
+        The consumer's setting, which determines the lag of partitions without a commit.
     config : mapping, optional
-        More properties of the client that asks for lags, under librdkafka's names (docs/snapshot.md).
+        Additional properties of the client that reads the lags, by librdkafka's names (docs/snapshot.md).
     horizon : float or str
-        What a plan is made for (docs/forecast.md). "auto": what the lags recorded by this member as the leader let
-        expect until the next rebalance. Seconds, or a time such as "10m": the lags predicted for then. 0: those of
-        now; then nothing is recorded.
+        The lags to plan for (docs/forecast.md). "auto": scenarios until the next rebalance, forecast from the lags that
+        this member recorded as the leader. Seconds, or a time such as "10m": the lags predicted for that time. 0: the
+        current lags; nothing is recorded.
     read_every : float
-        Seconds between two readings of the leader's for its record, and to see whether a rebalance would pay.
+        Seconds between the leader's readings of the lags, for its record and for `rejoin_if_better`.
     rejoin_if_better : share such as "10%" or 0.1, optional
-        Ask the group for a rebalance once a plan would save this share (docs/pays.md); None: never.
+        Request a rebalance once a plan would save this share (docs/pays.md); None: never.
     rejoin_interval : float
-        Seconds that must have passed since any rebalance before one is asked for.
+        Seconds that must pass after any rebalance before one is requested.
     on_decision : callable, optional
-        Called with each `Decision` of this member as the leader, in a thread of its own.
+        Called with each `Decision` of this member as the leader, in a separate thread.
     **options
-        Of `evenlag.solve`: `balance`, `stickiness`, `max_moves`, `objective`, `rack_price`, `first`, `max_load`, …
+        Parameters of `evenlag.solve`: `balance`, `stickiness`, `max_moves`, `objective`, `rack_price`, `first`,
+        `max_load`, …
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have; the message names both.
+        A parameter has an invalid value. The message names both.
     SourceError
         A property in `config` is unknown.
     """
@@ -140,7 +141,7 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._recorder = Reader(bootstrap_servers, group, dict(config or {}))
         self._horizon, self._record = horizon, LagRecord(horizon)
         self._solver = SolverProcess()
-        self._lent: SolverProcess | None = None  # the solver while it weighs a rebalance
+        self._lent: SolverProcess | None = None  # the solver while it evaluates a rebalance
         self._coordinator: Coordinator | None = None
         self._held: list[TopicPartition] = []
         self._generation = NO_GENERATION
@@ -148,62 +149,63 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         self._heading: Heading | None = None
         self._asked_for: Heading | None = None
         self._rebalanced = -math.inf
-        self._troubles: set[str] = set()  # what was said of the looks, until one goes well again
-        self._looks: threading.Event | None = None  # set, it ends the thread that looks at the lags
-        self._lock = threading.Lock()  # of what that thread changes: the plan that is asked for, the solver
+        self._troubles: set[str] = set()  # problems logged since the last successful check
+        self._looks: threading.Event | None = None  # when set, ends the thread that checks the lags
+        self._lock = threading.Lock()  # guards the data that this thread changes: the requested plan and the solver
         self._solver.start()
 
-    # ---- what kafka-python asks for ------------------------------------------------------------------------------
+    # ---- interface of kafka-python -------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
-        """The protocol that the members of a group agree on."""
+        """The protocol name that all members of a group must support."""
         return OWN if self._cooperative else OWN_EAGER
 
     def supported_protocols(self) -> list[RebalanceProtocol]:
-        """The one that was asked for."""
+        """Return the rebalance protocol of this assignor."""
         return [RebalanceProtocol.COOPERATIVE if self._cooperative else RebalanceProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """Message of this member to the leader: topics, weight, rack, and partitions held with their generation."""
+        """Return this member's message to the leader: topics, weight, rack, and held partitions with generation."""
         coordinator = calling_consumer()
         if coordinator is not None:
-            # What was assigned is not always still held: not where the group has put this member out.
+            # The last assignment may be lost, if the group has removed this member.
             self._held = [(each.topic, each.partition) for each in coordinator.assigned_partitions()]
-            # kafka-python 3.0 forgets that it is joining, for ever, where a `poll` ends before the group has settled
-            # and the reason to join was a change of topics or partitions. This reason lasts until it has joined.
+            # If a change of topics or partitions made it join and a `poll` ends before the group has settled,
+            # kafka-python 3.0 forgets for ever that it is joining. A requested rejoin lasts until it has joined.
             coordinator.request_rejoin()
         return self._joining(topics, coordinator)
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        """Assign the group's partitions, as its leader."""
-        return self._assigned(cluster, {member.member_id: _told(member.metadata, self.name) for member in members})
+        """Assign the group's partitions as its leader."""
+        sent = {member.member_id: _subscription(member.metadata, self.name) for member in members}
+        return self._assigned(cluster, sent)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Take note of what this member has been given."""
+        """Record this member's assignment."""
         self._held = [(each.topic, each.partition) for each in assignment.partitions()]
         self._generation = generation
         if not self._leads:
             self.close()
-            self._record = LagRecord(self._horizon)  # another, as a thread may still be adding to this one
+            self._record = LagRecord(self._horizon)  # a new one, as a thread may still add to the old one
 
     def close(self) -> None:
-        """End the solver's process and the reading of lags, which otherwise end with the program."""
+        """End the solver's process and the reading of lags, which otherwise run until the program ends."""
         if self._looks is not None:
             self._looks.set()
             self._looks = None
         with self._lock:
-            self._heading = None  # so a look that is under way comes to nothing
-            if self._lent is self._solver:  # it is ended by the thread that has it
+            self._heading = None  # makes a check in progress end without effect
+            if self._lent is self._solver:  # the thread that uses it ends it
                 self._solver = SolverProcess()
         self._solver.stop()
 
     def _joining(self, topics: Iterable[str], coordinator: Coordinator | None) -> ConsumerProtocolSubscription:
-        self._solver.start()  # whoever joins may become the leader
+        self._solver.start()  # any member that joins may become the leader
         self._leads = False
         if self._coordinator is None and coordinator is not None and coordinator.group() != self._group:
             log.warning(
-                "group %s: the consumer is in group %s: give its assignor the same, or plans go by the lags of another",
+                "group %s: the consumer is in group %s; give its assignor that group, or plans use the wrong lags",
                 self._group, coordinator.group(),
             )  # fmt: skip
         self._coordinator = coordinator
@@ -218,21 +220,23 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     # ---- as the leader -------------------------------------------------------------------------------------------
 
-    def _assigned(self, cluster: Any, told: Mapping[str, Subscription]) -> dict[str, ConsumerProtocolAssignment]:
+    def _assigned(self, cluster: Any, members: Mapping[str, Subscription]) -> dict[str, ConsumerProtocolAssignment]:
         started = time.monotonic()
         self._leads = True
-        topics = {topic for each in told.values() for topic in each.topics}
+        topics = {topic for each in members.values() for topic in each.topics}
         partitions = {topic: sorted(cluster.partitions_for_topic(topic) or ()) for topic in topics}
-        decision, made = self._decided(partitions, told, started)
+        decision, made = self._decided(partitions, members, started)
         given: Assignment = {name: list(mine) for name, mine in decision.assignment.items()}
         if self._cooperative:
-            given, waiting = in_phases(decision.assignment, told)
+            given, waiting = in_phases(decision.assignment, members)
             decision = replace(decision, waiting=waiting)
-        planned: dict[str, list[int]] = {topic: [] for topic in topics}  # more than the consumer knows, perhaps
+        planned: dict[str, list[int]] = {
+            topic: [] for topic in topics
+        }  # may have topics that the consumer does not know
         for topic, p in sorted(key for mine in decision.assignment.values() for key in mine):
             planned[topic].append(p)
         known = {topic: mine or planned[topic] for topic, mine in partitions.items()}
-        self._heading = Heading(known, told, decision, made)
+        self._heading = Heading(known, members, decision, made)
         self._rebalanced = time.monotonic()
         self._report(decision)
         self._look_again_and_again()
@@ -246,40 +250,40 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         }
 
     def _decided(
-        self, partitions: Mapping[str, list[int]], told: Mapping[str, Subscription], started: float
+        self, partitions: Mapping[str, list[int]], members: Mapping[str, Subscription], started: float
     ) -> tuple[Decision, float]:
-        """Decide; give also when the plan was made."""
+        """Return the decision, and the time when its plan was made."""
         with self._lock:
             asked_for, self._asked_for = self._asked_for, None
         try:
             for heading in (asked_for, self._heading):
-                if heading is not None and heading.still(partitions, told, started):
+                if heading is not None and heading.still(partitions, members, started):
                     before = heading.decision
                     why = tuple(reason for reason in before.why if reason != AGAIN)
                     return replace(before, seconds=time.monotonic() - started, why=(AGAIN, *why)), heading.made
             decision = decide(
-                self._group, partitions, told, reader=self._reader, solver=self._solver, options=self._options,
+                self._group, partitions, members, reader=self._reader, solver=self._solver, options=self._options,
                 record=self._record, auto_offset_reset=self._auto_offset_reset, started=started, limit=self._limit,
             )  # fmt: skip
         except Exception as error:
             log.exception("group %s: no plan could be made", self._group)
             why = (f"no plan could be made: {type(error).__name__}: {error}",)
             seconds = time.monotonic() - started
-            decision = Decision(self._group, dealt(partitions, told), None, False, {}, why, seconds)
+            decision = Decision(self._group, dealt(partitions, members), None, False, {}, why, seconds)
         return decision, started
 
     def _report(self, decision: Decision) -> None:
         log.log(logging.INFO if decision.solved else logging.WARNING, "%s", decision)
-        if self._on_decision is not None:  # in a thread: what hangs there must not hang the group
-            told = threading.Thread(
-                target=_tell, args=(self._on_decision, decision), name="evenlag decision", daemon=True
+        if self._on_decision is not None:  # in a thread, so that a hang there does not block the group
+            thread = threading.Thread(
+                target=_call, args=(self._on_decision, decision), name="evenlag decision", daemon=True
             )
             try:
-                told.start()
-            except RuntimeError as error:  # the program has as many threads as it may
+                thread.start()
+            except RuntimeError as error:  # the program cannot start more threads
                 log.warning("group %s: on_decision was not called: %s", self._group, error)
 
-    # ---- beside the consumer, while it leads -----------------------------------------------------------------------
+    # ---- in the background, while the consumer leads -------------------------------------------------------------
 
     def _look_again_and_again(self) -> None:
         if self._looks is not None or not (self._record.wanted or self._asking):
@@ -289,17 +293,17 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
         thread = threading.Thread(target=_again_and_again, args=what, name="evenlag looks", daemon=True)
         try:
             thread.start()
-        except RuntimeError as error:  # the program has as many threads as it may; the next assignment tries again
-            self._say_once(f"its lags are not looked at: {error}")
+        except RuntimeError as error:  # the program cannot start more threads; the next assignment tries again
+            self._say_once(f"lags are not being checked: {error}")
         else:
             self._looks = looks
 
     def _look(self) -> None:
-        """Read the lags, record them, and ask for a rebalance where one pays; in a thread of its own."""
+        """Read and record the lags, and request a rebalance if one pays; runs in a separate thread."""
         heading, coordinator, record, now = self._heading, self._coordinator, self._record, time.monotonic()
         if not self._leads or heading is None or heading.decision.waiting:
             return
-        if coordinator is None or not coordinator.stable():  # also where the consumer is closed
+        if coordinator is None or not coordinator.stable():  # or closed
             return
         try:
             reading = self._recorder.read(sorted(heading.partitions), now + self._limit)
@@ -307,21 +311,21 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             if self._heading is not heading:
                 return
             record.add(round(now * SECOND), problem, reading)
-            told = not any(each.trouble for each in heading.told.values())
+            readable = not any(each.trouble for each in heading.members.values())
             if gaps := reading.gaps(problem.partitions):
-                self._say_once(f"{gaps}; no rebalance is asked for meanwhile" if self._asking else gaps)
+                self._say_once(f"{gaps}; until they are known, no rebalance is requested" if self._asking else gaps)
                 return
-            if self._asking and told and now - self._rebalanced >= self._rejoin_interval:
+            if self._asking and readable and now - self._rebalanced >= self._rejoin_interval:
                 self._ask_if_better(problem, self._asking, heading, coordinator)
             if self._troubles:
-                log.info("group %s: its lags are looked at as before", self._group)
+                log.info("group %s: lags are being checked again", self._group)
                 self._troubles.clear()
         except SourceError as error:
-            self._say_once(f"its lags are not recorded: {error}")
+            self._say_once(f"lags are not being recorded: {error}")
         except SolverError as error:
-            self._say_once(f"nobody knows whether a rebalance would pay: {error}")
-        except Exception as error:  # the next look may go well
-            self._say_once(f"its lags are not looked at: {type(error).__name__}: {error}", exc_info=True)
+            self._say_once(f"unknown if a rebalance would pay: {error}")
+        except Exception as error:  # the next check may succeed
+            self._say_once(f"lags are not being checked: {type(error).__name__}: {error}", exc_info=True)
 
     def _say_once(self, trouble: str, *, exc_info: bool = False) -> None:
         if trouble not in self._troubles:
@@ -349,13 +353,13 @@ class EvenlagAssignor(AbstractPartitionAssignor):  # type: ignore[misc]
             if not self._leads or self._heading is not heading:
                 return
             self._rebalanced = time.monotonic()
-            self._asked_for = Heading(heading.partitions, heading.told, decision, self._rebalanced)
+            self._asked_for = Heading(heading.partitions, heading.members, decision, self._rebalanced)
         log.info("group %s: a rebalance is %s", self._group, *decision.why)
         coordinator.request_rejoin()
 
 
 def _again_and_again(what: weakref.WeakMethod[Callable[[], None]], seconds: float, over: threading.Event) -> None:
-    """Do it every so many seconds, until it is over or nobody has the object any more."""
+    """Call a method at an interval, until `over` is set or its object no longer exists."""
     while not over.wait(seconds):
         do = what()
         if do is None:
@@ -364,18 +368,18 @@ def _again_and_again(what: weakref.WeakMethod[Callable[[], None]], seconds: floa
         del do
 
 
-def _tell(on_decision: Callable[[Decision], object], decision: Decision) -> None:
+def _call(on_decision: Callable[[Decision], object], decision: Decision) -> None:
     try:
         on_decision(decision)
     except Exception:
         log.exception("group %s: on_decision failed", decision.group)
 
 
-def _told(metadata: Any, assignor: str) -> Subscription:
-    """What a member said; whatever of it cannot be read is `trouble`."""
+def _subscription(metadata: Any, assignor: str) -> Subscription:
+    """Return a member's subscription; `trouble` describes any part that cannot be decoded."""
     try:
         return decode_subscription(metadata.encode(), assignor)
-    except Exception as error:  # kafka-python could read it, we cannot: its topics are certain
+    except Exception as error:  # kafka-python has decoded the topics, so these are certain
         return Subscription(tuple(sorted(set(metadata.topics))), trouble=f"{type(error).__name__}: {error}")
 
 

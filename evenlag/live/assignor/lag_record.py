@@ -1,4 +1,4 @@
-"""What the leader of a group has seen of its lags, bounded and in memory, and what that lets a plan be made for."""
+"""The leader's record of lags, bounded and in memory, and the lags forecast from it for a plan."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from evenlag.model.payoff import Rates
 from evenlag.model.problem import Problem, summable
 from evenlag.model.rates import SECOND, Growth, Offsets, predicted_lag
 
-FINE = 2 * STEP * SECOND  # microseconds: what is older is kept in steps of half an hour
-KEPT = (DAYS_BACK * DAY + DAY) * STEP * SECOND  # microseconds: no forecast from a record so short looks back further
-NOW = "the lags of now"
-STALE = 0.1  # of the record, `STEP` at most: a forecast serves until so much has been added
+FINE = 2 * STEP * SECOND  # microseconds after which intervals are merged into steps of half an hour
+KEPT = (DAYS_BACK * DAY + DAY) * STEP * SECOND  # microseconds that a forecast may look back
+NOW = "the current lags"
+STALE = 0.1  # a forecast is renewed once the record has grown by this share, or by `STEP`
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What came in between two readings.
+    """The messages produced between two readings.
 
     Attributes
     ----------
     start, end : int
-        Microseconds of any clock that only goes forward.
+        Microseconds of a monotonic clock.
     partitions : list of (topic, partition) (P,)
     produced : float array (P,)
-        Messages; NaN where that is unknown.
+        Messages produced to each partition; NaN if unknown.
     """
 
     start: int
@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """All that is known at one time; replaced as a whole, so that no thread sees half of it."""
+    """The state of the record at one time, replaced as a whole so that threads never see a partial update."""
 
     steps: tuple[Step, ...]
     rebalances: tuple[int, ...]
@@ -53,29 +53,29 @@ class _Seen:
     observed: tuple[tuple[Fraction, bool], ...]
     partitions: list[TopicPartition]
     expected: Forecast | None
-    made: int  # when the forecast was
+    made: int  # time of the forecast
 
 
 class LagRecord:
-    """A group's record, and what a plan is made for by it. One thread may add to it while another asks it.
+    """The record of a group's lags. One thread may add readings while another requests the lags to plan for.
 
     Parameters
     ----------
     horizon : float or str
-        `"auto"`: scenarios of what the record lets expect until the next rebalance (docs/forecast.md). Seconds or a
-        time such as "10m": the lag predicted for then. 0: the lag of the moment.
+        `"auto"`: plan for scenarios until the next rebalance, forecast from the record (docs/forecast.md). Seconds, or
+        a time such as "10m": plan for the lags predicted for that time. 0: plan for the current lags.
 
     Raises
     ------
     InvalidProblemError
-        The horizon is none of these.
+        The horizon is invalid.
     """
 
     def __init__(self, horizon: float | str) -> None:
         self._auto = horizon == AUTO
         self._ahead = ahead_micros(horizon)
         self._last: Snapshot | None = None
-        self._partitions: list[TopicPartition] = []  # one list for all steps that have the same
+        self._partitions: list[TopicPartition] = []  # one list shared by all steps with the same partitions
         self._old: deque[Step] = deque()
         self._recent: deque[tuple[Step, list[tuple[Fraction, bool]]]] = deque()
         self._rebalances: deque[int] = deque()
@@ -83,23 +83,25 @@ class LagRecord:
 
     @property
     def wanted(self) -> bool:
-        """Whether plans are made by it."""
+        """True if plans depend on the record."""
         return self._auto or self._ahead > 0
 
     def add(self, micros: int, problem: Problem, reading: Reading) -> None:
-        """Take note of a reading.
+        """Add a reading.
 
         Parameters
         ----------
         micros
-            When it was, later than the one before.
+            Time of the reading, later than the previous one.
         problem
-            The group then: its lags, and who holds what.
+            The group at that time, with its lags and assignment.
+        reading
+            The offsets.
         """
         nothing = (0, None, None)
-        told = [reading.offsets.get(key, nothing) for key in problem.partitions]
-        starts = np.array([start for start, _, _ in told], dtype=np.int64)
-        offsets = [Offsets(micros, end, commit) for _, end, commit in told]
+        found = [reading.offsets.get(key, nothing) for key in problem.partitions]
+        starts = np.array([start for start, _, _ in found], dtype=np.int64)
+        offsets = [Offsets(micros, end, commit) for _, end, commit in found]
         before, self._last = self._last, Snapshot(str(micros), micros, problem, offsets, starts)
         if before is None:
             return
@@ -119,7 +121,7 @@ class LagRecord:
         self._seen = seen
 
     def _with_forecast(self, seen: _Seen, problem: Problem) -> _Seen:
-        """Keep the forecast made before as long as it serves: in a long record of many partitions it takes seconds."""
+        """Reuse the previous forecast while it is recent, because a forecast of many partitions takes seconds."""
         before = self._seen
         if before is not None and before.expected is not None and before.partitions == seen.partitions:
             serves = min(STALE * (seen.steps[-1].end - seen.steps[0].start), STEP * SECOND)
@@ -143,11 +145,11 @@ class LagRecord:
 
     @property
     def rates(self) -> Rates | None:
-        """Messages per second that came into partitions between the last two readings; None before there are two."""
+        """Messages per second produced to partitions between the last two readings; None before the second one."""
         return None if self._seen is None else self._seen.rates
 
     def foreseen(self, problem: Problem) -> tuple[Problem, str]:
-        """Give the group as it is now the lags that its plan should be made for; also say which they are."""
+        """Return the group with the lags or scenarios to plan for, and a description of these."""
         seen = self._seen
         if not self.wanted:
             return problem, NOW
@@ -173,7 +175,7 @@ class LagRecord:
 
 
 def _expected(seen: _Seen, problem: Problem) -> Forecast | None:
-    """What is to be expected of the partitions of a problem."""
+    """Return the forecast for the partitions of a problem."""
     times = [seen.steps[0].start, *(step.end for step in seen.steps)]
     produced = np.full((len(seen.steps), len(problem.lags)), np.nan)
     column = {name: p for p, name in enumerate(problem.partitions)}
@@ -192,5 +194,5 @@ def _expected(seen: _Seen, problem: Problem) -> Forecast | None:
 
 
 def _growth(rate: Fraction | None) -> Growth | None:
-    """A rate as what happened in so many microseconds."""
+    """Convert a rate to growth over a whole number of microseconds."""
     return None if rate is None else Growth(rate.denominator * SECOND, rate.numerator, None)

@@ -1,1 +1,1 @@
-"""What evenlag asks of a cluster, and the snapshot that it makes of the answers."""
+"""Requests to a cluster, and snapshots built from the answers."""

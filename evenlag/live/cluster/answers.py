@@ -1,4 +1,4 @@
-"""From what brokers answer to plain values, failures among them."""
+"""Conversion of brokers' answers to plain values, including failures."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -20,30 +20,30 @@ from evenlag.live.subscriptions import decode_assignment, decode_subscription
 
 Item = TypeVar("Item")
 Answers = dict[Item, Any]
-"""Of each item that was asked about, the answer or a `Failure`."""
+"""The answer or a `Failure` for each requested item."""
 
 
 def failure(error: Exception) -> Failure:
-    """Return what an error of kafka-python stands for."""
+    """Return the failure for an error of kafka-python."""
     if isinstance(error, errors.BrokerResponseError):
         return failure_of(error.errno)
     return Failure(type(error).__name__, one_line(error))
 
 
 def failure_of(code: int) -> Failure:
-    """Return what an error code of Kafka's protocol stands for."""
+    """Return the failure for an error code of Kafka's protocol."""
     kind = errors.for_code(code)
     text = (kind.description or kind.message).replace("Returned by the broker when", "").strip().rstrip(".")
     return Failure(kind.message, f"{kind.message}: {text}")
 
 
 def one_line(text: object) -> str:
-    """Return a text without line ends, runs of blanks and a stop at its end."""
+    """Return a text in one line, with single blanks and without a final full stop."""
     return " ".join(str(text).split()).rstrip(".")
 
 
 def classic_groups(answer: Any) -> Answers[str]:
-    """Read an answer to `DescribeGroups`, which has each member's bytes where the group is stable."""
+    """Read an answer to `DescribeGroups`, which has the members' subscriptions and assignments in stable groups."""
     described: Answers[str] = {}
     for group in answer.groups:
         if group.error_code:
@@ -65,7 +65,7 @@ def _classic_member(member: Any, assignor: str | None) -> Member:
             subscription = decode_subscription(bytes(member.member_metadata), assignor)
     except UserDataError as error:
         trouble = str(error)
-    if trouble is not None:  # what it holds it must have subscribed to
+    if trouble is not None:  # a member must have subscribed to its partitions' topics
         subscription = Subscription(tuple(sorted({topic for topic, _ in held})), trouble=trouble)
     return Member(
         consumer_id=member.member_id,
@@ -117,7 +117,7 @@ def _assigned(assignment: Any) -> tuple[TopicPartition, ...]:
 
 
 def commits_of(group: Any) -> Commits | Failure:
-    """Read what `OffsetFetch` tells of one group."""
+    """Read the part of an answer to `OffsetFetch` on one group."""
     if group.error_code:
         return failure_of(group.error_code)
     offsets: dict[TopicPartition, int | Failure] = {}
@@ -127,7 +127,7 @@ def commits_of(group: Any) -> Commits | Failure:
             key = topic.name, partition.partition_index
             if partition.error_code:
                 offsets[key] = failure_of(partition.error_code)
-            elif partition.committed_offset >= 0:  # -1 stands for no commit
+            elif partition.committed_offset >= 0:  # -1 means no commit
                 offsets[key] = partition.committed_offset
                 if partition.metadata:
                     metadata[key] = partition.metadata

@@ -1,4 +1,4 @@
-"""The brokers of a cluster: asked only by requests that read, with one deadline, errors as values."""
+"""Client of a cluster's brokers, with read-only requests, a common deadline, and failures as values."""
 
 import time
 from collections import Counter
@@ -26,40 +26,40 @@ from evenlag.live.messages import ConsumerGroupDescribeRequest
 
 Item = TypeVar("Item")
 Asked = Callable[[Sequence[Item]], tuple[Any, Callable[[Any], Answers[Item]]]]
-"""Makes of some items the request that asks for them, and what reads its answer."""
+"""A function that returns the request for some items, and the function that reads its answer."""
 
 READING = (
     MetadataRequest, FindCoordinatorRequest, ListGroupsRequest, DescribeGroupsRequest, ConsumerGroupDescribeRequest,
     OffsetFetchRequest, ListOffsetsRequest,
 )  # fmt: skip
-"""The only requests that are sent, beside those by which a connection is made."""
+"""The only requests that are sent, apart from those that establish a connection."""
 
-LAST_SHARE, LAST_CHANCE = 0.1, 1.0  # of the time, and seconds at most, for requests that are left at the deadline
-MOST_FAILURES = 3  # of a request, on connections that are lost
+LAST_SHARE, LAST_CHANCE = 0.1, 1.0  # share of the timeout, and seconds at most, for requests left at the deadline
+MOST_FAILURES = 3  # number of failures after which a request is not repeated
 RETRY_PAUSE = 0.2  # seconds
 LARGEST_ANSWER = 100_000_000  # bytes
-NO_TIME = Failure("REQUEST_TIMED_OUT", "no answer within the timeout; give it more time")
-NOT_TOLD = Failure("UNKNOWN_SERVER_ERROR", "the broker's answer leaves it out")
+NO_TIME = Failure("REQUEST_TIMED_OUT", "no answer within the timeout; set a longer one")
+NOT_ANSWERED = Failure("UNKNOWN_SERVER_ERROR", "missing in the broker's answer")
 
 
 class Brokers:
-    """The brokers behind a bootstrap address; to be closed.
+    """The brokers behind a bootstrap address. The caller must close them.
 
     Parameters
     ----------
     bootstrap_servers
         `host:port`, several joined by commas.
     config
-        More properties of the client, under librdkafka's names.
+        Additional properties of the client, by librdkafka's names.
     timeout
-        Seconds from now that all requests have together.
+        Seconds from now for all requests together.
     progress
-        Told what is being asked for, how much of it has come, and how much there is.
+        Called with what is being read, the number of items done, and their total.
 
     Raises
     ------
     SourceError
-        A property is not known, or no broker answers.
+        A property is unknown, or no broker answers.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Brokers:
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
         self._end = self._deadline + min(LAST_SHARE * timeout, LAST_CHANCE)
-        self._silent: set[int] = set()  # nodes that have not answered in time: they are asked for nothing more
+        self._silent: set[int] = set()  # nodes that did not answer in time and get no more requests
         self.progress = progress or (lambda *_: None)
         self._bootstrap_servers = bootstrap_servers
         settings: dict[str, Any] = {"client_id": "evenlag", "receive_message_max_bytes": LARGEST_ANSWER}
@@ -102,26 +102,26 @@ class Brokers:
         self._silence.off()
 
     def nodes(self) -> list[int]:
-        """Return the ids of the brokers that are known."""
+        """Return the ids of the known brokers."""
         return self._connections.nodes()
 
     def run(self, task: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine that asks, and return its value."""
+        """Run a coroutine to completion, and return its value."""
         return self._connections.run(task)
 
     def version(self, request: Any) -> int | None:
-        """Return the version of a request that the cluster takes; None where it takes none."""
+        """Return the version of a request that the cluster supports; None if it supports none."""
         return self._connections.version(request)
 
     def unreachable(self, why: object) -> SourceError:
-        """Return an error that says where no broker answers, and what to look at."""
+        """Return the error for an address at which no broker answers, with advice."""
         return SourceError(
             f"no Kafka broker answers at {self._bootstrap_servers} within {self._timeout:g} s ({one_line(why)}); "
             "check the address, and security.protocol and its properties in the client configuration"
         )
 
     def in_time(self) -> bool:
-        """Return whether the deadline is yet to come."""
+        """Return whether the deadline has not passed."""
         return time.monotonic() < self._deadline
 
     async def ask_each(
@@ -132,34 +132,36 @@ class Brokers:
         size: int,
         answers: Answers[Item],
     ) -> None:
-        """Put what the nodes answer into `answers`: all of them at once, each one request after the other."""
+        """Add the nodes' answers to `answers`; ask all nodes concurrently, each by one request after the other."""
         total = len(answers) + sum(map(len, by_node.values()))
 
         async def in_turn(node: int) -> None:
             for part in parts(by_node[node], size):
                 request, read = asked(part)
                 answer = await self.ask(request, node)
-                told = dict.fromkeys(part, answer) if isinstance(answer, Failure) else read(answer)
-                answers.update({item: told.get(item, NOT_TOLD) for item in part})
+                found = dict.fromkeys(part, answer) if isinstance(answer, Failure) else read(answer)
+                answers.update({item: found.get(item, NOT_ANSWERED) for item in part})
                 self.progress(what, len(answers), total)
 
         await self.at_once(in_turn(node) for node in by_node)
 
     async def at_once(self, tasks: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-        """Run coroutines beside one another, and return their values in order."""
+        """Run coroutines concurrently, and return their values in order."""
         futures = [self._connections.begin(task) for task in tasks]
         return [await future for future in futures]
 
     async def ask(self, request: Any, node: int | None) -> Any:
-        """Send a request to a node, or to any, and return the answer or a Failure; no other place sends any.
+        """Send a request to a node, or to any node, and return the answer or a Failure.
+
+        All requests are sent here.
 
         Raises
         ------
         TypeError
-            The request is none of `READING`.
+            The request is not one of `READING`.
         """
         if not isinstance(request, READING):
-            raise TypeError(f"{type(request).__name__} is no request that only reads")
+            raise TypeError(f"{type(request).__name__} is not a read-only request")
         failures = 0
         while node not in self._silent and (left := self._left()) > 0:
             try:
@@ -171,17 +173,19 @@ class Brokers:
                     self._silent.add(node)
                 return NO_TIME
             except errors.KafkaError as error:
-                failures += not isinstance(error, errors.NodeNotReadyError)  # by a quota, or after a failure: it waits
+                failures += not isinstance(
+                    error, errors.NodeNotReadyError
+                )  # not ready: backing off after a failure, or a quota
                 if not error.retriable or failures == MOST_FAILURES or not self.in_time():
                     return failure(error)
             await self._connections.sleep(RETRY_PAUSE)
         return NO_TIME
 
     def _left(self) -> float:
-        """Return the seconds that a request has: until the deadline; then those who answer have what is left."""
+        """Return the seconds left for a request, until the deadline, or after it until the end of the extra time."""
         return (self._deadline if self.in_time() else self._end) - time.monotonic()
 
 
 def parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    """Cut items into parts of `size`, the last may be smaller."""
+    """Yield parts of `size` items; the last may be smaller."""
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,4 +1,4 @@
-"""One snapshot of consumer groups: subscriptions, offsets, lags, owners and members as the brokers know them."""
+"""Snapshots of consumer groups: offsets, lags, owners, members and subscriptions, as reported by the brokers."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 SETTLED = ("Stable", "Empty", "Dead")
 PASSING = ("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR")
 UNKNOWN_GROUP = Failure("GROUP_ID_NOT_FOUND", "no such group")
-SETTLE_SHARE = 0.5  # of the timeout; the rest is kept for the offsets
-SETTLE_PAUSE = 0.2  # seconds between two looks at a group that is rebalancing
+SETTLE_SHARE = 0.5  # share of the timeout to wait for rebalances; the rest is for the offsets
+SETTLE_PAUSE = 0.2  # seconds between requests for a group that is rebalancing
 LONGEST_TIMEOUT = 3600.0  # seconds
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What was seen, sorted by group, and what was left out or may be wrong.
+    """A snapshot's tables, sorted by group, and warnings about missing or doubtful data.
 
     Attributes
     ----------
     offsets
-        A row per group and partition, with the columns of `evenlag.tables.columns.OFFSETS`.
+        One row per group and partition, with the columns of `evenlag.tables.columns.OFFSETS`.
     members
-        A row per group and member, with the columns of `evenlag.tables.columns.MEMBERS`.
+        One row per group and member, with the columns of `evenlag.tables.columns.MEMBERS`.
     warnings
-        One line each.
+        Warnings, one line each.
     requests
-        How many requests of each kind were sent, by Kafka's name of the kind.
+        Number of requests sent, by Kafka's name of the request.
     """
 
     offsets: list[Row]
@@ -69,46 +69,45 @@ def snapshot(
     config: Mapping[str, str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Snapshot:
-    """Take a snapshot of consumer groups, of the classic protocol and of KIP-848's alike.
+    """Take a snapshot of consumer groups of the classic protocol and of KIP-848. Nothing is written to the cluster.
 
-    A group's partitions are those of every topic that a member subscribes to, that it has committed to, or that a
-    member has been given. In a group that follows a plan (docs/follow.md) the members are those that its commits name.
-    A group that is rebalancing is looked at again for up to half of the timeout; a warning says where one did not
-    settle. The requests follow one another, so on a busy topic offsets are some milliseconds apart; lag is clamped at
-    0. A member that was killed stays listed until its session ends. Nothing is written to the cluster.
+    A group's partitions are those of all topics that a member subscribes to, that the group has committed to, or of
+    which a member holds partitions. In a group that follows a plan (docs/follow.md), the members are those named by its
+    commits. A group that is rebalancing is read again for up to half of the timeout; a warning names groups that did
+    not become stable. Requests are sent one after another, so offsets of a busy topic may be some milliseconds apart;
+    lag is never below 0. A killed member stays listed until its session times out.
 
     Parameters
     ----------
     bootstrap_servers
         `host:port`, several joined by commas.
     groups
-        The groups to take; None for all that the user may see.
+        Names of the groups; None for all that the user may see.
     timeout
-        Seconds for the whole snapshot, at most 3600; requests that are left then still get a tenth of it together, one
-        second at most.
+        Seconds for the whole snapshot, at most 3600. Requests that are left then get another tenth of it, at most one
+        second.
     config
-        More properties of the client, under librdkafka's names (`security.protocol`, `sasl.username`, ...).
+        Additional properties of the client, by librdkafka's names (`security.protocol`, `sasl.username`, ...).
     progress
-        Called as `progress(what, done, total)` with what is being asked for, and of how many groups, topics or
-        partitions it has come.
+        Called as `progress(what, done, total)`, with what is being read and the number of groups, topics or partitions.
 
     Returns
     -------
     Snapshot
-        All its rows carry one `snapshot_ts`: ISO 8601 in UTC with milliseconds. A group that failed is a warning.
+        All rows have the same `snapshot_ts`: ISO 8601 in UTC with milliseconds. Groups that failed are in `warnings`.
 
     Raises
     ------
     SourceError
-        No broker answers, a group named in `groups` does not exist or may not be seen, a property is unknown, or
-        kafka-python is not installed.
+        No broker answers, a group in `groups` does not exist or may not be seen, a property is unknown, or kafka-python
+        is not installed.
     """
     if not 0 < timeout <= LONGEST_TIMEOUT:
         raise SourceError(f"timeout of {timeout:g} s: give more than 0 and at most {LONGEST_TIMEOUT:g} s")
     if not bootstrap_servers.strip():
         raise SourceError("the bootstrap address is empty: give host:port, several joined by commas")
     if groups is not None and "" in groups:
-        raise SourceError("a group without a name: leave groups out to take all of them")
+        raise SourceError("a group without a name; omit groups to read all of them")
     settle_until = time.monotonic() + timeout * SETTLE_SHARE
     with closing(_client()(bootstrap_servers, config or {}, timeout, progress)) as cluster:
         listed, failures = cluster.groups()
@@ -125,7 +124,7 @@ def snapshot(
 
 
 def _client() -> type[Cluster]:
-    """The client, imported here only: evenlag installs and imports without Kafka."""
+    """Import and return the client; evenlag otherwise works without kafka-python."""
     try:
         import kafka  # noqa: F401
     except ImportError as error:
@@ -142,21 +141,21 @@ def write_snapshot(
     *,
     append: bool = False,
 ) -> tuple[Path, Path]:
-    """Write `offsets.<format>` and `members.<format>` into a folder, none of them half.
+    """Write `offsets.<format>` and `members.<format>` to a folder, never partially.
 
-    With `append` they go beside those of earlier calls, as `offsets/<time>.<format>` and `members/<time>.<format>`: all
-    that reads tables takes the folders `offsets` and `members` for the record of a group.
+    With `append`, the files are `offsets/<time>.<format>` and `members/<time>.<format>`, in addition to those of
+    earlier calls. All commands that read tables accept the folders `offsets` and `members`.
 
     Parameters
     ----------
     snapshot
-        What to write.
+        The snapshot to write.
     out
-        The folder, made where it is missing.
+        The folder, which is created if it does not exist.
     format
         `csv`, `jsonl` or `parquet`.
     append
-        Replace nothing.
+        True to add files instead of replacing them.
 
     Returns
     -------
@@ -166,8 +165,8 @@ def write_snapshot(
     Raises
     ------
     SourceError
-        The folder cannot be written, the format is another, or Parquet is asked for without pyarrow. With `append`,
-        the folder has files of another format, which not all that reads a folder can tell apart.
+        The folder cannot be written, the format is unknown, or pyarrow is not installed for Parquet. With `append`, the
+        folder has files in another format.
     """
     folder = Path(out)
     offsets, members = folder / f"offsets.{format}", folder / f"members.{format}"
@@ -178,11 +177,11 @@ def write_snapshot(
 
 
 def _next_files(snapshot: Snapshot, offsets: Path, members: Path, form: str) -> tuple[Path, Path]:
-    """Return files that are not there yet, whose names begin with the snapshot's time."""
+    """Return paths that do not exist yet, with names that begin with the snapshot's time."""
     for folder in (offsets, members):
         _check_format(folder, form)
     times = [str(row["snapshot_ts"]) for row in [*snapshot.offsets, *snapshot.members]]
-    name = re.sub("[^0-9A-Za-z.+-]", "-", times[0] if times else _now())  # Hadoop takes no colon in a name
+    name = re.sub("[^0-9A-Za-z.+-]", "-", times[0] if times else _now())  # Hadoop allows no colon in a name
     every = chain([name], (f"{name}-{number}" for number in count(2)))
     pairs = ((offsets / f"{each}.{form}", members / f"{each}.{form}") for each in every)
     return next(pair for pair in pairs if not any(file.exists() for file in pair))
@@ -192,7 +191,7 @@ def _check_format(folder: Path, form: str) -> None:
     names = [path.name for path in folder.iterdir() if path.name[0] not in "._"] if folder.is_dir() else []
     others = sorted(name for name in names if not name.endswith(f".{form}"))
     if others:
-        raise SourceError(f"{folder}: has {others[0]}, and what is added would be .{form}; keep a folder to one format")
+        raise SourceError(f"{folder}: has {others[0]}, but the new file would be .{form}; use one format per folder")
 
 
 def _now() -> str:
@@ -200,7 +199,7 @@ def _now() -> str:
 
 
 def _groups(cluster: Cluster, protocols: Mapping[str, str], settle_until: float) -> dict[str, Group | Failure]:
-    """The groups as they are once settled, or at `settle_until` (monotonic seconds)."""
+    """Return the groups once they are stable, or at `settle_until` (a time of `time.monotonic`)."""
     described = cluster.describe(protocols)
     while (moving := [name for name in protocols if not _settled(described[name])]) and time.monotonic() < settle_until:
         time.sleep(SETTLE_PAUSE)
@@ -226,7 +225,7 @@ def _settled(described: Description | Failure) -> bool:
 
 
 def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warnings: list[str]) -> Snapshot:
-    """Ask for the topics and log offsets of the groups, each only once, and build the rows."""
+    """Read the topics and log offsets of the groups, each once, and build the rows."""
     groups = []
     for name, group in answers.items():
         if isinstance(group, Group):
@@ -235,12 +234,14 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
             warnings += unread
             state = group.description.state
             if state not in SETTLED:
-                warnings.append(f"group '{name}' is still rebalancing ({state}): owners may be missing or change soon")
-        elif group.name != UNKNOWN_GROUP.name:  # one that was deleted since it was listed is no news
+                warnings.append(
+                    f"group '{name}' is still rebalancing ({state}): owners may be missing or about to change"
+                )
+        elif group.name != UNKNOWN_GROUP.name:  # a group deleted since it was listed needs no warning
             warnings.append(f"group '{name}' is left out: {explained(group)}")
     bare = [group.name for group in groups if not group.description.members and not group.commits.offsets]
     if bare:
-        warnings.append(f"neither members nor committed offsets that this user may see: groups {some(bare)}")
+        warnings.append(f"groups without members or committed offsets that this user may see: {some(bare)}")
     everything = cluster.topics() if any(_has_regex(group) for group in groups) else []
     subscribed = {}
     for group in groups:
@@ -256,9 +257,9 @@ def _assembled(cluster: Cluster, answers: Mapping[str, Group | Failure], warning
     offsets: list[Row] = []
     members: list[Row] = []
     for group in groups:
-        rows, untold = offset_rows(now, group, partitions[group.name], layout, log)
+        rows, missing = offset_rows(now, group, partitions[group.name], layout, log)
         offsets += rows
-        warnings += untold
+        warnings += missing
         members += member_rows(now, group, subscribed[group.name])
     return Snapshot(offsets, members, warnings, dict(cluster.requests))
 
@@ -268,7 +269,7 @@ def _has_regex(group: Group) -> bool:
 
 
 def _log_offsets(cluster: Cluster, layout: Layout, partitions: Collection[TopicPartition]) -> LogOffsets:
-    """The log offsets; for topics that the broker does not describe, the reason why not."""
+    """Return the log offsets, with failures for topics that the broker does not describe."""
     log: dict[TopicPartition, tuple[int | Failure, int | Failure]] = {}
     for topic, partition in partitions:
         listed = layout[topic]
@@ -279,6 +280,6 @@ def _log_offsets(cluster: Cluster, layout: Layout, partitions: Collection[TopicP
 
 def _refused(bootstrap_servers: str, name: str, failure: Failure, listed: Sequence[str]) -> SourceError:
     if failure.name == UNKNOWN_GROUP.name:
-        known = f"the groups there are {some(listed)}" if listed else "the user sees no group there at all"
+        known = f"the cluster has {some(listed)}" if listed else "the user sees no groups there"
         return SourceError(f"group '{name}': not found at {bootstrap_servers}; {known}")
     return SourceError(f"group '{name}' at {bootstrap_servers}: {explained(failure)}")

@@ -1,4 +1,4 @@
-"""What a cluster tells of its groups and topics: requests of many groups or partitions each."""
+"""Requests for groups, commits, topics and log offsets, each for many groups or partitions."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ LEADER_MOVED = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "FENCED_LEAD
 
 
 class Cluster:
-    """The cluster behind a bootstrap address; to be closed. Parameters and errors are those of `Brokers`."""
+    """The cluster behind a bootstrap address. The caller must close it. Parameters and errors: see `Brokers`."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Cluster:
 
     @property
     def requests(self) -> Counter[str]:
-        """How many requests of each kind were sent."""
+        """The number of requests sent, by kind."""
         return self._brokers.requests
 
     def close(self) -> None:
@@ -58,9 +58,10 @@ class Cluster:
         self._brokers.close()
 
     def groups(self) -> tuple[dict[str, str], list[Failure]]:
-        """The protocol of each consumer group that the user may see, and why those of some brokers may be missing.
+        """Return the protocol of each consumer group that the user may see, and the failures of brokers.
 
-        Groups of other kinds (Connect, share and streams groups) are left out.
+        Groups of brokers that failed may be missing. Groups of other kinds (Connect, share and streams groups) are left
+        out.
 
         Raises
         ------
@@ -85,10 +86,13 @@ class Cluster:
         return dict(sorted(protocols.items())), failures
 
     def describe(self, groups: Mapping[str, str]) -> dict[str, Description | Failure]:
-        """What the coordinator of each group knows of it.
+        """Return the description of each group by its coordinator.
 
-        `groups` has the protocols that they are thought to have. A group that is not found by it is looked for by the
-        other: it may have been converted since it was listed.
+        Parameters
+        ----------
+        groups : mapping of str to str
+            The expected protocol of each group. A group that is not found is requested by the other protocol too,
+            because it may have been converted since it was listed.
         """
         answers = self._described(groups)
         other = {CLASSIC: CONSUMER, CONSUMER: CLASSIC}
@@ -115,12 +119,12 @@ class Cluster:
         return {name: answers[name] for name in groups}
 
     def committed(self, groups: Iterable[str]) -> dict[str, Commits | Failure]:
-        """What each group has committed."""
+        """Return the committed offsets of each group."""
         several = (self._brokers.version(OffsetFetchRequest) or 0) >= 8
         group = OffsetFetchRequest.OffsetFetchRequestGroup
 
         def asked(part: Sequence[str]) -> tuple[Any, Callable[[Any], Answers[str]]]:
-            if several:  # from version 10 on topics have ids in place of names
+            if several:  # from version 10, topics have ids instead of names
                 request = OffsetFetchRequest(
                     groups=[group(group_id=name, topics=None) for name in part], min_version=8, max_version=9
                 )
@@ -134,7 +138,7 @@ class Cluster:
         return {name: answers[name] for name in names}
 
     def topics(self) -> list[str] | Failure:
-        """The names of all topics that the user may see, or why they were not told."""
+        """Return the names of all topics that the user may see, or a failure."""
         answer = self._brokers.run(
             self._brokers.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False, min_version=4), None)
         )
@@ -143,10 +147,10 @@ class Cluster:
         return [topic.name for topic in answer.topics if not topic.error_code]
 
     def partitions(self, topics: Collection[str]) -> dict[str, dict[int, tuple[str, ...]] | Failure]:
-        """The partitions of each topic by id, with the racks of their replicas, the preferred leader's first.
+        """Return the partitions of each topic by id, with the racks of their replicas, the preferred leader's first.
 
-        A rack with several of them is named once. Replicas on brokers without a rack are passed over, but for the
-        leader: its rack is "" if others have one.
+        A rack with several replicas is named once. Replicas on brokers without a rack are left out, except for the
+        leader, whose rack is "" if others have one.
         """
         found: dict[str, dict[int, tuple[str, ...]] | Failure] = {}
         seen: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -164,8 +168,8 @@ class Cluster:
                     continue
                 mine = found[topic.name] = {}
                 for partition in sorted(topic.partitions, key=lambda each: each.partition_index):
-                    told = tuple(dict.fromkeys(rack_of.get(node, "") for node in partition.replica_nodes))
-                    racks = racks_of_replicas(told) or ()
+                    found_racks = tuple(dict.fromkeys(rack_of.get(node, "") for node in partition.replica_nodes))
+                    racks = racks_of_replicas(found_racks) or ()
                     mine[partition.partition_index] = seen.setdefault(racks, racks)
                     self._leaders[topic.name, partition.partition_index] = partition.leader_id
             self._brokers.progress("topics", len(found), len(topics))
@@ -174,7 +178,7 @@ class Cluster:
     def log_offsets(
         self, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, tuple[int | Failure, int | Failure]]:
-        """Log start offset and log end offset of each of the partitions, which `partitions` has told of before."""
+        """Return log start and log end offset of each partition; call `partitions` for its topics first."""
         start, end = (
             self._brokers.run(self._offsets(partitions, spec, what))
             for spec, what in ((OffsetSpec.EARLIEST, "log start offsets"), (OffsetSpec.LATEST, "log end offsets"))
@@ -182,8 +186,8 @@ class Cluster:
         moved = [key for key in partitions if _has_moved(start[key]) or _has_moved(end[key])]
         if moved and self._brokers.in_time():
             self.partitions({topic for topic, _ in moved})
-            for spec, told in ((OffsetSpec.EARLIEST, start), (OffsetSpec.LATEST, end)):
-                told |= self._brokers.run(self._offsets(moved, spec, "partitions whose leader has moved"))
+            for spec, answers in ((OffsetSpec.EARLIEST, start), (OffsetSpec.LATEST, end)):
+                answers |= self._brokers.run(self._offsets(moved, spec, "partitions whose leader has moved"))
         return {key: (start[key], end[key]) for key in partitions}
 
     async def _by_coordinator(
@@ -193,7 +197,7 @@ class Cluster:
         asked: Asked[str],
         size: int = GROUPS_A_REQUEST,
     ) -> Answers[str]:
-        """Ask the coordinators of some groups, all at once, in requests of so many groups."""
+        """Ask the coordinators of some groups concurrently, in requests of up to `size` groups."""
         answers: Answers[str] = {}
         unplaced = [name for name in groups if name not in self._coordinators]
         several = (self._brokers.version(FindCoordinatorRequest) or 0) >= 4
@@ -207,7 +211,7 @@ class Cluster:
         return answers
 
     async def _find_coordinators(self, groups: Sequence[str], several: bool) -> dict[str, Failure]:
-        """Learn the coordinators of some groups; give the failures."""
+        """Find the coordinators of some groups, and return the failures."""
         if several:
             request = FindCoordinatorRequest(key_type=0, coordinator_keys=list(groups), min_version=4)
         else:
@@ -224,7 +228,7 @@ class Cluster:
         return failures
 
     async def _offsets(self, partitions: Collection[TopicPartition], spec: int, what: str) -> Answers[TopicPartition]:
-        """One offset of each partition, by its leader."""
+        """Return one offset of each partition, as reported by its leader."""
         topic_of = ListOffsetsRequest.ListOffsetsTopic
         partition_of = topic_of.ListOffsetsPartition
 
@@ -247,10 +251,10 @@ class Cluster:
 
 
 def _is_unknown(answer: Description | Failure) -> bool:
-    """Whether there is no such group; brokers before 4.0 say that it is dead."""
+    """Return whether the group does not exist; brokers before 4.0 return it in state Dead."""
     return answer.name == "GROUP_ID_NOT_FOUND" if isinstance(answer, Failure) else answer.state == "Dead"
 
 
 def _has_moved(answer: int | Failure) -> bool:
-    """Whether an offset was not told because another broker has become the leader."""
+    """Return whether an offset is missing because another broker has become the leader."""
     return isinstance(answer, Failure) and answer.name in LEADER_MOVED

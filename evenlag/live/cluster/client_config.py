@@ -1,4 +1,4 @@
-"""Settings of the Kafka client: from a properties file to kafka-python's parameters."""
+"""Client properties from a properties file, and their translation to kafka-python's parameters."""
 
 import re
 import ssl
@@ -15,14 +15,14 @@ _PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 
 
 def read_client_config(path: str | Path) -> dict[str, str]:
-    """Read a properties file as of `--command-config`: `name=value` a line, comments start with `#` or `!`.
+    """Read a properties file such as for `--command-config`, with one `name=value` per line.
 
-    A line that ends in a backslash goes on in the next one.
+    Comments start with `#` or `!`. A line that ends with a backslash continues on the next one.
 
     Raises
     ------
     SourceError
-        The file cannot be read, or a line is no property; the message names the line but not what it says.
+        The file cannot be read, or a line is not a property. The message has the line number but not the text.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
@@ -32,7 +32,7 @@ def read_client_config(path: str | Path) -> dict[str, str]:
     for number, line in _joined(lines):
         match = _PROPERTY.fullmatch(line)
         if match is None or not (match[2] or match[1] == HOST_NAMES):
-            raise SourceError(f"{path}, line {number}: is no property; write name=value")
+            raise SourceError(f"{path}, line {number}: not a property; write name=value")
         config[match[1]] = match[2]
     return config
 
@@ -55,16 +55,16 @@ def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
-    """Translate properties, under librdkafka's names or Java's, into the parameters of kafka-python.
+    """Translate properties, by librdkafka's names or Java's, to parameters of kafka-python.
 
-    What makes tokens for OAUTHBEARER is no parameter of it: `token_endpoint` has the fields of a `TokenEndpoint`.
-    Files of TLS are in an `ssl_context`.
+    In addition, `token_endpoint` has the fields of a `TokenEndpoint` for OAUTHBEARER, and `ssl_context` the loaded
+    files of TLS.
 
     Raises
     ------
     SourceError
-        A property is unknown or missing, its value makes no sense, or the file that it names cannot be used; the
-        message names the property and, of values, only paths.
+        A property is unknown or missing, its value is invalid, or its file cannot be used. The message names the
+        property, and no values except paths.
 
     Examples
     --------
@@ -75,12 +75,12 @@ def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
     for name, value in librdkafka_names(config).items():
         if name not in _PROPERTIES:
             near = did_you_mean(name, (*_PROPERTIES, *KNOWN)) or ";"
-            raise SourceError(f"client property {name!r} is not known{near} known are {', '.join(_PROPERTIES)}")
+            raise SourceError(f"unknown client property {name!r}{near} known are {', '.join(_PROPERTIES)}")
         parameter, convert = _PROPERTIES[name]
         try:
             settings[parameter] = convert(value)
         except KeyError:
-            raise SourceError(f"client property {name!r} has a value that it cannot have") from None
+            raise SourceError(f"client property {name!r} has an invalid value") from None
         except SourceError as error:
             raise SourceError(f"client property {name!r}: {error}") from None
     _check_login(settings)
@@ -95,7 +95,7 @@ def kafka_python_settings(config: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _check_login(settings: Mapping[str, Any]) -> None:
-    """See that nothing is missing of what a login needs: kafka-python does not say what is."""
+    """Raise an error that names a missing property of the login, because kafka-python does not name it."""
     mechanism, protocol = settings.get("sasl_mechanism"), settings.get("security_protocol", "PLAINTEXT")
     if mechanism is None:
         if protocol.startswith("SASL"):
@@ -110,7 +110,7 @@ def _check_login(settings: Mapping[str, Any]) -> None:
 
 
 def _context(tls: Mapping[str, Any]) -> ssl.SSLContext:
-    """What TLS goes by. kafka-python's own takes no revocation list, and asks the terminal for a key's password."""
+    """Return the TLS context; kafka-python's own lacks revocation lists, and prompts for a key's password."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = tls.get("_tls_hostname", True)
     if not tls.get("_tls_verify", True):

@@ -1,4 +1,4 @@
-"""The offsets of one group, read beside whatever else the program does, within a deadline."""
+"""Reader of one group's offsets in the background, within a deadline."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from evenlag.live.group_state import Failure, TopicPartition
 from evenlag.live.wording import explained
 from evenlag.model.lag import partition_lag
 
-CLIENT_SHARE = 0.8  # of the time that is waited: so the client, which takes a tenth more, says itself what was told
+CLIENT_SHARE = 0.8  # share of the waiting time that the client gets, so that its own error comes before the deadline
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the brokers told of a group's partitions.
+    """The brokers' answers on a group's partitions.
 
     Attributes
     ----------
     offsets : mapping of (topic, partition) to (log start, log end, commit)
-        Of every partition of the topics asked for; None where nothing was committed.
+        Offsets of the partitions of the requested topics; the commit is None if there is none.
     unknown : mapping of (topic, partition) to str
-        Why the offsets of the others were not told.
-    untold : mapping of topic to str
-        Why nothing was told of a topic.
+        Partitions whose offsets are unknown, with the reasons.
+    failed : mapping of topic to str
+        Topics whose partitions are unknown, with the reasons.
     racks : mapping of (topic, partition) to racks
-        Those of its replicas, the preferred leader's first; of the partitions where one is known.
+        Racks of the replicas, the preferred leader's first, of partitions with a known rack.
     """
 
     offsets: Mapping[TopicPartition, tuple[int, int, int | None]]
     unknown: Mapping[TopicPartition, str]
-    untold: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
     racks: Mapping[TopicPartition, tuple[str, ...]] = field(default_factory=dict)
 
     def gaps(self, partitions: Iterable[TopicPartition]) -> str | None:
-        """How many of some partitions have unknown lags, and why the first has; None where all are known."""
+        """Return the number of partitions with unknown lags, with the first one's reason; None if all are known."""
         missing = [key for key in partitions if key not in self.offsets]
         if not missing:
             return None
-        why = self.unknown.get(missing[0]) or self.untold.get(missing[0][0], "the brokers know of no such partition")
+        why = self.unknown.get(missing[0]) or self.failed.get(missing[0][0], "the brokers do not know the partition")
         return f"the lags of {len(missing)} partitions are unknown ({why})"
 
     def lags(self, auto_offset_reset: str) -> dict[TopicPartition, int]:
-        """The lag of each partition in messages, by the rule of `evenlag.model.lag`."""
+        """Return the lag of each partition in messages, by the rule of `evenlag.model.lag`."""
         return {
             key: partition_lag(start, end, commit, auto_offset_reset=auto_offset_reset).messages
             for key, (start, end, commit) in self.offsets.items()
@@ -59,7 +59,7 @@ class Reading:
 def read_offsets(
     bootstrap_servers: str, group: str, topics: Collection[str], config: Mapping[str, str], timeout: float
 ) -> Reading:
-    """Ask the brokers for the log offsets of these topics and what a group has committed; nothing is written.
+    """Read the log offsets of topics, and a group's committed offsets; nothing is written.
 
     Raises
     ------
@@ -69,31 +69,31 @@ def read_offsets(
     with closing(Cluster(bootstrap_servers, config, timeout)) as cluster:
         commits = cluster.committed([group])[group]
         if isinstance(commits, Failure):
-            raise SourceError(f"the committed offsets of group '{group}' were not told: {explained(commits)}")
+            raise SourceError(f"the committed offsets of group '{group}' cannot be read: {explained(commits)}")
         layout = cluster.partitions(topics)
-        told = {topic: mine for topic, mine in layout.items() if not isinstance(mine, Failure)}
-        racks = {(topic, p): replicas for topic, mine in told.items() for p, replicas in mine.items()}
+        known = {topic: mine for topic, mine in layout.items() if not isinstance(mine, Failure)}
+        racks = {(topic, p): replicas for topic, mine in known.items() for p, replicas in mine.items()}
         offsets: dict[TopicPartition, tuple[int, int, int | None]] = {}
         unknown: dict[TopicPartition, str] = {}
         for key, (start, end) in cluster.log_offsets(list(racks)).items():
             commit = commits.offsets.get(key)
             if isinstance(start, Failure) or isinstance(end, Failure) or isinstance(commit, Failure):
                 unknown[key] = next(explained(each) for each in (start, end, commit) if isinstance(each, Failure))
-            elif start > end:  # it was truncated between the two requests
+            elif start > end:  # truncated between the two requests
                 unknown[key] = "the log ends before it starts"
             else:
                 offsets[key] = start, end, commit
-        untold = {topic: explained(mine) for topic, mine in layout.items() if isinstance(mine, Failure)}
-        return Reading(offsets, unknown, untold, {key: replicas for key, replicas in racks.items() if replicas})
+        failed = {topic: explained(mine) for topic, mine in layout.items() if isinstance(mine, Failure)}
+        return Reading(offsets, unknown, failed, {key: replicas for key, replicas in racks.items() if replicas})
 
 
 class Reader:
-    """Reads a group's offsets in a thread of its own, one reading at a time.
+    """Reader of a group's offsets in a separate thread, one reading at a time.
 
     Parameters
     ----------
     bootstrap_servers, config
-        As of a snapshot.
+        As in `evenlag.live.snapshot`.
 
     Raises
     ------
@@ -107,28 +107,28 @@ class Reader:
         self._under_way: Future[Reading] | None = None
 
     def read(self, topics: Collection[str], answer_by: float) -> Reading:
-        """Give the offsets as they are now; `answer_by` is a time of `time.monotonic`.
+        """Return the current offsets; `answer_by` is a time of `time.monotonic`.
 
         Raises
         ------
         SourceError
-            They did not come in time, the brokers did not tell them, or there is no thread to ask in.
+            The offsets did not arrive in time, the brokers returned an error, or no thread could be started.
         """
         if self._under_way is not None and not self._under_way.done():
-            raise SourceError("the lags asked for before have not come yet")
+            raise SourceError("the previous request for lags is still running")
         left = answer_by - time.monotonic()
         asked: Future[Reading] = Future()
-        timeout = round(CLIENT_SHARE * left, 1)  # so that what is said of it is the same each time
+        timeout = round(CLIENT_SHARE * left, 1)  # rounded, so that error messages repeat exactly
         thread = threading.Thread(target=self._run, args=(asked, topics, timeout), name="evenlag lags", daemon=True)
         try:
             thread.start()
-        except RuntimeError as error:  # the program has as many threads as it may
-            raise SourceError(f"the lags could not be asked for ({error})") from error
+        except RuntimeError as error:  # the program cannot start more threads
+            raise SourceError(f"the lags could not be requested ({error})") from error
         self._under_way = asked
         try:
             reading: Reading = asked.result(max(left, 0))
         except TimeoutError:
-            raise SourceError(f"the lags did not come within {max(left, 0):.1f} s") from None
+            raise SourceError(f"the lags did not arrive within {max(left, 0):.1f} s") from None
         return reading
 
     def _run(self, asked: Future[Reading], topics: Collection[str], timeout: float) -> None:
@@ -136,5 +136,5 @@ class Reader:
             asked.set_result(read_offsets(self._bootstrap_servers, self._group, topics, self._config, timeout))
         except SourceError as error:
             asked.set_exception(error)
-        except Exception as error:  # kafka-python's own, on bytes that make no sense to it
+        except Exception as error:  # kafka-python's errors for invalid bytes
             asked.set_exception(SourceError(f"{type(error).__name__}: {error}"))

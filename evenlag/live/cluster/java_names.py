@@ -1,7 +1,7 @@
-"""Names of client properties: Kafka's Java clients and librdkafka call the same things differently.
+"""Translation of client properties between the names of Kafka's Java clients and of librdkafka.
 
-Both are taken wherever a properties file is: for evenlag's own client they are turned into librdkafka's names, for
-Spark's Kafka source into Java's. Messages name properties and paths, never other values.
+Properties files may use either. evenlag's own client translates them to librdkafka's names, Spark's Kafka source to
+Java's. Messages contain names of properties and paths, never other values.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from evenlag.errors import SourceError
 
 HOST_NAMES = "ssl.endpoint.identification.algorithm"
 KNOWN = ("sasl.jaas.config", "ssl.truststore.location", "ssl.keystore.location")
-"""Java's names that evenlag's own client knows, beside those that are librdkafka's too."""
+"""Java's names that evenlag's own client accepts, in addition to those that librdkafka has too."""
 
 _LOGIN = re.compile(r"([\w.$]+)\s+(?:required|requisite|sufficient|optional)\b(.*?);?\s*", re.DOTALL)
 _OPTION = re.compile(r"""([\w.-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s;"']+))""", re.DOTALL)
 _SECURITY = "org.apache.kafka.common.security"
 _MODULES = {"PLAIN": f"{_SECURITY}.plain.PlainLoginModule", "SCRAM": f"{_SECURITY}.scram.ScramLoginModule"}
-# What is said elsewhere, or by the name of a mechanism: the brokers by the command, the class by `sasl.mechanism`.
+# Properties that are given elsewhere: the brokers by the command, the classes by `sasl.mechanism`.
 _IMPLIED = {
     "bootstrap.servers",
     "sasl.client.callback.handler.class",
@@ -41,13 +41,12 @@ _PEM = (".pem", ".crt", ".cer", ".key")
 
 
 def librdkafka_names(config: Mapping[str, str]) -> dict[str, str]:
-    """Return properties under librdkafka's names; where one is given under both names, librdkafka's counts.
+    """Return properties by librdkafka's names; if one is given by both names, librdkafka's takes precedence.
 
     Raises
     ------
     SourceError
-        A property of Java has no counterpart, such as a truststore in a format of Java's own; the message says what
-        to do.
+        A Java property has no counterpart, such as a truststore in a Java format. The message says what to do.
 
     Examples
     --------
@@ -68,19 +67,19 @@ def librdkafka_names(config: Mapping[str, str]) -> dict[str, str]:
             raise SourceError(f"client property {name!r}: write the text to a file, and name it by {_TEXTS[name]!r}")
     own = {name: value for name, value in config.items() if not _of_java(name)}
     if not own.get(HOST_NAMES, "none"):
-        own[HOST_NAMES] = "none"  # as librdkafka writes what Java leaves empty
+        own[HOST_NAMES] = "none"  # librdkafka's value for Java's empty one
     return found | own
 
 
 def java_names(config: Mapping[str, str]) -> dict[str, str]:
-    """Return properties under Java's names; where one is given under both names, Java's counts.
+    """Return properties by Java's names; if one is given by both names, Java's takes precedence.
 
-    Files of TLS are read here, so that executors need not have them.
+    Files of TLS are read here, so that executors do not need them.
 
     Raises
     ------
     SourceError
-        A property of librdkafka has no counterpart, or a file cannot be read; the message says what to do.
+        A librdkafka property has no counterpart, or a file cannot be read. The message says what to do.
 
     Examples
     --------
@@ -106,11 +105,11 @@ def java_names(config: Mapping[str, str]) -> dict[str, str]:
 
 
 _TOKENS = (
-    "Spark's Kafka source is Java's; give sasl.jaas.config and sasl.login.callback.handler.class as for Kafka's own "
-    "tools"
+    "Spark's Kafka source uses Java's client; give sasl.jaas.config and sasl.login.callback.handler.class, as for "
+    "Kafka's own tools"
 )
 _OF_TOKENS = {f"sasl.oauthbearer.{part}" for part in ("method", "client.id", "client.secret", "scope")}
-_NO_JAVA = {"ssl.crl.location": "Spark's Kafka source is Java's, which reads no such list; leave it out"}
+_NO_JAVA = {"ssl.crl.location": "Spark's Kafka source uses Java's client, which has no revocation lists; omit it"}
 
 
 def _of_java(name: str) -> bool:
@@ -118,11 +117,11 @@ def _of_java(name: str) -> bool:
 
 
 def _login(text: str) -> dict[str, str]:
-    """Return what Java's `sasl.jaas.config` says."""
+    """Return the properties in Java's `sasl.jaas.config`."""
     match = _LOGIN.fullmatch(text.strip())
     if match is None:
         raise SourceError(
-            'client property \'sasl.jaas.config\' is no login; write MODULE required username="..." password="...";'
+            'client property \'sasl.jaas.config\' is not valid; write MODULE required username="..." password="...";'
         )
     module, options = match[1].rpartition(".")[2], {}
     for name, quoted, single, bare in _OPTION.findall(match[2]):
@@ -137,11 +136,11 @@ def _login(text: str) -> dict[str, str]:
         return {"sasl.kerberos.service.name": options["serviceName"]} if "serviceName" in options else {}
     if module == "IAMLoginModule":
         return {}
-    raise SourceError(f"client property 'sasl.jaas.config': evenlag knows no login by {module}")
+    raise SourceError(f"client property 'sasl.jaas.config': evenlag does not support {module}")
 
 
 def _check_store(name: str, path: str, config: Mapping[str, str]) -> None:
-    """Refuse a store that is no PEM file, with the commands that make one of it."""
+    """Raise an error if a store is not a PEM file, with the commands that convert it."""
     kind = config.get(name.replace("location", "type"), "").upper()
     if kind == "PEM" or (not kind and path.lower().endswith(_PEM)):
         return
@@ -161,17 +160,17 @@ def _check_store(name: str, path: str, config: Mapping[str, str]) -> None:
 
 def _jaas(mechanism: str, user: str, password: str) -> str:
     if mechanism.partition("-")[0] not in _MODULES:
-        raise SourceError("client property 'sasl.username': it is for sasl.mechanism PLAIN, SCRAM-SHA-256 or -512")
+        raise SourceError("client property 'sasl.username' needs sasl.mechanism PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
     quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (user, password)]
     return f'{_MODULES[mechanism.partition("-")[0]]} required username="{quoted[0]}" password="{quoted[1]}";'
 
 
 def _pem_texts(given: dict[str, str]) -> dict[str, str]:
-    """Take the files of TLS out of properties, and return what stands in them under Java's names."""
+    """Remove the files of TLS from properties, and return their contents by Java's names."""
     if given.get("enable.ssl.certificate.verification", "").lower() == "false":
         raise SourceError(
-            "client property 'enable.ssl.certificate.verification': Spark's Kafka source is Java's, which always "
-            "verifies; give ssl.ca.location"
+            "client property 'enable.ssl.certificate.verification': Spark's Kafka source uses Java's client, which "
+            "always verifies certificates; give ssl.ca.location"
         )
     texts: dict[str, str] = {}
     for java, own in _TEXTS.items():
@@ -181,7 +180,7 @@ def _pem_texts(given: dict[str, str]) -> dict[str, str]:
         try:
             texts[java] = Path(path).read_text(encoding="ascii")
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no PEM file"
+            reason = getattr(error, "strerror", None) or "not a PEM file"
             raise SourceError(f"client property {own!r}: {path} cannot be read: {reason}") from None
         texts[f"ssl.{java.split('.')[1]}.type"] = "PEM"
     return texts

@@ -1,4 +1,4 @@
-"""Tokens for the SASL mechanism OAUTHBEARER, from an endpoint by OAuth's client credentials."""
+"""Tokens for the SASL mechanism OAUTHBEARER, by OAuth's client credentials grant."""
 
 import base64
 import json
@@ -14,12 +14,12 @@ from evenlag.errors import SourceError
 from evenlag.live.kafka_python import AbstractTokenProvider
 
 LONGEST_WAIT = 10.0  # seconds for the endpoint's answer
-USED_UNTIL = 0.8  # of a token's life
+USED_UNTIL = 0.8  # share of a token's lifetime
 
 
 @dataclass(frozen=True)
 class TokenEndpoint:
-    """Where tokens come from, and as whom to ask."""
+    """A token endpoint, with client id, secret and scope."""
 
     url: str
     client_id: str
@@ -28,13 +28,13 @@ class TokenEndpoint:
 
 
 class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
-    """Gives kafka-python a token, and the same one until its life is nearly over.
+    """Provider of tokens for kafka-python, which reuses a token until it is about to expire.
 
     Parameters
     ----------
     endpoint : TokenEndpoint
     came : callable
-        Told of each new token before it is used, so that it can be kept out of logs.
+        Called with each new token before it is used, so that it can be kept out of logs.
 
     References
     ----------
@@ -51,7 +51,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
         Raises
         ------
         SourceError
-            The endpoint gives none; the message names it, and no secret.
+            The endpoint returns none. The message names the endpoint but no secret.
         """
         if time.monotonic() >= self._until:
             self._token, life = _fetched(self._endpoint)
@@ -61,7 +61,7 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]
 
 
 def _fetched(endpoint: TokenEndpoint) -> tuple[str, float]:
-    """A new token, and the seconds that it is valid."""
+    """Request a new token, and return it with its lifetime in seconds."""
     form = {"grant_type": "client_credentials"} | ({"scope": endpoint.scope} if endpoint.scope else {})
     login = f"{quote(endpoint.client_id, safe='')}:{quote(endpoint.secret, safe='')}"
     headers = {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}", "Accept": "application/json"}
@@ -70,10 +70,10 @@ def _fetched(endpoint: TokenEndpoint) -> tuple[str, float]:
         raise SourceError(f"{place}: must begin with https://")
     try:
         with urlopen(Request(endpoint.url, urlencode(form).encode(), headers), timeout=LONGEST_WAIT) as answer:
-            told = json.load(answer)
-        return str(told["access_token"]), float(told.get("expires_in", 0))
+            document = json.load(answer)
+        return str(document["access_token"]), float(document.get("expires_in", 0))
     except HTTPError as error:
         with error:
             raise SourceError(f"{place}: HTTP {error.code} {error.reason}; check client id and secret") from None
     except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
-        raise SourceError(f"{place}: gives no token: {error}") from None
+        raise SourceError(f"{place}: returned no token: {error}") from None

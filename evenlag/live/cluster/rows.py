@@ -1,4 +1,4 @@
-"""From what the brokers answered to the rows of the snapshot tables; nothing here asks the cluster."""
+"""Conversion of the brokers' answers to rows of the snapshot tables, without requests to the cluster."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,54 +8,54 @@ from evenlag.live.wording import explained, some
 from evenlag.tables.columns import MEMBERS, OFFSETS, Row
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION"
-Layout = Mapping[str, Mapping[int, tuple[str, ...]] | Failure]  # of each topic the racks of each partition's replicas
+Layout = Mapping[str, Mapping[int, tuple[str, ...]] | Failure]  # racks of the replicas, by topic and partition
 LogOffsets = Mapping[TopicPartition, tuple[int | Failure, int | Failure]]
-Subscriptions = Mapping[str, tuple[str, ...] | None]  # of each member; None where they are not told
+Subscriptions = Mapping[str, tuple[str, ...] | None]  # topics of each member; None if unknown
 
 
 def subscriptions_of(
     group: Group, topics: Iterable[str] | Failure
 ) -> tuple[dict[str, tuple[str, ...] | None], list[str]]:
-    """The topics that each member subscribes to, and warnings of what could not be read.
+    """Return the topics that each member subscribes to, and warnings about unreadable subscriptions.
 
-    A regular expression stands for those of `topics` that it matches. Where it, the topics, or what a member sent of
-    itself, cannot be read, the topics that the member has partitions of stand in: it reads those for certain.
+    A regular expression is replaced by those of `topics` that it matches. If the expression, the topics, or the data
+    that a member sent cannot be read, the topics of the member's partitions are used, to which it certainly subscribes.
     """
     names = None if isinstance(topics, Failure) else list(topics)
-    untold = f" ({explained(topics)})" if isinstance(topics, Failure) else ""
+    why_unknown = f" ({explained(topics)})" if isinstance(topics, Failure) else ""
     resolved: dict[str, tuple[str, ...] | None] = {}
     subscribed: dict[str, tuple[str, ...] | None] = {}
     unread: dict[str, list[str]] = {}
     for member in group.description.members:
-        told = member.subscription
-        if told is None:
+        subscription = member.subscription
+        if subscription is None:
             subscribed[member.consumer_id] = None
             continue
-        mine = set(told.topics)
-        if told.regex is not None:
-            if told.regex not in resolved:
-                resolved[told.regex] = None if names is None else matching(told.regex, names)
-            matched = resolved[told.regex]
+        mine = set(subscription.topics)
+        if subscription.regex is not None:
+            if subscription.regex not in resolved:
+                resolved[subscription.regex] = None if names is None else matching(subscription.regex, names)
+            matched = resolved[subscription.regex]
             if matched is None:
-                what = f"what the regular expression {told.regex} stands for{untold}"
+                what = f"the matches of the regular expression {subscription.regex}{why_unknown}"
                 unread.setdefault(what, []).append(member.consumer_id)
                 matched = tuple(topic for topic, _ in member.known())
             mine |= set(matched)
-        if told.trouble is not None:
-            unread.setdefault(f"what it sent when it joined ({told.trouble})", []).append(member.consumer_id)
+        if subscription.trouble is not None:
+            unread.setdefault(f"the data sent on joining ({subscription.trouble})", []).append(member.consumer_id)
         subscribed[member.consumer_id] = tuple(sorted(mine))
     warnings = [
-        f"group '{group.name}', members {some(members)}: {what} cannot be read; of its topics those are taken that "
-        "are certain"
+        f"group '{group.name}', members {some(members)}: {what} cannot be read; only the topics that are certain are "
+        "used"
         for what, members in unread.items()
     ]
     return subscribed, warnings
 
 
 def partitions_of(group: Group, subscribed: Subscriptions, layout: Layout) -> tuple[list[TopicPartition], list[str]]:
-    """Every partition of every topic that the group reads or has read, and warnings of those that are gone.
+    """Return all partitions of the topics that the group reads or has read, and warnings about deleted ones.
 
-    Of a topic that the broker does not describe (authorisation) only those remain that the group is known to have.
+    If the broker does not describe a topic (authorization), only the partitions known from the group remain.
     """
     known = group.known()
     partitions: set[TopicPartition] = set()
@@ -74,31 +74,31 @@ def partitions_of(group: Group, subscribed: Subscriptions, layout: Layout) -> tu
             existing = {(topic, partition) for partition in listed}
         gone = sorted(partition for _, partition in mine - existing)
         if gone:
-            warnings.append(f"group '{group.name}', topic {topic}: no more partitions {some(gone)}; left out")
+            warnings.append(f"group '{group.name}', topic {topic}: partitions {some(gone)} no longer exist; left out")
         partitions |= existing
     if absent:
-        warnings.append(f"group '{group.name}' subscribes to topics that are not there: {some(absent)}")
+        warnings.append(f"group '{group.name}' subscribes to topics that do not exist: {some(absent)}")
     return sorted(partitions), warnings
 
 
 def topics_of(group: Group, subscribed: Subscriptions) -> set[str]:
-    """The topics that it has committed to, has partitions of, or subscribes to."""
+    """Return the topics that the group has committed to, holds partitions of, or subscribes to."""
     return {topic for topic, _ in group.known()} | {topic for topics in subscribed.values() for topic in topics or ()}
 
 
 def offset_rows(
     snapshot_ts: str, group: Group, partitions: Iterable[TopicPartition], layout: Layout, log: LogOffsets
 ) -> tuple[list[Row], list[str]]:
-    """A row per partition with the columns of the offsets table; offsets that a broker did not tell are null."""
+    """Return a row of the offsets table for each partition, with null for unknown offsets, and warnings on these."""
     owners = group.owners()
     rows: list[Row] = []
-    untold: dict[tuple[str, str], list[int]] = {}
+    unknown: dict[tuple[str, str], list[int]] = {}
     for topic, partition in partitions:
         start, end = log[topic, partition]
         commit = group.commits.offsets.get((topic, partition))
         for answer in (commit, end if isinstance(end, Failure) else start):
             if isinstance(answer, Failure):
-                untold.setdefault((topic, explained(answer)), []).append(partition)
+                unknown.setdefault((topic, explained(answer)), []).append(partition)
         owner = owners.get((topic, partition))
         listed = layout[topic]
         racks = () if isinstance(listed, Failure) else listed[partition]
@@ -118,17 +118,17 @@ def offset_rows(
         rows.append({column.name: row.get(column.name) for column in OFFSETS})
     warnings = [
         f"group '{group.name}', topic {topic}: offsets of partitions {some(missing)} left null: {why}"
-        for (topic, why), missing in untold.items()
+        for (topic, why), missing in unknown.items()
     ]
     return rows, warnings
 
 
 def member_rows(snapshot_ts: str, group: Group, subscribed: Subscriptions) -> list[Row]:
-    """A row per member with the columns of the members table."""
+    """Return a row of the members table for each member."""
     description = group.description
     rows: list[Row] = []
     for member in description.members:
-        topics, told = subscribed[member.consumer_id], member.subscription
+        topics, subscription = subscribed[member.consumer_id], member.subscription
         row: Row = {
             "snapshot_ts": snapshot_ts,
             "group": group.name,
@@ -143,13 +143,13 @@ def member_rows(snapshot_ts: str, group: Group, subscribed: Subscriptions) -> li
             "group_epoch": description.epoch,
             "assignment_epoch": description.assignment_epoch,
         }
-        if told is not None:
+        if subscription is not None:
             row |= {
-                "weight": told.weight,
-                "rack": told.rack,
-                "topics_regex": told.regex,
-                "claimed": [f"{topic}-{partition}" for topic, partition in told.owned] or None,
-                "claimed_generation": told.generation,
+                "weight": subscription.weight,
+                "rack": subscription.rack,
+                "topics_regex": subscription.regex,
+                "claimed": [f"{topic}-{partition}" for topic, partition in subscription.owned] or None,
+                "claimed_generation": subscription.generation,
             }
         rows.append({column.name: row.get(column.name) for column in MEMBERS})
     return rows

@@ -1,4 +1,4 @@
-"""Consumers that take no assignor of one's own follow a published plan (docs/follow.md; needs confluent-kafka)."""
+"""Followers of a published plan, for consumers without pluggable assignors (docs/follow.md; needs confluent-kafka)."""
 
 from evenlag.live.follow.consumer_loop import Follow
 from evenlag.live.followed_plan import FollowedPlan, PlanFile, PlanTopic, publish

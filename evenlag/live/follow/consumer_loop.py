@@ -1,8 +1,9 @@
-"""Consumers that have no assignors of one's own follow a published plan by `assign()` (docs/follow.md).
+"""The consumer loop of a follower, which reads the partitions that a published plan assigns (docs/follow.md).
 
-Written for confluent-kafka. There is no coordinator here that says who holds what, so each partition carries it itself:
-the metadata of its committed offset name its owner (`evenlag.live.ownership`). So it has one owner at a time, whatever
-plans its members have seen. How it changes hands is in `holdings`; here are the messages and the plan.
+Written for confluent-kafka, which has no pluggable assignors. No coordinator assigns the partitions, so the metadata of
+each committed offset name the partition's owner (`evenlag.live.ownership`). A partition therefore has one owner at a
+time, even if members have seen different plans. `holdings` implements the handover; this module the messages and the
+plan.
 """
 
 from __future__ import annotations
@@ -26,55 +27,55 @@ from evenlag.live.wording import some
 from evenlag.search.options import check_seconds
 
 LEASE = 30.0  # seconds
-LOOKS, COMMITS = 30, 6  # in the time of a lease
-CLAIM_LOOKS = 2  # that a claim has to stand for
+LOOKS, COMMITS = 30, 6  # number in the time of a lease
+CLAIM_LOOKS = 2  # looks for which a claim must stand
 RESETS = ("latest", "earliest")
 
-log = logging.getLogger("evenlag.live.follow")  # the one that docs/follow.md names
+log = logging.getLogger("evenlag.live.follow")  # named in docs/follow.md
 
-Told = Callable[["Follow", list[TopicPartition]], object]
+Callback = Callable[["Follow", list[TopicPartition]], object]
 
 
 class Follow:
-    """Lets a consumer read the partitions that the group's plan gives it, and commits what it has processed.
+    """Follower that reads the partitions assigned to a consumer by a published plan, and commits processed offsets.
 
-    A partition that moves is first given up by its old owner, in the commit that says how far it was processed, and
-    then read by the new one from there on. A message counts as processed when the loop over `consume` asks for the
-    next. All is done in that loop, in the caller's thread; the object is not for several threads. Leave it by `close`,
-    or use it in a `with`.
+    When a partition moves, its old owner gives it up in the commit of the last processed offset, and the new owner
+    reads it from there. A message counts as processed when the loop over `consume` asks for the next one. All work is
+    done in that loop, in the caller's thread; the object is not thread-safe. Call `close` at the end, or use the object
+    in a `with` statement.
 
     Parameters
     ----------
     consumer : confluent_kafka.Consumer
-        With `enable.auto.commit` false, and subscribed to nothing. It stays the caller's to close, after this.
+        A consumer with `enable.auto.commit` false and without subscriptions. The caller closes it after this object.
     plans : PlanFile or PlanTopic
-        Where the group's plan is published.
+        The place where the group's plan is published.
     member : str
-        The consumer's name in the plan; no other consumer of the group may have it.
+        The consumer's name in the plan, which must be unique in the group.
     auto_offset_reset : str
-        Where to begin in a partition without a commit: `latest` or `earliest`. Give the consumer the same as its
-        `auto.offset.reset`, by which it goes on where the log no longer has the committed offset.
+        Start of a partition without a commit: `latest` or `earliest`. Set the consumer's `auto.offset.reset` to the
+        same value; it applies if the log no longer has the committed offset.
     lease : float
-        Seconds without a commit after which a partition is taken from its owner, where the plan gives it to another;
-        longer than the longest time that a message, or a batch, may take. The plan and the commits of others are looked
-        at 30 times in this time, and commits are made 6 times.
+        Seconds without a commit after which a member may take a partition from its owner, if the plan assigns it to
+        that member. It must be longer than the processing of any message or batch. In each lease, the follower reads
+        the plan and the others' commits 30 times, and commits 6 times.
     rack : str, optional
-        The consumer's `client.rack`, for snapshots: the next plan can then keep traffic in the rack. Give it once all
-        consumers of the group run a version of evenlag that has this parameter; older ones cannot read its commits.
+        The consumer's `client.rack`, which snapshots show, so that the next plan can keep traffic in the rack. Set it
+        only when all consumers of the group run a version of evenlag with this parameter; older ones cannot read the
+        commits.
     on_assign, on_revoke, on_lost : callable, optional
-        Called with this object and a list of (topic, partition): after they were taken, before they are handed on, and
-        after they were taken away.
+        Called with this object and a list of (topic, partition): after partitions were taken, before they are handed
+        on, and after they were lost to others.
 
     Attributes
     ----------
     troubles : dict of str to str
-        What is not as it should be now, by what it is about. The log has had each as a warning, and says when it is
-        over.
+        Current problems by subject. Each is logged as a warning when it begins, and as information when it ends.
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have; the message names both.
+        A parameter has an invalid value. The message names both.
     """
 
     def __init__(
@@ -86,9 +87,9 @@ class Follow:
         auto_offset_reset: str = "latest",
         lease: float = LEASE,
         rack: str | None = None,
-        on_assign: Told | None = None,
-        on_revoke: Told | None = None,
-        on_lost: Told | None = None,
+        on_assign: Callback | None = None,
+        on_revoke: Callback | None = None,
+        on_lost: Callback | None = None,
     ) -> None:
         check_seconds("lease", lease)
         if not isinstance(member, str) or not member:
@@ -114,10 +115,10 @@ class Follow:
             on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost,
         )  # fmt: skip
         self._closed = False
-        self._at_hand: list[Any] = []  # messages that came and are not processed yet
+        self._at_hand: list[Any] = []  # messages that are not processed yet
         self._next_look = self._next_commit = monotonic()
 
-    # ---- what an application calls -------------------------------------------------------------------------------
+    # ---- public interface ----------------------------------------------------------------------------------------
 
     @property
     def plan(self) -> FollowedPlan | None:
@@ -131,19 +132,19 @@ class Follow:
 
     @property
     def waiting(self) -> dict[TopicPartition, str]:
-        """The partitions of this member that it does not read yet, and why."""
+        """The partitions of this member that it does not read yet, with the reasons."""
         return self._holdings.waiting
 
     def consume(self, timeout: float = 1.0) -> Iterator[Any]:
-        """Give the messages of the next seconds, one by one.
+        """Yield the messages of the next seconds, one by one.
 
-        A message counts as processed once the loop asks for the next one. If the loop is left by an exception or a
-        `break` it does not, and is given again by the next call. Messages with an error are not given.
+        A message counts as processed when the loop asks for the next one. If the loop is left by an exception or a
+        `break`, the message is not processed, and the next call yields it again. Messages with an error are left out.
 
         Parameters
         ----------
         timeout : float
-            Seconds after which to end.
+            Seconds after which to stop.
 
         Yields
         ------
@@ -152,35 +153,35 @@ class Follow:
         Raises
         ------
         KafkaException
-            A commit failed, half a lease has passed without an answer, or the consumer has told of an error; the next
-            call tries again.
+            A commit failed, half a lease has passed without an answer, or the consumer reported an error; the next call
+            tries again.
         FollowError
-            Others commit in the place of this consumer: see its message. It holds nothing any more.
+            Another client commits this consumer's partitions, as the message explains. This consumer holds none now.
         """
         for batch in self._given(timeout, self._one):
             yield from batch
 
     def batches(self, size: int = 500, timeout: float = 1.0) -> Iterator[list[Any]]:
-        """Give the messages of the next seconds in lists of up to `size`; as `consume` otherwise.
+        """Yield the messages of the next seconds in lists of up to `size`; otherwise like `consume`.
 
-        A list counts as processed once the loop asks for the next one.
+        A list counts as processed when the loop asks for the next one.
         """
         yield from self._given(timeout, lambda wait: self._consumer.consume(size, wait))
 
     def commit(self) -> None:
-        """Commit what was processed, now.
+        """Commit the processed offsets now.
 
         Raises
         ------
         KafkaException, FollowError
             As in `consume`.
         """
-        if monotonic() >= self._next_look:  # not over the commits of somebody else
+        if monotonic() >= self._next_look:  # so as not to overwrite commits of others
             self._holdings.look()
         self._commit_processed()
 
     def close(self) -> None:
-        """Commit what was processed, and give up all partitions; members of the plan may take them at once.
+        """Commit the processed offsets and give up all partitions, so that other members may take them at once.
 
         Raises
         ------
@@ -210,7 +211,7 @@ class Follow:
                 self._have_at_hand(fetch(max(0.0, min(end, self._next_look) - now)))
             if self._at_hand:
                 yield list(self._at_hand)
-                for message in self._at_hand:  # those of partitions that were lost meanwhile are no longer among them
+                for message in self._at_hand:  # without those of partitions lost in the meantime
                     self._holdings.processed((message.topic(), message.partition()), message.offset() + 1)
                 self._at_hand = []
             if monotonic() >= end:
@@ -221,7 +222,7 @@ class Follow:
         return [] if message is None else [message]
 
     def _have_at_hand(self, messages: list[Any]) -> None:
-        """Keep the messages of partitions that are held, and raise what else there is: the next call gives them."""
+        """Keep the messages of held partitions for this or the next call, then raise the first error, if any."""
         errors = []
         for message in messages:
             error = message.error()
@@ -235,35 +236,37 @@ class Follow:
         if errors:
             raise KafkaException(errors[0])
 
-    # ---- what is done between messages ---------------------------------------------------------------------------
+    # ---- work between messages -----------------------------------------------------------------------------------
 
     def _attend(self) -> None:
-        """See what is new, give up and take what the plan says, and commit; at most once in a while."""
+        """Read new plans, give up and take partitions, and commit, if the next look is due."""
         now = monotonic()
         if now < self._next_look:
             return
         news = self._plans.news()
         for each in news:
             known = 0 if self.plan is None else self.plan.version
-            if each is news[-1] or isinstance(each, EvenlagError) or each.version > known:  # not the history of a topic
-                self._hear(each)
+            if (
+                each is news[-1] or isinstance(each, EvenlagError) or each.version > known
+            ):  # skips older plans in a topic
+                self._consider(each)
         if self.plan is None and "plan" not in self.troubles:
-            self._say("plan", f"no plan of group {self._plans.group!r} at {self._plans}: nothing is read")
+            self._say("plan", f"no plan of group {self._plans.group!r} in {self._plans}: nothing is read")
         if self._holdings.settle() and now >= self._next_commit:
             self._commit_processed()
         self._next_look = monotonic() + self._lease / LOOKS
 
-    def _hear(self, news: FollowedPlan | EvenlagError) -> None:
-        """Follow a plan, unless it is none, or not newer than the one that is followed."""
-        keeping = "; nothing is read" if self.plan is None else f"; this consumer keeps to version {self.plan.version}"
+    def _consider(self, news: FollowedPlan | EvenlagError) -> None:
+        """Follow a plan if it is valid and newer than the current one."""
+        keeping = "; nothing is read" if self.plan is None else f"; this consumer stays at version {self.plan.version}"
         if isinstance(news, EvenlagError):
             self._say("plan", f"{news}{keeping}")
         elif self.plan is not None and news.version < self.plan.version:
             self._say(
-                "plan", f"{self._plans}: version {news.version} is older{keeping}; publish it anew to go back to it"
+                "plan", f"{self._plans}: version {news.version} is older{keeping}; to go back to it, publish it again"
             )
         elif self.plan is not None and news.version == self.plan.version and news.owners != self.plan.owners:
-            self._say("plan", f"{self._plans}: another plan of the same version{keeping}; publish it anew")
+            self._say("plan", f"{self._plans}: another plan of the same version{keeping}; publish it again")
         else:
             self._say("plan", None)
             if self.plan is None or news.version > self.plan.version:
@@ -271,14 +274,14 @@ class Follow:
                 mine = news.assignment.get(self._member)
                 log.info("%s follows plan %s: %s partitions", self._member, news.version, len(mine or ()))
                 known = some(sorted(news.assignment))
-                absent = f"plan {news.version} does not name {self._member!r}, which gets nothing; it names {known}"
+                absent = f"plan {news.version} has no member {self._member!r}, so nothing is read; it has {known}"
                 self._say("member", absent if mine is None else None)
 
     def _commit_processed(self) -> None:
         self._holdings.commit()
         self._next_commit = monotonic() + self._lease / COMMITS
 
-    # ---- what the application is told ----------------------------------------------------------------------------
+    # ---- callbacks and log ---------------------------------------------------------------------------------------
 
     def _assigned(self, keys: list[TopicPartition]) -> None:
         if self._on_assign is not None:
@@ -295,14 +298,14 @@ class Follow:
             self._on_lost(self, keys)
 
     def _forget(self, keys: list[TopicPartition]) -> None:
-        """Let the messages of partitions that are no longer read not count as processed."""
+        """Drop the messages of partitions that are no longer read, so that they do not count as processed."""
         self._at_hand[:] = [each for each in self._at_hand if (each.topic(), each.partition()) not in keys]
 
     def _say(self, about: str, trouble: str | None) -> None:
-        """Log a trouble when it begins or changes, and when it is over."""
+        """Log a problem when it begins or changes, and when it ends."""
         if trouble is None:
             if (over := self.troubles.pop(about, None)) is not None:
-                log.info("%s: no longer: %s", self._member, over)
+                log.info("%s: resolved: %s", self._member, over)
         elif self.troubles.get(about) != trouble:
             self.troubles[about] = trouble
             log.warning("%s: %s", self._member, trouble)

@@ -1,4 +1,4 @@
-"""The commits of a followed group, as one of its consumers reads and writes them (`evenlag.live.ownership`)."""
+"""The commits of a followed group, read and written by one of its consumers (`evenlag.live.ownership`)."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from evenlag.live.group_state import TopicPartition
 from evenlag.live.ownership import Ownership
 
 SUBSCRIBED = (
-    "the group has members that subscribe to topics: stop them before consumers follow a plan, and let none subscribe "
-    "with this group.id while they do"
+    "the group has members that subscribe to topics: stop them before consumers follow a plan, and start none with "
+    "this group.id in the meantime"
 )
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit, and since when it has been as it is (of `monotonic`); its offset is negative where there is none."""
+    """A commit, and the time of its last change (of `monotonic`); the offset is negative if there is no commit."""
 
     offset: int
     metadata: str | None
     since: float
 
-    def told(self) -> Ownership | UserDataError | None:
-        """Whose the partition is; an error where that cannot be read."""
+    def ownership(self) -> Ownership | UserDataError | None:
+        """Return the ownership in the metadata, or the error if it cannot be decoded; None if there is none."""
         try:
             return Ownership.decode(self.metadata)
         except UserDataError as error:
             return error
 
     def is_foreign(self) -> bool:
-        """Whether somebody has committed who does not say whose the partition is."""
-        return self.offset >= 0 and self.told() is None
+        """Return whether a client other than a follower has committed, without naming an owner."""
+        return self.offset >= 0 and self.ownership() is None
 
     def not_free(self, member: str, version: int, lease: float) -> str | None:
-        """Why a member that knows this version of the plan may not take the partition now; None where it may."""
-        told = self.told()
-        if isinstance(told, UserDataError):
-            return str(told)
-        if told is None or (told.owner is None and told.plan <= version):
+        """Return why a member with this version of the plan may not take the partition now; None if it may."""
+        held = self.ownership()
+        if isinstance(held, UserDataError):
+            return str(held)
+        if held is None or (held.owner is None and held.plan <= version):
             return None
-        if told.plan > version:
-            return f"it is held under plan {told.plan}, and this consumer knows no newer one than {version}"
-        if told.owner == member or monotonic() - self.since >= lease:
+        if held.plan > version:
+            return f"it is held under plan {held.plan}, but this consumer knows only plan {version}"
+        if held.owner == member or monotonic() - self.since >= lease:
             return None
-        return f"{told.owner} has not given it up" if told.instance else f"it was handed to {told.owner}"
+        return f"{held.owner} has not given it up" if held.instance else f"it was handed to {held.owner}"
 
 
 class GroupCommits:
-    """The commit of each partition as it was at the last look, or as this consumer has written it since.
+    """The commit of each partition, as last read, or as written by this consumer since.
 
     Parameters
     ----------
@@ -63,15 +63,15 @@ class GroupCommits:
     member : str
         Its name in the plan.
     rack : str or None
-        The consumer's.
+        Its rack.
     say : callable
-        Called with what it is about, and what is not as it should be there, or None.
+        Called with a subject and its problem, or None once it is resolved.
     earliest : bool
-        Whether a partition without a commit is begun at its beginning, not its end.
+        True to start a partition without a commit at its beginning, False to start at its end.
     patience : float
-        Seconds that an answer may take.
+        Seconds to wait for an answer.
     silence : float
-        Seconds without an answer that are an error.
+        Seconds without an answer after which an error is raised.
     """
 
     def __init__(
@@ -102,28 +102,28 @@ class GroupCommits:
         return self._seen[key]
 
     def is_own(self, key: TopicPartition) -> bool:
-        """Whether the partition is this consumer's, and not that of another by the same name."""
-        told = self._seen[key].told()
-        return isinstance(told, Ownership) and (told.owner, told.instance) == (self._member, self._instance)
+        """Return whether this very consumer holds the partition, not another with the same name."""
+        held = self._seen[key].ownership()
+        return isinstance(held, Ownership) and (held.owner, held.instance) == (self._member, self._instance)
 
     def is_namesakes(self, key: TopicPartition) -> bool:
-        """Whether the partition is held by another consumer that goes by the same name."""
-        told = self._seen[key].told()
-        held = isinstance(told, Ownership) and told.owner == self._member and told.instance is not None
+        """Return whether another consumer with the same name holds the partition."""
+        found = self._seen[key].ownership()
+        held = isinstance(found, Ownership) and found.owner == self._member and found.instance is not None
         return held and not self.is_own(key)
 
     def own(self, version: int) -> Ownership:
-        """What to commit where a partition is this consumer's, under a version of the plan."""
+        """Return the ownership to commit for this consumer's partitions, under a version of the plan."""
         self._beat += 1
         return Ownership(version, self._member, self._instance, self._beat, self._rack)
 
     def look(self, keys: Collection[TopicPartition]) -> bool:
-        """Read the commits of these partitions, and forget all others; False where nobody answers.
+        """Read the commits of these partitions, and forget all others; return False without an answer.
 
         Raises
         ------
         KafkaException
-            Nobody has answered for so long that others will soon take this consumer for dead.
+            No broker has answered for so long that other members will soon take this consumer's partitions.
         """
         try:
             found = self._consumer.committed([Part(*key) for key in keys], timeout=self._patience)
@@ -146,7 +146,7 @@ class GroupCommits:
         return True
 
     def write(self, marks: Mapping[TopicPartition, tuple[int, Ownership]]) -> None:
-        """Commit offsets together with whose the partitions are.
+        """Commit offsets together with the owners of the partitions.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class GroupCommits:
         KafkaException
             The commit failed.
         """
-        parts = [Part(*key, offset, told.encode()) for key, (offset, told) in marks.items()]
+        parts = [Part(*key, offset, owner.encode()) for key, (offset, owner) in marks.items()]
         try:
             for each in self._consumer.commit(offsets=parts, asynchronous=False):
                 if each.error is not None:
@@ -165,15 +165,15 @@ class GroupCommits:
                 raise FollowError(f"{error.args[0].str()}: {SUBSCRIBED}") from error
             raise
         now = monotonic()
-        self._seen |= {key: Commit(offset, told.encode(), now) for key, (offset, told) in marks.items()}
+        self._seen |= {key: Commit(offset, owner.encode(), now) for key, (offset, owner) in marks.items()}
 
     def first_offset(self, key: TopicPartition) -> int:
-        """Where to begin in a partition: at its commit, or where it has none at an end of the log.
+        """Return the offset at which to start a partition: its commit, or without one the start or end of the log.
 
         Raises
         ------
         KafkaException
-            The ends of the log were not told.
+            The broker did not return the offsets of the log.
         """
         if self._seen[key].offset >= 0:
             return self._seen[key].offset

@@ -1,8 +1,8 @@
-"""The partitions that a follower of a plan holds: how it comes by them, hands them on, and loses them.
+"""The partitions that a follower holds: how it takes them, hands them on, and loses them.
 
-Only the owner of a partition commits, and hands it on by a commit that names the next one. Who takes a partition that
-was not handed to it, because its owner is gone, first commits its own name, waits, and looks whether the name is still
-there: Fischer's algorithm, in L. Lamport, A fast mutual exclusion algorithm, ACM TOCS 5 (1987).
+Only the owner of a partition commits, and it hands the partition on by a commit that names the next owner. If the owner
+is gone, a member that takes the partition first commits its own name, waits, and checks that the name is still there.
+This is Fischer's algorithm, in L. Lamport, A fast mutual exclusion algorithm, ACM TOCS 5 (1987).
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from evenlag.live.group_state import TopicPartition
 from evenlag.live.ownership import Ownership
 from evenlag.live.wording import named
 
-CLAIMED = "claimed a moment ago"
+CLAIMED = "claimed, waiting for the claim to stand"
 
-log = logging.getLogger("evenlag.live.follow")  # the one that docs/follow.md names
+log = logging.getLogger("evenlag.live.follow")  # named in docs/follow.md
 
-Told = Callable[[list[TopicPartition]], object]
+Callback = Callable[[list[TopicPartition]], object]
 
 
 class Holdings:
-    """What one consumer holds of the partitions that a plan gives it.
+    """The partitions that one consumer holds under a plan.
 
     Parameters
     ----------
     consumer : confluent_kafka.Consumer
-        Assigned what is held.
+        Consumer that gets the held partitions assigned.
     member : str
         Its name in the plan.
     commits, topics
-        What the brokers tell of the group.
+        The group's commits, and the existing partitions.
     lease : float
-        Seconds without a commit after which a partition is taken from its owner.
+        Seconds without a commit after which a partition may be taken from its owner.
     standing : float
-        Seconds that a claim has to stand for.
+        Seconds for which a claim must stand.
     on_assign, on_revoke, on_lost : callable
-        Called with partitions after they were taken, before they are handed on, and after they were taken away.
+        Called with partitions after they were taken, before they are handed on, and after they were lost to others.
 
     Attributes
     ----------
     plan : FollowedPlan or None
-        The one that is followed.
+        The plan that is followed.
     waiting : dict of (topic, partition) to str
-        Partitions of this member that it does not read yet, and why.
+        Partitions of this member that it does not read yet, with the reasons.
     """
 
     def __init__(
@@ -65,19 +65,19 @@ class Holdings:
         *,
         lease: float,
         standing: float,
-        on_assign: Told,
-        on_revoke: Told,
-        on_lost: Told,
+        on_assign: Callback,
+        on_revoke: Callback,
+        on_lost: Callback,
     ) -> None:
         self.plan: FollowedPlan | None = None
         self.waiting: dict[TopicPartition, str] = {}
         self._consumer, self._member, self._commits, self._topics = consumer, member, commits, topics
         self._lease, self._standing = lease, standing
         self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
-        self._held: dict[TopicPartition, int] = {}  # the offset that is not processed yet
-        self._stopped: set[TopicPartition] = set()  # of those held: no longer read, not handed on yet
-        self._claims: dict[TopicPartition, float] = {}  # since when
-        self._untold: dict[TopicPartition, float] = {}  # when it was last not told where they begin
+        self._held: dict[TopicPartition, int] = {}  # with the first offset that is not processed yet
+        self._stopped: set[TopicPartition] = set()  # held partitions that are no longer read and not yet handed on
+        self._claims: dict[TopicPartition, float] = {}  # with the time of the claim
+        self._failed: dict[TopicPartition, float] = {}  # time of the last failure to get the first offset
 
     # ---- what is held --------------------------------------------------------------------------------------------
 
@@ -85,28 +85,28 @@ class Holdings:
         return key in self._held
 
     def partitions(self) -> list[TopicPartition]:
-        """Those that are held."""
+        """Return the held partitions, sorted."""
         return sorted(self._held)
 
     def processed(self, key: TopicPartition, offset: int) -> None:
-        """Take note that a partition was processed up to before this offset."""
+        """Record that a partition was processed up to but not including this offset."""
         self._held[key] = offset
 
     def commit(self) -> None:
-        """Commit what was processed."""
+        """Commit the processed offsets."""
         self._commit({key: (offset, self._commits.own(self._version())) for key, offset in self._held.items()})
 
     # ---- the plan ------------------------------------------------------------------------------------------------
 
     def follow(self, plan: FollowedPlan) -> None:
-        """Go by this plan from now on."""
+        """Follow this plan from now on."""
         self.plan = plan
         self._topics.expire()
 
     def settle(self) -> bool:
-        """Look, hand on what the plan gives to others, and take what it gives this member.
+        """Read the commits, hand on partitions that the plan gives to others, and take those that it gives this member.
 
-        False where there is no plan yet, or nobody answers. Raises as `look` does.
+        Return False if there is no plan yet or no broker answers. Errors are those of `look`.
         """
         if self.plan is None:
             return False
@@ -118,17 +118,17 @@ class Holdings:
         self._take(self.plan)
         return True
 
-    # ---- what is seen --------------------------------------------------------------------------------------------
+    # ---- looking at the cluster ----------------------------------------------------------------------------------
 
     def look(self) -> bool:
-        """Read the commits of the plan's partitions, and let go of what others hold; False where nobody answers.
+        """Read the commits of the plan's partitions, and drop partitions that others hold; False without an answer.
 
         Raises
         ------
         FollowError
-            Somebody else commits in the place of this consumer.
+            Another client commits this consumer's partitions.
         KafkaException
-            Nobody has answered for too long.
+            No broker has answered for too long.
         """
         owned = () if self.plan is None else self.plan.owners
         keys = {key for key in owned if self._topics.exists(key)} | self._held.keys() | self._claims.keys()
@@ -140,16 +140,16 @@ class Holdings:
         return True
 
     def _look_at_topics(self, plan: FollowedPlan) -> None:
-        """See which partitions of the plan there are, and let go of those that are no more."""
+        """Read which partitions exist, and drop held ones that were deleted."""
         self._topics.look(plan, self._held)
-        self._lose({key for key in self._held if not self._topics.exists(key)}, "they do not exist any more")
+        self._lose({key for key in self._held if not self._topics.exists(key)}, "they no longer exist")
 
     def _yield_to_others(self) -> None:
-        """Let go of what is held by somebody else by now."""
+        """Drop partitions that another client now holds; raise an error if it is not another follower."""
         others = [key for key in sorted(self._held) if not self._commits.is_own(key)]
         foreign = [key for key in others if self._commits[key].is_foreign()]
         twins = [key for key in others if self._commits.is_namesakes(key)]
-        handed = self._stopped.intersection(others)  # by a commit whose answer was lost
+        handed = self._stopped.intersection(others)  # handed on by a commit whose answer was lost
         for key in handed:
             del self._held[key]
         self._stopped -= handed
@@ -157,25 +157,25 @@ class Holdings:
             self._lose(set(self._held), "this consumer stops")
         if foreign:
             raise FollowError(
-                f"{named(foreign)}: a commit that is not evenlag's; set enable.auto.commit to false and leave commits "
-                "to Follow. After a reset of the offsets, start this consumer anew"
+                f"{named(foreign)}: another client has committed; set enable.auto.commit to false and let only Follow "
+                "commit. After a reset of offsets, restart this consumer"
             )
         if twins:
             raise FollowError(
-                f"{named(twins)}: taken by another consumer that goes by the name {self._member!r} too; give each its "
-                "own"
+                f"{named(twins)}: taken by another consumer with the same name {self._member!r}; give each consumer "
+                "its own name"
             )
         lost = set(others) - handed
-        gone = {key for key in lost if self._commits[key].told() is None}
-        if gone:  # as where the topic was deleted
+        gone = {key for key in lost if self._commits[key].ownership() is None}
+        if gone:  # such as after the topic was deleted
             self._topics.expire()
             self._lose(gone, "their commits are gone")
-        self._lose(lost - gone, "others have taken them; what was processed since the last commit will be again")
+        self._lose(lost - gone, "others have taken them; messages processed since the last commit will be read again")
 
-    # ---- what is handed on ---------------------------------------------------------------------------------------
+    # ---- handing on ----------------------------------------------------------------------------------------------
 
     def give_up_all(self) -> None:
-        """Commit what was processed, and give up everything, for nobody in particular."""
+        """Commit the processed offsets, and give up all partitions without naming a successor."""
         if self._held or self._claims:
             self.look()
             self._hand_over(dict.fromkeys(self._held, None))
@@ -184,15 +184,16 @@ class Holdings:
             self._claims.clear()
 
     def _hand_on(self, plan: FollowedPlan) -> None:
-        """Hand over what the plan gives to others, also where it was handed to this member under an older plan."""
+        """Hand over partitions that the plan gives to others, including any handed to this member under older plans."""
         owners = plan.owners
-        # What was stopped for an older plan, and is this member's again, it hands to itself and so starts anew.
+        # A partition that was stopped under an older plan and now belongs to this member again is handed to itself, so
+        # that it is read again.
         leaving = {key for key in self._held if owners.get(key) != self._member} | self._stopped
         self._hand_over({key: owners.get(key) for key in leaving})
         passing = {}
         for key in self._commits:
-            told = self._commits[key].told()
-            handed = isinstance(told, Ownership) and told.plan < plan.version and told.goes_to(self._member)
+            owned = self._commits[key].ownership()
+            handed = isinstance(owned, Ownership) and owned.plan < plan.version and owned.goes_to(self._member)
             claimed = key in self._claims and self._commits.is_own(key)
             if owners.get(key) != self._member and (handed or claimed):
                 passing[key] = self._commits[key].offset, Ownership(plan.version, owners.get(key))
@@ -200,7 +201,7 @@ class Holdings:
         self._commit(passing)
 
     def _hand_over(self, to: Mapping[TopicPartition, str | None]) -> None:
-        """Stop reading partitions, and commit what was processed together with whose they are now."""
+        """Stop reading partitions, and commit their processed offsets with the next owners."""
         fresh = sorted(to.keys() - self._stopped)
         if fresh:
             self._consumer.incremental_unassign([Part(*key) for key in fresh])
@@ -209,20 +210,20 @@ class Holdings:
         if to:
             version = self._version()
             self._commit({key: (self._held[key], Ownership(version, to[key])) for key in to if key in self._held})
-            log.info("%s has given up %s", self._member, named(sorted(to)))
+            log.info("%s gave up %s", self._member, named(sorted(to)))
         for key in to:
             self._held.pop(key, None)
         self._stopped -= to.keys()
 
-    # ---- what is taken -------------------------------------------------------------------------------------------
+    # ---- taking --------------------------------------------------------------------------------------------------
 
     def _take(self, plan: FollowedPlan) -> None:
-        """Take what was handed to this member, claim what nobody holds, and start to read what was claimed in time."""
+        """Take partitions handed to this member, claim free ones, and start reading those whose claims have stood."""
         before, self.waiting = self.waiting, {}
         marks: dict[TopicPartition, tuple[int, Ownership]] = {}
         starting: list[TopicPartition] = []
         unanswered: str | None = None
-        for key in sorted(plan.assignment.get(self._member, ()), key=lambda key: (self._untold.get(key, 0.0), key)):
+        for key in sorted(plan.assignment.get(self._member, ()), key=lambda key: (self._failed.get(key, 0.0), key)):
             if key in self._held or key not in self._commits:
                 continue
             if key in self._claims and self._commits.is_own(key):
@@ -235,19 +236,21 @@ class Holdings:
             if why := self._commits[key].not_free(self._member, plan.version, self._lease):
                 self.waiting[key] = why
                 continue
-            if unanswered is not None and self._commits[key].offset < 0:  # to ask on might take longer than a lease
+            if (
+                unanswered is not None and self._commits[key].offset < 0
+            ):  # further requests might take longer than a lease
                 self.waiting[key] = unanswered
                 continue
             try:
                 offset = self._commits.first_offset(key)
             except KafkaException as error:
-                self.waiting[key] = unanswered = f"where to begin is not known ({error.args[0].str()})"
-                self._untold[key] = monotonic()
+                self.waiting[key] = unanswered = f"the start offset is unknown ({error.args[0].str()})"
+                self._failed[key] = monotonic()
                 continue
-            self._untold.pop(key, None)
+            self._failed.pop(key, None)
             marks[key] = offset, self._commits.own(plan.version)
-            told = self._commits[key].told()
-            if isinstance(told, Ownership) and told.goes_to(self._member):
+            owned = self._commits[key].ownership()
+            if isinstance(owned, Ownership) and owned.goes_to(self._member):
                 starting.append(key)
             else:
                 self.waiting[key] = CLAIMED
@@ -268,7 +271,7 @@ class Holdings:
         for key in keys:
             self._held[key] = self._commits[key].offset
             self._claims.pop(key, None)
-        log.info("%s has taken %s", self._member, named(keys))
+        log.info("%s took %s", self._member, named(keys))
         self._on_assign(keys)
 
     # ---- the rest ------------------------------------------------------------------------------------------------
@@ -281,11 +284,11 @@ class Holdings:
         for key in lost:
             del self._held[key]
         self._stopped -= set(lost)
-        log.warning("%s has lost %s: %s", self._member, named(lost), why)
+        log.warning("%s lost %s: %s", self._member, named(lost), why)
         self._on_lost(lost)
 
     def _commit(self, marks: Mapping[TopicPartition, tuple[int, Ownership]]) -> set[TopicPartition]:
-        """Commit offsets with whose the partitions are; give those that were committed, which still exist."""
+        """Commit offsets and owners; return the partitions that were committed, without those that no longer exist."""
         left = dict(marks)
         while left:
             try:
@@ -305,5 +308,5 @@ class Holdings:
         return set(left)
 
     def _version(self) -> int:
-        assert self.plan is not None  # or nothing would be held
+        assert self.plan is not None  # nothing is held without a plan
         return self.plan.version

@@ -1,4 +1,4 @@
-"""Which partitions there are of the topics that a followed plan gives out."""
+"""The existing partitions of the topics in a followed plan."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ ABSENT = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaErro
 
 
 class PlanTopics:
-    """The partitions that exist, as far as the brokers have told.
+    """The existing partitions, as the brokers last reported them.
 
     Parameters
     ----------
     consumer : confluent_kafka.Consumer
     say : callable
-        Called with what it is about, and what is not as it should be there, or None.
+        Called with a subject and its problem, or None once it is resolved.
     every : float
-        Seconds after which to look again.
+        Seconds between requests to the brokers.
     patience : float
-        Seconds that an answer may take.
+        Seconds to wait for an answer.
     """
 
     def __init__(
@@ -37,38 +37,38 @@ class PlanTopics:
         self._next_look = monotonic()
 
     def exists(self, key: TopicPartition) -> bool:
-        """Whether the partition was there at the last look."""
+        """Return whether the partition existed at the last request."""
         return key[1] in self._there.get(key[0], ())
 
     def due(self) -> bool:
-        """Whether it is time to look again."""
+        """Return whether the next request is due."""
         return monotonic() >= self._next_look
 
     def expire(self) -> None:
-        """Let it be time now: what was told is no longer so, or other topics count."""
+        """Make the next request due now, because partitions or the plan have changed."""
         self._next_look = 0.0
 
     def look(self, plan: FollowedPlan, held: Collection[TopicPartition]) -> None:
-        """Ask for the topics of the plan and of what is held, and say where the plan does not fit them."""
+        """Request the topics of the plan and of held partitions, and report where the plan does not fit them."""
         topics = {topic for topic, _ in (*plan.owners, *held)}
         unknown: dict[str, str] = {}
         for topic in sorted(topics):
             try:
                 found = self._consumer.list_topics(topic, timeout=self._patience).topics[topic]
-            except KafkaException as error:  # of the other topics the same would be heard
+            except KafkaException as error:  # requests for the other topics would fail too
                 unknown[topic] = error.args[0].str()
                 break
             if found.error is None or found.error.code() in ABSENT:
                 self._there[topic] = frozenset(found.partitions)
             else:
                 unknown[topic] = found.error.str()
-        told = "; ".join(f"topic {topic}: its partitions are not known ({why})" for topic, why in unknown.items())
-        self._say("topics", told or None)
+        problems = "; ".join(f"topic {topic}: its partitions are unknown ({why})" for topic, why in unknown.items())
+        self._say("topics", problems or None)
         if not unknown:
             self._next_look = monotonic() + self._every
         topics &= self._there.keys() - unknown.keys()
         absent = sorted(key for key in plan.owners if key[0] in topics and not self.exists(key))
-        self._say("absent", f"plan {plan.version} gives out {named(absent)}, which do not exist" if absent else None)
+        self._say("absent", f"plan {plan.version} assigns {named(absent)}, which do not exist" if absent else None)
         given = plan.owners.keys()
         left = sorted((topic, each) for topic in topics for each in self._there[topic] if (topic, each) not in given)
-        self._say("left out", f"plan {plan.version} leaves out {named(left)}: nobody reads them" if left else None)
+        self._say("left out", f"plan {plan.version} does not assign {named(left)}: nobody reads them" if left else None)
