@@ -56,4 +56,4 @@ def test_options_for_topics_need_a_topic(tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text("security.protocol\n")
     done = evenlag("replay", "--offsets", TOPIC, "--command-config", config)
-    refused(done, "client.properties, line 1: is no property; write name=value")
+    refused(done, "client.properties, line 1: not a property; write name=value")

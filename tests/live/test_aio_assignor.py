@@ -96,7 +96,7 @@ async def follow(bootstrap: str, topic: str, group: str) -> None:
         lags[:] = [lag + each for lag, each in zip(lags, more, strict=True)]
         await asyncio.get_running_loop().run_in_executor(None, produce, bootstrap, topic, more)
         decision = await settled(2, lambda _: len(decisions) > last)
-        assert any("asked for: the plan saves " in each for each in decision.why)
+        assert any("requested: the plan saves " in each for each in decision.why)
         checked(decision)
     finally:
         for consumer in running:

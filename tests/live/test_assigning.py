@@ -194,7 +194,7 @@ def test_a_process_that_never_starts_is_ended(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(solver_process, "SERVE", STARTS_FOR_EVER)
     monkeypatch.setattr(solver_process, "STARTS_WITHIN", 0.5)
     solver = SolverProcess()
-    with pytest.raises(SolverError, match="was ended"):
+    with pytest.raises(SolverError, match="was killed"):
         solver.solve(PROBLEM, SolveOptions(), time.monotonic() + 1, time.monotonic() + 2)
     assert solver._running is None
 
@@ -213,9 +213,9 @@ def test_lags_without_a_thread_to_ask_in_are_told_and_asked_for_again(monkeypatc
     with monkeypatch.context() as short:
         no_more_threads(short)
         for _ in range(2):
-            with pytest.raises(SourceError, match=r"the lags could not be asked for \(can't start new thread\)"):
+            with pytest.raises(SourceError, match=r"the lags could not be requested \(can't start new thread\)"):
                 reader.read(["t"], time.monotonic() + 1)
-    with pytest.raises(SourceError, match=r"no Kafka broker answers|did not come within"):
+    with pytest.raises(SourceError, match=r"no Kafka broker answers|did not arrive within"):
         reader.read(["t"], time.monotonic() + 1)
 
 
@@ -424,7 +424,7 @@ def test_the_leader_asks_for_a_rebalance_that_pays_and_answers_it_with_the_plan_
         assert len(assigned() & mine) == 1
         assert last(assignor).why == (
             evenlag_assignor.AGAIN,
-            "asked for: the plan saves 1,998 of 2,000 messages of spread once its moves are paid, 99.9 %",
+            "requested: the plan saves 1,998 of 2,000 messages of spread once its moves are paid, 99.9 %",
         )
 
 
@@ -545,21 +545,21 @@ def test_whoever_leads_no_more_keeps_no_record_and_no_thread() -> None:
 
 def test_why_lags_cannot_be_looked_at_is_said_once_until_they_can(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "evenlag")
-    gaps = "the lags of 2 partitions are unknown (the brokers know of no such partition)"
+    gaps = "the lags of 2 partitions are unknown (the brokers do not know the partition)"
     with leading(rejoin_if_better="20%") as (assignor, reader, _, _):
         caplog.clear()
         for ends in ({}, {"p0": 10, "p1": 10}) * 2:
             reader.ends = ends
             assignor._look()
         assert caplog.messages == [
-            "group g: its lags are not recorded: nobody answers",
-            f"group g: {gaps}; no rebalance is asked for meanwhile",
+            "group g: lags are not being recorded: nobody answers",
+            f"group g: {gaps}; until they are known, no rebalance is requested",
         ]
         caplog.clear()
         reader.ends = {f"p{p}": 10 for p in range(4)}
         assignor._look()
         assignor._look()
-        assert caplog.messages == ["group g: its lags are looked at as before"]
+        assert caplog.messages == ["group g: lags are being checked again"]
 
 
 def test_how_long_brokers_may_take_is_a_round_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -591,8 +591,8 @@ def test_lags_that_no_thread_can_look_at_are_said_once_and_looked_at_from_the_ne
             no_more_threads(short)
             assigned()
             assigned()
-        said = [line for line in caplog.messages if "looked at" in line]
-        assert said == ["group g: its lags are not looked at: can't start new thread"]
+        said = [line for line in caplog.messages if "being checked" in line]
+        assert said == ["group g: lags are not being checked: can't start new thread"]
         assigned()
         assert assignor._looks is not None
 
@@ -620,7 +620,7 @@ def test_what_fails_beside_the_consumer_is_logged(caplog: pytest.LogCaptureFixtu
         assignor._recorder = cast("Any", SimpleNamespace(read=lambda *_: 1 / 0))
         assignor._look()
         assignor._look()
-        assert caplog.messages == ["group g: its lags are not looked at: ZeroDivisionError: division by zero"]
+        assert caplog.messages == ["group g: lags are not being checked: ZeroDivisionError: division by zero"]
         assert caplog.records[0].exc_info
 
 
@@ -632,7 +632,7 @@ def test_an_assignor_for_another_group_than_its_consumers_is_said_once(caplog: p
             assignor._joining({"t"}, Calling())
         finally:
             assignor.close()
-    said = "the consumer is in group g: give its assignor the same, or plans go by the lags of another"
+    said = "the consumer is in group g; give its assignor that group, or plans use the wrong lags"
     assert caplog.messages == [f"group billing: {said}"]
 
 
@@ -656,8 +656,10 @@ def test_the_thread_ends_with_its_assignor() -> None:
 
 def test_a_decision_says_itself_in_a_line() -> None:
     result = evenlag.solve(PROBLEM)
-    line = str(Decision("g", result.assignment, result, True, {("t", 0): "a"}, ("a reason",), 0.25, "the lags of now"))
+    line = str(Decision("g", result.assignment, result, True, {("t", 0): "a"}, ("a reason",), 0.25, "the current lags"))
     assert line.startswith("group g: OPTIMAL by ")
-    words = "0 moves, 4 newly assigned; 1 wait to be given up; planned for the lags of now; 2 members, 0.25 s; a reason"
+    words = (
+        "0 moves, 4 newly assigned; 1 still to be revoked; planned for the current lags; 2 members, 0.25 s; a reason"
+    )
     assert line.endswith(f"; {words}")
     assert "\n" not in line

@@ -94,7 +94,7 @@ def test_a_group_follows_the_solver_whoever_comes_and_goes(broker: Broker, proto
 
 
 FAILURES: dict[str, tuple[dict[str, object], dict[str, object], str]] = {
-    "the solver hangs": ({"hangs": True}, {}, "the solver did not answer in time and was ended"),
+    "the solver hangs": ({"hangs": True}, {}, "the solver did not answer in time and was killed"),
     "no lags": ({"without_lags": True}, {}, "no lags: no Kafka broker answers at 127.0.0.1:9"),
     "broken user data": ({}, {"corrupt": True}, "cannot be read: the checksum is not that of the bytes before it"),
 }
@@ -159,7 +159,7 @@ def test_a_group_rebalances_by_itself_once_that_pays_and_not_again_within_the_in
         off.wait_until_settled(12)
         several.wait_until_settled(12)
         no_record = ": no record of them yet" if horizon else ""
-        assert several.decisions()[0]["planned_for"] == f"the lags of now{no_record}"
+        assert several.decisions()[0]["planned_for"] == f"the current lags{no_record}"
         assert asked(several) == []
         before = several.loads()
 
@@ -196,7 +196,7 @@ def test_a_group_rebalances_by_itself_once_that_pays_and_not_again_within_the_in
         held(several, plan_of(second))
 
         said = [event["line"] for event in several["a"].of("log") + several["b"].of("log") + several["c"].of("log")]
-        assert sum("a rebalance is asked for: the plan saves " in line for line in said) == 2
+        assert sum("a rebalance is requested: the plan saves " in line for line in said) == 2
         assert asked(off) == []
         assert [each["t"] for each in off.decisions() if each["t"] > first["t"] - INTERVAL / 2] == []
 
@@ -205,6 +205,6 @@ def asked(group: Members) -> list[dict[str, Any]]:
     """What was decided in the first phase of rebalances that a leader asked for."""
     found: list[dict[str, Any]] = []
     for each in group.decisions():
-        if "asked for: " in " ".join(each["why"]) and (not found or each["t"] > found[-1]["t"] + STANDS):
+        if "requested: " in " ".join(each["why"]) and (not found or each["t"] > found[-1]["t"] + STANDS):
             found.append(each)
     return found

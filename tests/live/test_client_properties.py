@@ -54,8 +54,8 @@ def test_a_login_of_java_is_understood(login: str, expected: dict[str, str]) -> 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"sasl.jaas.config": "hunter2"}, "'sasl.jaas.config' is no login; write MODULE required username="),
-        ({"sasl.jaas.config": 'com.x.OwnModule required username="hunter2";'}, "evenlag knows no login by OwnModule"),
+        ({"sasl.jaas.config": "hunter2"}, "'sasl.jaas.config' is not valid; write MODULE required username="),
+        ({"sasl.jaas.config": 'com.x.OwnModule required username="hunter2";'}, "evenlag does not support OwnModule"),
         ({"ssl.truststore.location": "/a/trust.jks", "ssl.truststore.password": "hunter2"},
          "only Java reads /a/trust.jks; run keytool -importkeystore -srckeystore /a/trust.jks -destkeystore store.p12 "
          "-deststoretype PKCS12 && openssl pkcs12 -in store.p12 -nokeys -out ca.pem, and give ssl.ca.location=ca.pem"),
@@ -65,9 +65,9 @@ def test_a_login_of_java_is_understood(login: str, expected: dict[str, str]) -> 
         ({"ssl.truststore.location": "ca.pem", "ssl.truststore.type": "JKS"}, "only Java reads ca.pem"),
         ({"ssl.keystore.key": "hunter2"}, "'ssl.keystore.key': write the text to a file, and name it by "
          "'ssl.key.location'"),
-        ({"ssl.ca.locaton": "hunter2"}, "'ssl.ca.locaton' is not known; did you mean 'ssl.ca.location'?"),
-        ({"sasl.jass.config": "hunter2"}, "'sasl.jass.config' is not known; did you mean 'sasl.jaas.config'?"),
-        ({"fetch.min.bytes": "hunter2"}, "'fetch.min.bytes' is not known"),
+        ({"ssl.ca.locaton": "hunter2"}, "client property 'ssl.ca.locaton'; did you mean 'ssl.ca.location'?"),
+        ({"sasl.jass.config": "hunter2"}, "client property 'sasl.jass.config'; did you mean 'sasl.jaas.config'?"),
+        ({"fetch.min.bytes": "hunter2"}, "client property 'fetch.min.bytes'"),
     ],
 )  # fmt: skip
 def test_what_has_no_counterpart_says_what_to_do(config: dict[str, str], message: str) -> None:
@@ -139,8 +139,8 @@ def test_javas_own_names_stay() -> None:
     ("config", "message"),
     [
         ({"ssl.ca.location": "/none.pem"}, "'ssl.ca.location': /none.pem cannot be read: No such file"),
-        ({"ssl.crl.location": "/none.pem"}, "'ssl.crl.location': Spark's Kafka source is Java's"),
-        ({"enable.ssl.certificate.verification": "false"}, "which always verifies; give ssl.ca.location"),
+        ({"ssl.crl.location": "/none.pem"}, "'ssl.crl.location': Spark's Kafka source uses Java's client"),
+        ({"enable.ssl.certificate.verification": "false"}, "which always verifies certificates; give ssl.ca.location"),
         ({"sasl.oauthbearer.client.secret": "hunter2"}, "give sasl.jaas.config and sasl.login.callback.handler.class"),
         ({"sasl.mechanism": "GSSAPI", "sasl.username": "u", "sasl.password": "hunter2"}, "PLAIN, SCRAM-SHA-256"),
     ],

@@ -146,7 +146,7 @@ def test_four_consumers_follow_there_and_back_while_messages_come(broker: Broker
                     path.write_text(content)
                 else:
                     send(broker, f"{topic}-plans", group, content)
-                said = ["no valid JSON", "is older; this consumer keeps to version"][number]
+                said = ["not valid JSON", "is older; this consumer stays at version"][number]
                 wait_until(lambda said=said: all(said in str(each.of("log")) for each in several.values()), said)
             publish(b, where)
             reached(several, b)

@@ -203,7 +203,7 @@ def test_a_group_without_members_and_a_topic_that_is_gone(broker: Broker) -> Non
     assert by_partition(taken, "log_start_offset") == {("kept", 0): 4, ("kept", 1): 0}
     assert set(by_partition(taken, "consumer_id").values()) == {None}
     # the group's coordinator drops the commits of a deleted topic some time later
-    assert taken.warnings in ([], ["group 'resting', topic deleted: no more partitions 2; left out"])
+    assert taken.warnings in ([], ["group 'resting', topic deleted: partitions 2 no longer exist; left out"])
 
 
 @pytest.mark.broker
@@ -222,7 +222,7 @@ def test_all_groups_come_when_none_is_named(broker: Broker) -> None:
 def test_an_unknown_group_is_named_with_those_that_are_there(broker: Broker) -> None:
     create_topics(broker.bootstrap, {"present": 1})
     commit(broker.bootstrap, "a-present-group", {("present", 0): 0})
-    with pytest.raises(SourceError, match=r"group 'absent': not found at 127.*; the groups there are a-present-group"):
+    with pytest.raises(SourceError, match=r"group 'absent': not found at 127.*; the cluster has a-present-group"):
         snapshot(broker.bootstrap, ["a-present-group", "absent"])
 
 
@@ -410,7 +410,7 @@ def test_tokens_of_an_endpoint(broker: Broker, caplog: pytest.LogCaptureFixture)
             SourceError, match=r"token endpoint http.*: HTTP 401 Unauthorized; check client id"
         ) as error:
             snapshot(broker.oauth_bootstrap, config=wrong)
-    with pytest.raises(SourceError, match=r"token endpoint .*: gives no token: .*refused"):
+    with pytest.raises(SourceError, match=r"token endpoint .*: returned no token: .*refused"):
         snapshot(broker.oauth_bootstrap, config=config)
     with pytest.raises(SourceError, match=r"token endpoint file:.*must begin with https"):
         snapshot(broker.oauth_bootstrap, config=config | {"sasl.oauthbearer.token.endpoint.url": "file:///etc/passwd"})
@@ -490,7 +490,7 @@ def test_a_request_that_fails_costs_its_groups_alone(broker: Broker, monkeypatch
     altered(monkeypatch, "OffsetFetchRequest", lambda n, answer: NO_TIME if n == 1 else answer)
     taken = snapshot(broker.bootstrap)
     assert taken.warnings == [
-        f"group '{group}' is left out: no answer within the timeout; give it more time" for group in groups[2:4]
+        f"group '{group}' is left out: no answer within the timeout; set a longer one" for group in groups[2:4]
     ]
     assert {row["group"] for row in taken.offsets} == {*groups[:2], *groups[4:]}
 
@@ -630,9 +630,9 @@ def test_nothing_can_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
         (("127.0.0.1:1", [""]), {}, "group without a name"),
         (("127.0.0.1:1",), {"timeout": 0}, "timeout of 0 s"),
         (("127.0.0.1:1",), {"timeout": float("nan")}, "timeout of nan s"),
-        (("127.0.0.1:1",), {"config": {"sasl.jaas.config": "x"}}, "'sasl.jaas.config' is no login"),
-        (("127.0.0.1:1",), {"config": {"no.such": "x"}}, "client property 'no.such' is not known"),
-        (("127.0.0.1:1",), {"config": {"security.protocol": "TLS"}}, "'security.protocol' has a value that"),
+        (("127.0.0.1:1",), {"config": {"sasl.jaas.config": "x"}}, "'sasl.jaas.config' is not valid"),
+        (("127.0.0.1:1",), {"config": {"no.such": "x"}}, "unknown client property 'no.such'"),
+        (("127.0.0.1:1",), {"config": {"security.protocol": "TLS"}}, "'security.protocol' has an invalid value"),
         (("127.0.0.1:1",), {"config": {"security.protocol": "SASL_SSL"}}, "'sasl.mechanism' is missing; SASL_SSL"),
         (("127.0.0.1:1",), {"config": {"sasl.mechanism": "plain"}}, "'sasl.username' is missing; PLAIN needs it"),
         (("127.0.0.1:1",), {"config": {"sasl.mechanism": "GSSAPI"}}, "GSSAPI needs the package gssapi"),
@@ -734,7 +734,7 @@ def test_groups_that_fail_do_not_take_the_others_along(monkeypatch: pytest.Monke
     assert "group 'g' is left out: Group authorization failed" in taken.warnings[1]
     assert len(scripted(monkeypatch, Description("Dead")).warnings) == 1
     taken = scripted(monkeypatch, Description("Empty"))
-    assert taken.warnings[1] == "neither members nor committed offsets that this user may see: groups g"
+    assert taken.warnings[1] == "groups without members or committed offsets that this user may see: g"
 
 
 def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
@@ -743,7 +743,7 @@ def test_partitions_on_the_way_to_a_member_count_as_the_groups() -> None:
     two = {0: (), 1: ()}
     partitions, warnings = partitions_of(group, {}, {"a": two, "b": two, "c": {0: ()}})
     assert partitions == [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("c", 0)]
-    assert warnings == ["group 'g', topic c: no more partitions 9; left out"]
+    assert warnings == ["group 'g', topic c: partitions 9 no longer exist; left out"]
 
 
 def test_offsets_that_a_broker_does_not_tell_stay_null() -> None:
@@ -815,7 +815,7 @@ def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeyp
         [name, name, ["a", "b"], "follow", 8, None, rack] for name, rack in (("c1", None), ("c2", "zone-a"))
     ]
     (unread,) = taken.warnings[1:]
-    assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of form 3, not 1 or 2: ")
+    assert unread.startswith("group 'g': the owners of b-1 cannot be read: metadata of version 3, not 1 or 2: ")
 
 
 def test_followers_that_have_all_stopped_are_no_members(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -845,7 +845,7 @@ def test_client_config(tmp_path: Path) -> None:
         "ssl.ca.location": "/ca",
     }
     path.write_text("a=1\nsecret\n")
-    with pytest.raises(SourceError, match=r"client\.properties, line 2: is no property") as caught:
+    with pytest.raises(SourceError, match=r"client\.properties, line 2: not a property") as caught:
         read_client_config(path)
     assert "secret" not in str(caught.value)
     with pytest.raises(SourceError, match=r"absent: cannot be read: No such file"):

@@ -141,14 +141,14 @@ def test_a_horizon_of_some_minutes_is_the_lag_predicted_for_then() -> None:
     readings = [told(0, first, 2), last]
     assert recorded(readings, "10m").foreseen(problem)[0].lags.tolist() == [160 + 600, 40]
     assert recorded(readings, 90).foreseen(problem)[1] == "the lags in 90 s"
-    assert recorded(readings, 0).foreseen(problem) == (problem, "the lags of now")
+    assert recorded(readings, 0).foreseen(problem) == (problem, "the current lags")
     assert recorded(readings, 0).rates == {("t", 0): 1}
 
 
 def test_a_record_that_has_just_begun_says_so_and_knows_only_now() -> None:
     (_, problem, _) = reading = told(0, {("t", 0): (0, 100, 0), ("t", 1): (0, 50, 0)}, 2)
     record = recorded([reading])
-    assert record.foreseen(problem) == (problem, "the lags of now: no record of them yet")
+    assert record.foreseen(problem) == (problem, "the current lags: no record of them yet")
     assert record.rates is None
     nothing_comes = recorded([(n * MINUTE, problem, reading[2]) for n in range(3)])
     assert nothing_comes.foreseen(problem)[0].lags.tolist() == [100, 50]

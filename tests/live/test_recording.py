@@ -54,7 +54,7 @@ def test_a_snapshot_of_nothing_is_added_too(tmp_path: Path) -> None:
 
 def test_a_record_is_of_one_format(tmp_path: Path) -> None:
     record(tmp_path)
-    with pytest.raises(SourceError, match=r"offsets: has 2026.*\.csv, and what is added would be \.parquet"):
+    with pytest.raises(SourceError, match=r"offsets: has 2026.*\.csv, but the new file would be \.parquet"):
         write_snapshot(taken(1), tmp_path, "parquet", append=True)
     with pytest.raises(SourceError, match="unknown format"):
         write_snapshot(taken(1), tmp_path / "new", "xml", append=True)

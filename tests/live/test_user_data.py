@@ -111,19 +111,19 @@ def test_the_weighted_format_as_the_post_describes_it() -> None:
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        ("000000", r"^byte 0: the bytes end within the number of topics$"),
+        ("000000", r"^byte 0: the data ends within the number of topics$"),
         ("ffffffff", r"^byte 0: the number of topics is -1; it must be at least 0$"),
-        ("7fffffff 0001 74", r"^byte 0: 2147483647 topics cannot lie in the 3 bytes"),
+        ("7fffffff 0001 74", r"^byte 0: 2147483647 topics do not fit in the 3 bytes"),
         ("00000001 ffff 74 00000000", r"^byte 4: the length of a topic's name is -1"),
         ("00000001 0000 00000000 00", r"^byte 4: the length of a topic's name is 0"),
-        ("00000001 7fff 74 00000000", r"^byte 4: a name of 32767 bytes cannot lie in the 5"),
+        ("00000001 7fff 74 00000000", r"^byte 4: a name of 32767 bytes does not fit in the 5"),
         ("00000001 0002 74ff 00000000", r"^byte 7: a topic's name is not UTF-8$"),
         ("00000001 0001 74 ffffffff", r"^byte 7: the number of partitions is -1"),
-        ("00000001 0001 74 00000002 00000000", r"^byte 7: 2 partitions cannot lie in the 4 bytes"),
+        ("00000001 0001 74 00000002 00000000", r"^byte 7: 2 partitions do not fit in the 4 bytes"),
         ("00000001 0001 74 00000001 ffffffff", r"^byte 11: the partition number is -1"),
         ("00000001 0001 74 00000002 00000003 00000003", r"^byte 15: t-3 is given twice$"),
         ("00000002 0001 74 00000001 00000003 0001 74 00000001 00000003", r"^byte 22: t-3 is given twice$"),
-        ("00000000 0000", r"^byte 4: the bytes end within the generation$"),
+        ("00000000 0000", r"^byte 4: the data ends within the generation$"),
         ("00000000 fffffffe", r"^byte 4: the generation is -2; it must be at least -1$"),
         ("00000000 00000001 00", r"^byte 8: 1 bytes too many; the message ends here$"),
     ],
@@ -136,11 +136,11 @@ def test_sticky_bytes_are_refused_with_the_place(raw: str, expected: str) -> Non
 @pytest.mark.parametrize(
     ("raw", "expected"),
     [
-        ("", r"^byte 0: the bytes end within the weight$"),
+        ("", r"^byte 0: the data ends within the weight$"),
         ("00000000", r"^byte 0: the weight is 0; it must be at least 1$"),
-        ("00000001 00", r"^byte 4: the bytes end within the length of a topic's name$"),
-        ("00000001 7fffffff 74", r"^byte 4: a name of 2147483647 bytes cannot lie in the 1"),
-        ("00000001 00000001 74 00000001", r"^byte 9: 1 partitions cannot lie in the 0 bytes"),
+        ("00000001 00", r"^byte 4: the data ends within the length of a topic's name$"),
+        ("00000001 7fffffff 74", r"^byte 4: a name of 2147483647 bytes does not fit in the 1"),
+        ("00000001 00000001 74 00000001", r"^byte 9: 1 partitions do not fit in the 0 bytes"),
     ],
 )
 def test_weighted_bytes_are_refused_with_the_place(raw: str, expected: str) -> None:

@@ -183,7 +183,7 @@ def better(
     result = solver.solve(aim, freely, until, answer_by, QUICK * limit)
     compared = weighed(replace(result, plan=Plan(problem, result.plan.member_of)), options, record.rates)
     result = replace(result, payoff=compared.payoff)
-    why = () if result.payoff is None else (f"asked for: {result.payoff.reason}",)
+    why = () if result.payoff is None else (f"requested: {result.payoff.reason}",)
     seconds = time.monotonic() - started
     return Decision(problem.group, result.assignment, result, True, {}, why, seconds, planned_for)
 
