@@ -11,6 +11,7 @@ import numpy as np
 
 from evenlag.compare.change import new_names
 from evenlag.errors import InvalidProblemError
+from evenlag.model.origin import Origin
 from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 
@@ -126,7 +127,5 @@ class Staff:
             generations=tuple(generations[i] for i in order),
             owner=place[problem.owner],
             pins=place[problem.pins],
-            empty_topics=empty,
-            warnings=(),
-            lost_claims=np.empty((0, 2), dtype=np.int32),
+            origin=Origin(empty, assignor=problem.assignor),
         )

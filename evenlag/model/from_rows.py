@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenlag.model.arrays import NOBODY, Bools, Index
+from evenlag.model.origin import Origin
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, said_of, subscriptions
 from evenlag.model.partitions import Partitions
@@ -88,13 +89,15 @@ def parse_rows(
         generations=tuple(parse_generation(n, row.generation) for n, row in zip(names, rows, strict=True)),
         owner=owner,
         pins=np.full(len(partitions), NOBODY, dtype=np.int32),
-        empty_topics=empty_topics,
-        warnings=said_of(partitions, dropped),
-        lost_claims=lost_claims,
         scenario_weights=(),
         scenario_lags=np.empty((0, 0), np.int64),
-        assignor=None if assignor is None else check_name(assignor, "the assignor"),
         pairs=pairs,
+        origin=Origin(
+            empty_topics,
+            said_of(partitions, dropped),
+            lost_claims,
+            None if assignor is None else check_name(assignor, "the assignor"),
+        ),
     )
 
 

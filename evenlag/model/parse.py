@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenlag.errors import InvalidProblemError
 from evenlag.model.arrays import NOBODY, Bools, Index, Ints, stacked
+from evenlag.model.origin import Origin
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse_pairs import DOCUMENT_FIELDS, PairArguments, pair_arguments
 from evenlag.model.partitions import LagsByTopic, Partitions
@@ -70,13 +71,10 @@ class Fields(TypedDict):
     generations: tuple[int | None, ...]
     owner: Index
     pins: Index
-    empty_topics: Mapping[str, tuple[str, ...]]
-    warnings: tuple[str, ...]
-    lost_claims: Index
     scenario_weights: tuple[Fraction, ...]
     scenario_lags: Ints
-    assignor: str | None
     pairs: PairData
+    origin: Origin
 
 
 def parse_document(document: Any) -> Arguments:
@@ -176,13 +174,15 @@ def parse(
         generations=ages,
         owner=claims.owner,
         pins=pinned,
-        empty_topics=empty_topics,
-        warnings=said_of(partitions, dropped),
-        lost_claims=claims.lost_claims,
         scenario_weights=tuple(weight for weight, _ in futures),
         scenario_lags=stacked([lags for _, lags in futures]),
-        assignor=None if assignor is None else check_name(assignor, "the assignor"),
         pairs=NO_PAIR_DATA,
+        origin=Origin(
+            empty_topics,
+            said_of(partitions, dropped),
+            claims.lost_claims,
+            None if assignor is None else check_name(assignor, "the assignor"),
+        ),
     )
 
 

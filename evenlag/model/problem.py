@@ -17,6 +17,7 @@ from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Ints, stacked, su
 from evenlag.model.cards import problem_card
 from evenlag.model.from_rows import MemberRow, parse_rows
 from evenlag.model.names import spelled
+from evenlag.model.origin import NO_ORIGIN, Origin
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
 from evenlag.model.parse import parse, parse_document
 from evenlag.model.parse_pairs import (
@@ -73,20 +74,15 @@ class Problem:
         Member that held the partition before and could keep it, or `NOBODY`.
     pins : int32 array (P,)
         Member that must get the partition, or `NOBODY`.
-    empty_topics : mapping of str to tuple of str
-        Topics without partitions, and the members that subscribe to each.
-    warnings : tuple of str
-        What was dropped from the input, and topics without partitions, with counts. What `evenlag.read` had to assume.
-    lost_claims : int32 array (N, 2)
-        (partition, member) of claims to own a partition that were dropped; the member may hold it all the same.
     scenario_weights : tuple of Fraction
         How much each scenario counts, > 0; empty where plans are judged by `lags` alone.
     scenario_lags : int64 or object array (S, P)
         The lags of each scenario, in messages: what a plan is judged by in place of `lags`.
-    assignor : str or None
-        The assignor that the group uses today, by Kafka's name; None where it is not known. No plan depends on it.
     pairs : PairData
         Racks, sizes of moves, traffic, the caller's own pair costs, and topics whose partitions go together.
+    origin : Origin
+        Warnings, claims and whatever else came in and no plan depends on. `warnings`, `lost_claims`, `empty_topics` and
+        `assignor` are its own.
     """
 
     group: str
@@ -101,17 +97,14 @@ class Problem:
     generations: tuple[int | None, ...]
     owner: Index
     pins: Index
-    empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    lost_claims: Index = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
     scenario_weights: tuple[Fraction, ...] = ()
     scenario_lags: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-    assignor: str | None = None
     pairs: PairData = NO_PAIR_DATA
+    origin: Origin = NO_ORIGIN
 
     def __post_init__(self) -> None:
         arrays = (self.topic_of, self.partition_ids, self.lags, self.subscribed, self.caps, self.owner, self.pins)
-        for array in (*arrays, self.lost_claims, self.scenario_lags):
+        for array in (*arrays, self.scenario_lags):
             array.flags.writeable = False
 
     def __repr__(self) -> str:
@@ -233,9 +226,8 @@ class Problem:
 
         What follows from topics, members and subscriptions alone is not worked out again.
         """
-        bare = replace(
-            self.now, lags=summable(lags), owner=owner, warnings=(), lost_claims=np.empty((0, 2), np.int32)
-        )  # fmt: skip
+        origin = replace(self.origin.without_claims(), warnings=())
+        bare = replace(self.now, lags=summable(lags), owner=owner, origin=origin)
         other = bare.with_scenarios(several) if (several := list(scenarios)) else bare
         other.__dict__.update({name: self.__dict__[name] for name in _OF_STRUCTURE if name in self.__dict__})
         return other
@@ -339,6 +331,28 @@ class Problem:
             if self.pairs.racks and self.pairs.racks[m] is not None:
                 document[name]["rack"] = self.pairs.racks[m]
         return document
+
+    # ---- what came in with it ----------------------------------------------------------------------------------
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of the input; see `Origin`."""
+        return self.origin.warnings
+
+    @property
+    def lost_claims(self) -> Index:
+        """Dropped claims, (partition, member), of shape (N, 2); see `Origin`."""
+        return self.origin.lost_claims
+
+    @property
+    def empty_topics(self) -> Mapping[str, tuple[str, ...]]:
+        """Topics without partitions and their subscribers; see `Origin`."""
+        return self.origin.empty_topics
+
+    @property
+    def assignor(self) -> str | None:
+        """The assignor that the group uses today; see `Origin`."""
+        return self.origin.assignor
 
     # ---- partitions --------------------------------------------------------------------------------------------
 
@@ -475,7 +489,7 @@ class Problem:
         for lags, weight in zip(self.scenario_lags.tolist(), self.scenario_weights, strict=True):
             weights[tuple(lags)] = weights.get(tuple(lags), Fraction(0)) + weight
         if len(weights) == 1:
-            return replace(self.futures[0], warnings=self.warnings, lost_claims=self.lost_claims)
+            return replace(self.futures[0], origin=self.origin)
         ordered = sorted(weights)
         if list(map(tuple, self.scenario_lags.tolist())) == ordered:
             return self

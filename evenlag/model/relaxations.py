@@ -66,4 +66,5 @@ def _restricted(problem: Problem, keep: Bools) -> Problem:
         pins=problem.pins[keep],
         scenario_lags=problem.scenario_lags[:, keep] if problem.futures else problem.scenario_lags,
         pairs=problem.pairs.keep(keep),
+        origin=problem.origin.without_claims(),
     )

@@ -51,7 +51,7 @@ def contracted(problem: Problem) -> Problem:
         subscribed=subscribed,
         owner=owner,
         pins=_pins(problem, unit_of, count, subscribed[group_of]),
-        lost_claims=np.empty((0, 2), dtype=np.int32),
+        origin=problem.origin.without_claims(),
         scenario_lags=stacked([_lags(problem, lags, unit_of, count) for lags in problem.scenario_lags]),
         pairs=_pair_data(problem, units),
     )

@@ -138,7 +138,8 @@ def _worded(text: str) -> str:
 
 
 def _noted(problem: Problem, notes: Iterable[str]) -> Problem:
-    return replace(problem, warnings=tuple(dict.fromkeys([*map(_worded, notes), *problem.warnings])))
+    warnings = tuple(dict.fromkeys([*map(_worded, notes), *problem.warnings]))
+    return replace(problem, origin=replace(problem.origin, warnings=warnings))
 
 
 def _inputs(

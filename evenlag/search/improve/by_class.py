@@ -19,6 +19,7 @@ from evenlag.model.arrays import NO_CAP, NOBODY, Bools, Index, Whole
 from evenlag.model.balance import CountRule, count_rule
 from evenlag.model.bounds import load_bounds
 from evenlag.model.flow import CountBounds, CountNetwork
+from evenlag.model.origin import NO_ORIGIN
 from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.pair_flow import cheapest_plan
 from evenlag.model.plan import Number, Plan
@@ -267,10 +268,8 @@ def _bare(problem: Problem, members: int) -> Problem:
         members=tuple(map(str, range(members))),
         caps=np.full(members, NO_CAP, dtype=np.int64),
         generations=(None,) * members,
-        empty_topics={},
-        warnings=(),
-        lost_claims=np.empty((0, 2), dtype=np.int32),
         pairs=NO_PAIR_DATA,
+        origin=NO_ORIGIN,
     )
 
 

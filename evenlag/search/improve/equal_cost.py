@@ -14,6 +14,7 @@ import numpy as np
 from evenlag.model.arrays import NOBODY, Ints
 from evenlag.model.balance import Balance, CountRule
 from evenlag.model.flow import CountBounds, CountNetwork
+from evenlag.model.origin import NO_ORIGIN
 from evenlag.model.pair_data import NO_PAIR_DATA
 from evenlag.model.plan import Number, Plan
 from evenlag.search.improve.equalize import equalize
@@ -63,9 +64,8 @@ def equalize_at_cost(
         ),
         owner=np.append(problem.owner[order], [NOBODY] * more).astype(np.int32),
         pins=np.append(problem.pins[order], members).astype(np.int32),
-        empty_topics={},
         pairs=NO_PAIR_DATA,
-        lost_claims=np.empty((0, 2), dtype=np.int32),
+        origin=NO_ORIGIN,
     )
     start = Plan(alike, np.append(plan.member_of[order], members).astype(np.int32))
     by_kind, by_member = start.topic_counts, start.counts
