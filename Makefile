@@ -46,7 +46,7 @@ lock: .venv/.ready ## resolve constraints.txt anew
 	@printf '%s\n%s\n' '# Versions of a reproducible set-up; `make lock` writes this file anew.' "$$(cat constraints.txt)" > constraints.txt
 
 clean: ## remove everything that the targets made
-	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site *.egg-info evenlag/search/improve/_kernel.*
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site *.egg-info evenlag/search/improve/_kernel.* evenlag/search/exact/_partition.*
 
 .venv/.ready: pyproject.toml constraints.txt scripts/setup.sh
 	@PYTHON='$(PYTHON)' sh scripts/setup.sh

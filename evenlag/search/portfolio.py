@@ -23,6 +23,7 @@ from evenlag.search.exact.enumeration import Enumeration
 from evenlag.search.exact.mip import MipStage
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_dp import MoveDP
+from evenlag.search.exact.number_partitioning import NumberPartitioning
 from evenlag.search.exact.relaxations import EachScenario, LoadsAlone
 from evenlag.search.exact.set_partitioning import SetPartitioning
 from evenlag.search.exact.window_bounds import MOVES_SHARE, Bounds, FirstBounds
@@ -48,8 +49,8 @@ def cutoff_asked(task: Task, _best: Incumbent) -> bool:
 
 
 def undecided(task: Task, best: Incumbent) -> bool:
-    """Anything but a question about a cutoff that is decided already."""
-    return task.target.cutoff is None or not best.settled
+    """Nothing has settled the task, or only a plan that was there before any stage ran."""
+    return not best.settled or (task.target.cutoff is None and not best.seconds)
 
 
 def worth_relocating(task: Task, best: Incumbent) -> bool:
@@ -169,6 +170,7 @@ START = (
 )
 
 AUTO: tuple[Step, ...] = (
+    Step(NumberPartitioning(), 0.3),
     Step(Enumeration()),
     *START,
     Step(Relocation(), relocation_share, when=worth_relocating),

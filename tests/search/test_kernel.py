@@ -1,12 +1,9 @@
 """The compiled kernel of local search gives the same answers as NumPy, to the last bit."""
 
 import random
-import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ from evenlag.search.improve.exchanges import ALL, Taste, by_distance, by_objecti
 from evenlag.search.improve.state import SearchState
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import task_of
+from tests.support.building import built
 from tests.support.terms import draw, draw_options
 
 ROOM = Path(kernel.__file__).parent
@@ -31,20 +29,7 @@ ROOM = Path(kernel.__file__).parent
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The kernel, built from the source that stands here, in use."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    built = tmp_path_factory.mktemp("kernel") / "_kernel.so"
-    include = sysconfig.get_path("include")
-    flags = ["-O2", "-ffp-contract=off", "-Wall", "-Werror", "-shared", "-fPIC", f"-I{include}"]
-    if sys.platform == "darwin":
-        flags += ["-undefined", "dynamic_lookup"]
-    subprocess.run([compiler, *flags, str(ROOM / "kernel.c"), "-o", str(built)], check=True)
-    spec = spec_from_file_location("_kernel", built)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = built(ROOM / "kernel.c", "_kernel", tmp_path_factory.mktemp("kernel"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel, "_compiled", module)
         yield

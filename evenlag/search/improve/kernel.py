@@ -27,17 +27,18 @@ VERSION = 1  # of the calls; a kernel that was built from other code is not used
 Found = tuple[int, int, int, float] | None
 
 
-def _load() -> Any:
+def compiled(name: str, version: int) -> Any:
+    """Return a compiled module of evenlag whose calls have this version; None where it is not there or switched off."""
     if os.environ.get(VARIABLE) == "off":
         return None
     try:
-        compiled = import_module("evenlag.search.improve._kernel")
+        module = import_module(name)
     except ImportError:
         return None
-    return compiled if compiled.VERSION == VERSION else None
+    return module if version == module.VERSION else None
 
 
-_compiled: Any = _load()
+_compiled: Any = compiled("evenlag.search.improve._kernel", VERSION)
 
 
 def status() -> str:

@@ -1,0 +1,180 @@
+"""The compiled search for even loads finds the best, proves it, and keeps its limits."""
+
+import random
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ortools.sat.python import cp_model
+
+import evenlag
+from evenlag import Problem, solve
+from evenlag.search.exact import number_partitioning
+from evenlag.search.exact.number_partitioning import UNKNOWN
+from tests.support.building import built
+
+ROOM = Path(number_partitioning.__file__).parent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The search, built from the source that stands here, in use."""
+    module = built(ROOM / "partition.c", "_partition", tmp_path_factory.mktemp("partition"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(number_partitioning, "_compiled", module)
+        yield
+
+
+def found(numbers: list[int], members: int, counts: tuple[int, int], spread: bool, **how: Any) -> Any:
+    """Return the value of the plan found or None, the bound, and whether the search is complete."""
+    largest_first = np.array(sorted(numbers, reverse=True), dtype=np.int64)
+    known, stop = how.get("known", UNKNOWN), how.get("stop", lambda: False)
+    takers, bound, complete = number_partitioning._compiled.partition(
+        largest_first, members, *counts, spread, 0 if spread else -(-sum(numbers) // members), known, stop
+    )
+    if takers is None:
+        return None, bound, complete
+    member_of = np.frombuffer(takers, np.int32)
+    held = np.bincount(member_of, minlength=members)
+    assert len(held) == members
+    assert counts[0] <= held.min()
+    assert held.max() <= counts[1]
+    loads = [int(largest_first[member_of == m].sum()) for m in range(members)]
+    return max(loads) - (min(loads) if spread else 0), bound, complete
+
+
+def best_of_all(numbers: list[int], members: int, counts: tuple[int, int], spread: bool) -> int:
+    values = []
+    for plan in product(range(members), repeat=len(numbers)):
+        held = [plan.count(m) for m in range(members)]
+        if counts[0] <= min(held) and max(held) <= counts[1]:
+            loads = [sum(x for x, m in zip(numbers, plan, strict=True) if m == member) for member in range(members)]
+            values.append(max(loads) - (min(loads) if spread else 0))
+    return min(values)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[list[int], int, tuple[int, int], bool]:
+    """Few numbers, some of them equal or 0 or much larger than the others, with and without counts to keep."""
+    largest = draw(st.sampled_from([1, 3, 20, 10**4, 2**48]))
+    numbers = draw(st.lists(st.integers(0, largest) | st.sampled_from([0, largest]), min_size=1, max_size=7))
+    if draw(st.booleans()):
+        numbers[0] *= draw(st.integers(1, 9))
+    members = draw(st.integers(1, 4))
+    even = len(numbers) // members, -(-len(numbers) // members)
+    slack = draw(st.integers(0, 2))
+    counts = draw(st.sampled_from([(0, len(numbers)), (max(even[0] - slack, 0), even[1] + slack)]))
+    return numbers, members, counts, draw(st.booleans())
+
+
+@given(questions())
+@settings(max_examples=300, deadline=None)
+def test_the_best_of_all_plans_is_found(question: tuple[list[int], int, tuple[int, int], bool]) -> None:
+    best = best_of_all(*question)
+    assert found(*question) == (best, best, True)
+    assert found(*question, known=best + 1) == (best, best, True)
+    assert found(*question, known=best) == (None, best, True)
+
+
+def by_cp_sat(numbers: list[int], members: int, counts: tuple[int, int], spread: bool) -> int:
+    model = cp_model.CpModel()
+    takes = [[model.new_bool_var("") for _ in range(members)] for _ in numbers]
+    for row in takes:
+        model.add_exactly_one(row)
+    low, high = (model.new_int_var(0, sum(numbers), "") for _ in range(2))
+    for m in range(members):
+        load = sum(x * row[m] for x, row in zip(numbers, takes, strict=True))
+        model.add_linear_constraint(sum(row[m] for row in takes), *counts)
+        model.add(load <= high)
+        model.add(load >= low)
+    model.minimize(high - low if spread else high)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model) == cp_model.OPTIMAL
+    return round(solver.objective_value)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_another_solver_finds_no_better_plan_of_more_numbers(seed: int) -> None:
+    rng = random.Random(seed)
+    members, count = rng.choice([(2, 14), (3, 12), (4, 12), (5, 11)])
+    numbers = [round(rng.lognormvariate(5, 1)) for _ in range(count)]
+    even = count // members, -(-count // members)
+    for counts, spread in product([(0, count), even], [True, False]):
+        best = by_cp_sat(numbers, members, counts, spread)
+        assert found(numbers, members, counts, spread) == (best, best, True)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_hidden_even_loads_are_found(seed: int) -> None:
+    """Many numbers, for which the search takes several turns: their best loads are known, as they were cut out so."""
+    rng = random.Random(seed)
+    members, each, load = rng.randint(3, 6), rng.randint(5, 7), 2 ** rng.choice([8, 16, 20])
+    cuts = [sorted(rng.sample(range(1, load), each - 1)) for _ in range(members)]
+    numbers = [b - a for cut in cuts for a, b in zip([0, *cut], [*cut, load], strict=True)]
+    for counts in ((0, len(numbers)), (each, each)):
+        for spread, best in ((True, 0), (False, load)):
+            assert found(numbers, members, counts, spread) == (best, best, True)
+
+
+def test_a_search_that_is_stopped_has_a_bound_and_no_worse_plan() -> None:
+    rng = random.Random(3)
+    numbers, counts = [rng.randrange(2**40) for _ in range(24)], (0, 24)
+    best, _, complete = found(numbers, 6, counts, True)
+    assert complete
+    for steps in (0, 1, 2, 4, 8, 16):
+        left = iter(range(steps))
+        value, bound, complete = found(numbers, 6, counts, True, stop=lambda left=left: next(left, None) is None)
+        assert bound <= best
+        assert value is None or value >= best
+        assert not complete or value == best
+
+
+def test_an_error_of_the_caller_comes_through() -> None:
+    def stop() -> bool:
+        raise KeyboardInterrupt
+
+    rng = random.Random(1)
+    with pytest.raises(KeyboardInterrupt):
+        found([rng.randrange(2**48) for _ in range(40)], 4, (0, 40), True, stop=stop)
+
+
+@pytest.mark.parametrize("numbers", [[1, 2], [5, -1], [2**62], [1] * 65])
+def test_numbers_that_it_cannot_take_are_refused(numbers: list[int]) -> None:
+    unsorted = np.array(numbers, dtype=np.int64)
+    with pytest.raises(ValueError, match="largest first"):
+        number_partitioning._compiled.partition(unsorted, 2, 0, 9, True, 0, UNKNOWN, lambda: False)
+
+
+def problem(seed: int) -> Problem:
+    rng = random.Random(seed)
+    return Problem.from_lags({"a": [rng.randrange(2**48) for _ in range(18)]}, [f"m{i}" for i in range(5)])
+
+
+@pytest.mark.parametrize("asked", [{"balance": "none"}, {"balance": "both", "objective": "makespan"}])
+def test_a_solve_says_who_proved_it_and_others_prove_the_same(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = solve(problem(1), **asked)
+    assert (result.status, result.bound_by) == ("OPTIMAL", "number partitioning")
+    assert evenlag.verify(result, problem(1)).outcome == "verified"
+    monkeypatch.setattr(number_partitioning, "_compiled", None)
+    other = solve(problem(1), time_limit=1, **asked)
+    assert other.bound_by != "number partitioning"
+    assert other.bound <= result.objective <= other.objective
+
+
+def test_what_costs_more_than_loads_is_left_to_others() -> None:
+    rng = random.Random(1)
+    lags = {"a": [rng.randrange(2**20) for _ in range(10)]}
+    owned = {"x": [("a", p) for p in range(10)]}
+    for asked in ({"stickiness": 5}, {"max_load": 2**30}, {"max_moves": 8}):
+        group = Problem.from_lags(lags, ["x", "y", "z", "w"], owned=owned)
+        assert solve(group, time_limit=1, **asked).method != "number partitioning"
+    weighted = Problem.from_lags(lags, ["x", "y", "z", "w"], weights={"x": 2})
+    assert solve(weighted, time_limit=1).method != "number partitioning"
