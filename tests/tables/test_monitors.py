@@ -119,7 +119,7 @@ def test_the_series_of_each_tool_make_the_columns_of_the_offsets_table(exporter:
 
 @pytest.mark.parametrize("exporter", EXPORTERS, ids=lambda exporter: exporter.name)
 def test_the_query_in_the_docs_asks_for_all_series_of_a_tool_and_nothing_else(exporter: Exporter) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "monitors.md").read_text()
     block = page.split("```promql")[1].split("```")[0].strip().splitlines()
     matchers = [line[len('{__name__=~"') : -len('"}')] if "=~" in line else line for line in block[1::2]]
     mine = {getattr(exporter, column) for column in COLUMNS} - {None}

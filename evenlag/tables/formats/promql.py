@@ -64,7 +64,7 @@ def _samples(text: str, source: str, warnings: list[str]) -> Iterator[Sample]:
             number += 1
             yield from _of_series(number, series, source)
     if not number:
-        raise SourceError(f"{source}: the query found no series; use one of the queries in docs/formats.md")
+        raise SourceError(f"{source}: the query found no series; use one of the queries in docs/monitors.md")
 
 
 def _result(document: Any, place: str) -> list[Any]:
