@@ -8,7 +8,7 @@ from evenlag.model.plan import Number, whole
 from evenlag.model.relaxations import relaxations
 from evenlag.model.result import Binding, StoppedBy
 from evenlag.search.cache import SolveCache
-from evenlag.search.exact.window_bounds import Bounds
+from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.incumbent import Incumbent, Note, begin
 from evenlag.search.portfolio import BOUND
 from evenlag.search.stage import Step, run_steps

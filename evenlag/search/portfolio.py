@@ -24,9 +24,8 @@ from evenlag.search.exact.mip import MipStage
 from evenlag.search.exact.move_columns import MoveColumns
 from evenlag.search.exact.move_dp import MoveDP
 from evenlag.search.exact.number_partitioning import NumberPartitioning
-from evenlag.search.exact.relaxations import EachScenario, LoadsAlone
+from evenlag.search.exact.relaxations import MOVES_SHARE, Bounds, EachScenario, FirstBounds, LoadsAlone
 from evenlag.search.exact.set_partitioning import SetPartitioning
-from evenlag.search.exact.window_bounds import MOVES_SHARE, Bounds, FirstBounds
 from evenlag.search.improve import lns
 from evenlag.search.improve.equalize import Equalize, Restarts
 from evenlag.search.improve.local_search import LocalSearch

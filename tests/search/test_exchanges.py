@@ -8,7 +8,7 @@ import pytest
 
 from evenlag.model.balance import count_rule
 from evenlag.search.exact.bits import bits_of, unpacked
-from evenlag.search.exact.completion import Completion, completed
+from evenlag.search.exact.column_enumeration import Completion, completed
 from evenlag.search.exact.member_options import Exchanges, MemberOptions
 from evenlag.search.patterns import EnumerationLimitError
 from tests.support.problems import alike, random_owners, seeds

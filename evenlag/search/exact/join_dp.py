@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import Whole
 from evenlag.model.plan import Plan
 from evenlag.search.exact.bits import Bits, sizes_of, undominated, unpacked
-from evenlag.search.exact.column_enumeration import NOTHING, Options
-from evenlag.search.exact.completion import completed
+from evenlag.search.exact.column_enumeration import NOTHING, Options, completed
 from evenlag.search.exact.member_options import Exchanges
 from evenlag.search.patterns import EnumerationLimitError, runs
 

@@ -19,7 +19,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY
 from evenlag.search.construct import differencing
 from evenlag.search.construct.relabel import relabel
-from evenlag.search.exact.window_bounds import Bounds
+from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.improve.kernel import compiled
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
