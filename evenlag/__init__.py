@@ -1,12 +1,12 @@
 """evenlag: provably good partition assignments for Kafka consumer groups that lag unevenly.
 
-Every name below is imported when it is asked for, so that `import evenlag` takes no time; Spark and Kafka's client only
-by what needs them.
+`import evenlag` is fast: each name below is imported on first use, and Spark and Kafka's client only with the names
+that need them.
 """
 
 from evenlag.lazy import lazily
 
-TYPE_CHECKING = False  # typing's takes some milliseconds to import
+TYPE_CHECKING = False  # importing typing takes some milliseconds
 if TYPE_CHECKING:
     from evenlag import compare, errors, heuristics, live, pipeline, spark
     from evenlag.compare.before_after import whatif
@@ -82,5 +82,5 @@ _HOMES = {
     "whatif": "evenlag.compare.before_after",
 }
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # type checkers read the imports above
     __getattr__, __dir__ = lazily(__name__, _HOMES)

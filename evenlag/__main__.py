@@ -1,4 +1,4 @@
-"""`python -m evenlag` is the command."""
+"""Entry point of `python -m evenlag`."""
 
 from evenlag.cli import main
 

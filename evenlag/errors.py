@@ -1,53 +1,53 @@
-"""Every error that evenlag raises on purpose: one small tree, each message naming the place and what to do."""
+"""Errors that evenlag raises on purpose. Each message names the place of the error and says what to do."""
 
 
 class EvenlagError(Exception):
-    """Base of all errors raised by evenlag."""
+    """Base class of evenlag's errors."""
 
 
 class InvalidProblemError(EvenlagError, ValueError):
-    """The input does not describe a consumer group: the message names the row, topic, partition or member."""
+    """The input does not describe a consumer group; the message names the row, topic, partition or member."""
 
 
 class InfeasibleError(EvenlagError):
-    """No plan can satisfy the pins, caps or budget asked for: the message says by how much."""
+    """No plan can satisfy the given pins, caps or budgets; the message says by how much they fall short."""
 
 
 class NoPlanFoundError(InfeasibleError):
-    """No plan within the limits was found in the time; there may be one: give it more time, or raise a limit."""
+    """No plan within the limits was found in time, though one may exist; allow more time or raise a limit."""
 
 
 class InvalidPlanError(EvenlagError):
-    """A plan breaks a rule that it must keep: the message names the partition or member."""
+    """A plan breaks a rule; the message names the partition or member."""
 
 
 class SourceError(EvenlagError):
-    """A file, table or broker could not be read or written: the message names it."""
+    """A file, table or broker could not be read or written; the message names it."""
 
 
 class UserDataError(EvenlagError, ValueError):
-    """What a member sent, or should send, to the leader is no such message: the message names the byte or value."""
+    """A member's user data cannot be encoded or decoded; the message names the byte or value."""
 
 
 class FollowError(EvenlagError):
-    """Others commit offsets in the place of a follower: the message names the partition and what to do."""
+    """Another process commits offsets in place of a follower; the message names the partition and what to do."""
 
 
 EXTRAS = {"kafka": "kafka", "matplotlib": "plot", "pandas": "spark", "pyarrow": "spark", "pyspark": "spark"}
-"""Which extra of evenlag brings a package that only a part of it needs."""
+"""The extra of evenlag that installs each optional package."""
 
 
 def lacking(error: ImportError) -> str | None:
-    """Say how to get the package that an import lacks; None where it is none of evenlag's extras."""
+    """Return how to install the package that an import lacks; None if no extra of evenlag installs it."""
     package = (error.name or "").partition(".")[0]
     return f"{package} is not installed; {to_get(package)}" if package in EXTRAS else None
 
 
 def to_get(package: str) -> str:
-    """Say how to get a package that an extra of evenlag brings."""
+    """Return how to install an optional package with evenlag's extra."""
     return f"in a clone of evenlag: pip install '.[{EXTRAS[package]}]'"
 
 
 def printable(text: str) -> str:
-    """Return a text that fits on one line, its line breaks and control characters escaped."""
+    """Return the text with line breaks and other control characters escaped, so that it fits on one line."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

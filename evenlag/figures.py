@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Number formatting for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 
 def number(value: int | float | Fraction | str | None) -> str:
-    """Return messages with thousands separators, whole ones without decimals."""
+    """Format a number with thousands separators; whole numbers and those from 1,000 up have no decimals."""
     if value is None:
         return "–"
     value = value if isinstance(value, int) else float(value)
@@ -14,12 +14,12 @@ def number(value: int | float | Fraction | str | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a fraction as a percentage that does not round a small one to nothing."""
+    """Format a fraction as a percentage; a small one keeps a significant digit."""
     if share is None:
         return "–"
     return "0 %" if share == 0 else f"{share:.2%}".replace("%", " %") if share >= 5e-5 else f"{share * 100:.1g} %"
 
 
 def quantity(count: int, what: str) -> str:
-    """Return a number of things, named in the singular."""
+    """Return a count with its noun, plural unless the count is 1; `what` is the singular."""
     return f"{count:,} {what}" + ("s" if count != 1 else "")

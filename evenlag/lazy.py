@@ -1,4 +1,4 @@
-"""Packages that import a module when one of its names is asked for: what a call does not need costs it nothing."""
+"""Lazy imports: packages that import a module when one of its names is first used."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from importlib import import_module
 
 from evenlag.errors import lacking
 
-TYPE_CHECKING = False  # typing's takes some milliseconds to import
+TYPE_CHECKING = False  # importing typing takes some milliseconds
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
 
 def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package (PEP 562).
+    """Return `__getattr__` and `__dir__` for a package (PEP 562).
 
     Parameters
     ----------
     package : str
         The package's `__name__`.
     homes : mapping of name to module
-        Where each name comes from; a module of this name in the package is its own home. Type checkers do not see
-        this: the package imports the same names under `TYPE_CHECKING`.
+        The module that defines each name; `package.name` stands for a submodule itself. For type checkers, the
+        package must import the same names under `TYPE_CHECKING`.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
 
     def get(name: str) -> Any:
         if name not in homes:
-            module = sys.modules[package]  # with which Python names the nearest
+            module = sys.modules[package]  # lets Python suggest the nearest name
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
         try:
             home = import_module(homes[name])
@@ -42,7 +42,7 @@ def lazily(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any]
                 raise
             raise ModuleNotFoundError(f"{package}.{name}: {text}", name=error.name) from error
         value = home if homes[name] == f"{package}.{name}" else getattr(home, name)
-        setattr(sys.modules[package], name, value)  # from now on it is there
+        setattr(sys.modules[package], name, value)  # later accesses find it directly
         return value
 
     def names() -> list[str]:

@@ -1,7 +1,7 @@
-"""Small pieces of HTML for notebooks: a card with figures, tables with bars, and notes.
+"""HTML building blocks for notebooks: a card with figures, tables with bars, and notes.
 
-A card brings its own style and no script, takes the text colour of the page, and so fits light and dark ones. Every
-text is escaped here, and nowhere else.
+A card carries its own style, uses no script and inherits the page's text colour, so it fits light and dark themes. All
+text is escaped here and nowhere else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-LONGEST = 24  # characters of a text that is not broken
+LONGEST = 24  # characters of a text that is kept on one line
 
 STYLE = """<style>
 .evenlag{font:13px/1.45 system-ui,sans-serif;max-width:56rem;color:inherit;margin:.2rem 0 1rem;
@@ -42,37 +42,37 @@ vertical-align:middle;white-space:nowrap}
 
 @dataclass(frozen=True)
 class Bars:
-    """A cell with one bar, or two: `was` is drawn thin above `now`. Each is a share of the longest, 0 … 1."""
+    """A cell with one or two bars: `was` is drawn thin above `now`. Each is a share of the longest bar, 0 to 1."""
 
     now: float
     was: float | None = None
 
     def html(self) -> str:
-        """Return the cell."""
+        """Return the cell's HTML."""
         bars = "" if self.was is None else _bar(self.was, ' class="was"')
         return f'<td class="bar">{bars}{_bar(self.now)}</td>'
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A cell that stands right, as figures do."""
+    """A right-aligned cell for a figure."""
 
     text: str
 
     def html(self) -> str:
-        """Return the cell."""
+        """Return the cell's HTML."""
         return f'<td class="n">{escape(self.text)}</td>'
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A cell in a colour that says whether all is well."""
+    """A cell whose colour says if the value is good."""
 
     text: str
     good: bool
 
     def html(self) -> str:
-        """Return the cell."""
+        """Return the cell's HTML."""
         return f'<td class="{"good" if self.good else "warn"}{_long(self.text)}">{escape(self.text)}</td>'
 
 
@@ -80,14 +80,14 @@ Cell = str | Figure | Bars | Remark
 
 
 def card(title: str, below: str, *parts: str, badge: str = "", good: bool = True) -> str:
-    """Return a card: its title with a badge, a line below, and parts that are HTML already."""
+    """Return a card's HTML: a title with a badge, a line below it, and parts that are already HTML."""
     mark = f'<span class="badge {"good" if good else "warn"}">{escape(badge)}</span>' if badge else ""
     head = f'<p><span class="title">{escape(title)}</span>{mark}</p><p class="muted">{escape(below)}</p>'
     return f'{STYLE}<div class="evenlag">{head}{"".join(parts)}</div>'
 
 
 def figures(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return figures in a row, each below its name."""
+    """Return a row of figures as HTML, each below its name."""
     each = (f"<div><span>{escape(name)}</span><b>{escape(text)}</b></div>" for name, text in pairs)
     return f'<div class="figures">{"".join(each)}</div>'
 
@@ -95,16 +95,16 @@ def figures(pairs: Iterable[tuple[str, str]]) -> str:
 def table(
     headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[int] = (), best: Iterable[int] = ()
 ) -> str:
-    """Return a table.
+    """Return a table's HTML.
 
     Parameters
     ----------
     headers : sequence of str
     rows : iterable of sequences of cells
     right : iterable of int
-        Columns whose headers stand right, above figures.
+        Columns with right-aligned headers, for figures.
     best : iterable of int
-        Rows that stand out.
+        Rows to print in bold.
     """
     on_right, bold = set(right), set(best)
     head = "".join(
@@ -118,12 +118,12 @@ def table(
 
 
 def line(text: str) -> str:
-    """Return a quiet line, such as how many more rows there are; nothing for an empty text."""
+    """Return a muted line of text as HTML; empty for an empty text."""
     return f'<p class="muted">{escape(text)}</p>' if text else ""
 
 
 def notes(texts: Sequence[str]) -> str:
-    """Return a list of notes; nothing where there are none."""
+    """Return a list of notes as HTML; empty if there are none."""
     return f'<ul class="warn">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ul>' if texts else ""
 
 
@@ -132,7 +132,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _long(text: str) -> str:
-    """Return the class of a text that may be broken anywhere; a short one stays in one piece."""
+    """Return the CSS class of a text that may be broken anywhere; a short text gets none."""
     return " long" if len(text) > LONGEST else ""
 
 

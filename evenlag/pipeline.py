@@ -1,4 +1,4 @@
-"""The former name of `evenlag.spark`, which stays importable with all its names."""
+"""Former name of `evenlag.spark`, kept importable with all its names."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ def __dir__() -> list[str]:
     return dir(spark)
 
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # type checkers read the import above
 
     def __getattr__(name: str) -> Any:
         return getattr(spark, name)

@@ -51,7 +51,7 @@ class GroupSetup:
 
 
 def setups(rng: np.random.Generator) -> list[GroupSetup]:
-    """The eight groups."""
+    """Return the eight groups."""
 
     def lognormal(topic: str, median: float, sigma: float) -> Lags:
         return np.asarray(median * rng.lognormal(0.0, sigma, PARTITIONS[topic]), dtype=np.int64)

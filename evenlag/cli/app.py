@@ -1,4 +1,4 @@
-"""The command itself: its parts from `evenlag.cli.commands`, and what becomes of errors."""
+"""Root command: dispatch to `evenlag.cli.commands`, error messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from evenlag.cli.terminal import drop, finish, prepare, say, warn
 from evenlag.errors import EvenlagError, lacking, printable
 from evenlag.model.names import did_you_mean
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # files that cannot be written are errors of evenlag's own
-NOTE = "evenlag.note"  # of a context: what is said of a former form that was used
-COMPLETE = "_EVENLAG_COMPLETE"  # the variable by which a shell asks for completions
-LONGEST_LINE = 1_000  # characters of an error
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # stdout could not be written: an error without a traceback
+NOTE = "evenlag.note"  # key in the context: a note about a deprecated form that was used
+COMPLETE = "_EVENLAG_COMPLETE"  # environment variable by which a shell asks for completions
+LONGEST_LINE = 1_000  # characters of an error message
 
 
 class Evenlag(Catalogue):
-    """All commands."""
+    """The group of all commands."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is called, also by a form of earlier versions."""
+        """Return the command to run; accept the forms of earlier versions."""
         args, ctx.meta[NOTE] = renewed(args)
         return super().resolve_command(ctx, args)
 
@@ -47,15 +47,15 @@ def evenlag() -> None:
 @evenlag.result_callback()
 @click.pass_context
 def _after(context: click.Context, _result: Any) -> None:
-    """Say, once all is done, how a form of earlier versions is written today."""
+    """Warn, after the command's output, that a form of an earlier version was used."""
     if context.meta.get(NOTE):
         warn([context.meta[NOTE]])
 
 
 def run() -> int:
-    """Run the command, and return its status.
+    """Run the command and return its exit status.
 
-    Input errors are one line on stderr and status 1, wrong usage is 2, a group left alone 3, an interrupt 130.
+    Status 1 is an input error (one line on stderr), 2 wrong usage, 3 a group left unchanged, 130 an interrupt.
     """
     prepare()
     try:
@@ -64,7 +64,7 @@ def run() -> int:
     except OSError as error:
         if error.errno not in FULL:
             raise
-        say(f"evenlag: the output cannot be written ({os.strerror(error.errno).lower()})", err=True)
+        say(f"evenlag: cannot write the output ({os.strerror(error.errno).lower()})", err=True)
         drop(sys.stdout)
         return 1
     return status
@@ -73,14 +73,14 @@ def run() -> int:
 def _run() -> int:
     try:
         done = evenlag(prog_name="evenlag", complete_var=COMPLETE, standalone_mode=False)
-        return done or 0  # what a command exits with; None, which is 0, if it just ends
+        return done or 0  # the command's exit status; None means 0
     except NoArgsIsHelpError as error:
         say(error.format_message(), err=True)
         return error.exit_code
     except click.ClickException as error:
         say(f"evenlag: {_line(_usage(error))}", err=True)
         return error.exit_code
-    except SystemExit as end:  # click's, for a completion, and where nobody reads the help or version that it prints
+    except SystemExit as end:  # raised by click for completions, and when the reader of its help or version has gone
         drop(sys.stdout)
         return int(end.code or 0) if COMPLETE in os.environ else 0
     except EvenlagError as error:
@@ -88,7 +88,7 @@ def _run() -> int:
         return 1
     except (Exception, KeyboardInterrupt) as error:
         if raising_interrupts.came or isinstance(error, (click.Abort, KeyboardInterrupt)):
-            say("evenlag: interrupted", err=True)  # whatever other packages made of the interrupt
+            say("evenlag: interrupted", err=True)  # another package may have turned the interrupt into its own error
             return STATUS
         text = lacking(error) if isinstance(error, ModuleNotFoundError) else None
         if text is None:
@@ -98,7 +98,7 @@ def _run() -> int:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return a usage error as other errors are written, with where to look."""
+    """Return the text of a usage error in evenlag's style, with the help to consult."""
     context = getattr(error, "ctx", None)
     text = error.format_message().rstrip(".")
     if isinstance(error, NoSuchOption):
@@ -112,12 +112,12 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _nearest(option: str, known: Iterable[str]) -> str:
-    """Name the option that is nearest, if one is also near without its dashes."""
+    """Suggest the nearest option, provided it is also near when the dashes are removed."""
     return did_you_mean(option, [each for each in known if did_you_mean(option.lstrip("-"), [each.lstrip("-")])])
 
 
 def _has(context: click.Context, option: str) -> bool:
-    """Say whether the command for fleets has an option that the one for single groups has not."""
+    """Return True if only the `evenlag fleet` form of the command has the option."""
     fleet = evenlag.get_command(context, "fleet")
     if not isinstance(fleet, Catalogue) or context.parent is None or context.parent.command is not evenlag:
         return False
@@ -126,6 +126,6 @@ def _has(context: click.Context, option: str) -> bool:
 
 
 def _line(error: str) -> str:
-    """Return an error as one line, whatever the names in it are."""
+    """Return an error message on one line, with unprintable characters escaped."""
     text = printable(" ".join(as_given(error).split()))
     return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"

@@ -1,4 +1,4 @@
-"""Commands that are known by name, and imported when one is asked for."""
+"""Command groups that import a command only when it is used."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 if TYPE_CHECKING:
     Choice = click.Choice[str]
 else:
-    Choice = click.Choice  # which earlier versions of click do not subscript
+    Choice = click.Choice  # earlier versions of click cannot subscript it
 
 
 class Word(Choice):
-    """One of a few words; an error names the nearest."""
+    """A choice among words; an error suggests the nearest."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return what is wrong with another word."""
+        """Return the error message for a word that is not a choice."""
         return super().get_invalid_choice_message(value, ctx).rstrip(".") + did_you_mean(value, self.choices)
 
 
 class Command(click.Command):
-    """A command that is cleaned up where it is interrupted."""
+    """A command that cleans up its files when interrupted."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run it."""
+        """Run the command; turn an interrupt into exit status 130."""
         with raising_interrupts():
             try:
                 return super().invoke(ctx)
@@ -44,20 +44,20 @@ class Command(click.Command):
 
 
 def command(*examples: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a command of a function; its help ends with these examples, a line each."""
+    """Return a decorator that makes a command of a function, with these examples at the end of its help."""
     epilog = "\n".join(["\b", "Examples:", *(f"  {example}" for example in examples)])
     return click.command(cls=Command, epilog=epilog)
 
 
 class Catalogue(click.Group):
-    """A group of commands, each in a file of its own.
+    """A group of commands, one module each.
 
     Parameters
     ----------
     parts : mapping of name to help
-        The first line of each command's help, so that nothing is imported to list them.
+        The first line of each command's help, so that listing the commands imports none of them.
     home : str
-        The package with the modules, which are named as the commands in them are, after `prefix`.
+        The package that holds the modules. Each module has the name of its command, preceded by `prefix`.
     """
 
     def __init__(self, *args: Any, parts: Mapping[str, str], home: str, prefix: str = "", **more: Any) -> None:
@@ -65,11 +65,11 @@ class Catalogue(click.Group):
         self.parts, self._home, self._prefix = parts, home, prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the names."""
+        """Return the names of the commands, sorted."""
         return sorted(self.parts)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a command; None if there is none of this name."""
+        """Import and return a command; None if the name is unknown."""
         if cmd_name not in self.parts:
             return None
         name = self._prefix + cmd_name
@@ -79,12 +79,12 @@ class Catalogue(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is called.
+        """Return the command to run.
 
         Raises
         ------
         click.UsageError
-            There is none; the message names the nearest.
+            The name is unknown; the message suggests the nearest.
         """
         name = args[0]
         if name not in self.parts and not name.startswith("-") and not ctx.resilient_parsing:
@@ -92,12 +92,12 @@ class Catalogue(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands."""
+        """Write the list of commands for the help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.parts[name]) for name in self.list_commands(ctx)])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands, and options of the group, that begin so."""
+        """Return the commands and the group's options that begin with the incomplete word."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=self.parts[name]) for name in names]
         return items + click.Command.shell_complete(self, ctx, incomplete)

@@ -1,4 +1,4 @@
-"""Decorators and callbacks from which the options of commands are made."""
+"""Decorators and callbacks for building options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Command = Callable[..., Any]
 
 
 def together(*several: Command) -> Command:
-    """Return several options as one decorator; help lists them in this order."""
+    """Combine options into one decorator; the help lists them in this order."""
 
     def add(command: Command) -> Command:
         for option in reversed(several):
@@ -22,7 +22,7 @@ def together(*several: Command) -> Command:
 
 
 def price(_: click.Context, __: click.Parameter, value: str) -> str | float:
-    """Read a price: a number where it is one, else the text for whoever checks it."""
+    """Parse a price: a number if it is one, else the text unchanged, to be checked later."""
     try:
         return float(value) if "." in value else int(value)
     except ValueError:
@@ -30,14 +30,14 @@ def price(_: click.Context, __: click.Parameter, value: str) -> str | float:
 
 
 def names(_: click.Context, __: click.Parameter, value: str | None) -> list[str] | None:
-    """Read names joined by commas."""
+    """Parse names separated by commas."""
     return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
 
 
 def settings(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """Read `NAME=VALUE`, given any number of times."""
+    """Parse the values of a repeatable `NAME=VALUE` option."""
     pairs = [value.partition("=") for value in values]
     for name, equals, _value in pairs:
         if not name or not equals:
-            raise click.BadParameter(f"{name!r} is no NAME=VALUE")
+            raise click.BadParameter(f"{name!r}: write NAME=VALUE")
     return {name: value for name, _equals, value in pairs}

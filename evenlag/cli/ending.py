@@ -1,4 +1,4 @@
-"""How a command ends that was interrupted while it searched: with what was found until then, and status 130."""
+"""The end of a command whose search was interrupted: it prints the best result so far and exits with status 130."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from evenlag.cli.signals import STATUS
 from evenlag.cli.terminal import say
 from evenlag.model.interrupt import Watch
 
-_TOLD = "interrupted: this is the best that was found until then"
+_TOLD = "interrupted: this is the best result found so far"
 
 
 def notes_of(watch: Watch) -> list[str]:
-    """Return what a report, or a document, is to say of an interrupt."""
+    """Return the note that a report or document carries after an interrupt."""
     return [_TOLD] if watch.interrupted else []
 
 
 def end(watch: Watch) -> None:
-    """End the command if its search was interrupted; its report has been shown."""
+    """Exit with status 130 if the search was interrupted; call it after the report is shown."""
     if watch.interrupted:
         say(f"evenlag: {_TOLD}", err=True)
         raise click.exceptions.Exit(STATUS)

@@ -1,4 +1,4 @@
-"""Forms of commands that earlier versions had, turned into those of today; each with a note that names the new one."""
+"""Forms of commands from earlier versions, rewritten to today's; each gives a note with the new form."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from evenlag import tables
 from evenlag.cli.terminal import working
 from evenlag.errors import EvenlagError
 
-FLEETS = ("audit", "size", "replay")  # which had fleets by `--offsets`
+FLEETS = ("audit", "size", "replay")  # commands that formerly read fleets with `--offsets`
 OF_FLEETS = ("--tasks", "--master", "--conf", "--option", "--command-config")
 _COUNT = re.compile(r"[+-][0-9]{1,9}", re.ASCII)
 
 
 def renewed(args: list[str]) -> tuple[list[str], str | None]:
-    """Return arguments as they are written today, and a note if they were not.
+    """Return the arguments in today's form, and a note if that changed them.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def renewed(args: list[str]) -> tuple[list[str], str | None]:
 
 
 def _taken(args: list[str], option: str) -> tuple[str | None, list[str]]:
-    """Take an option with a value out of arguments."""
+    """Split an option's value from the other arguments; return None and all arguments if it is absent."""
     for i, arg in enumerate(args):
         if arg == option and i + 1 < len(args):
             return args[i + 1], args[:i] + args[i + 2 :]
@@ -55,7 +55,7 @@ def _given(args: list[str], *options: str) -> bool:
 
 
 def _of_one_group(place: str, others: list[str]) -> bool:
-    """Say whether a replay was one without Spark: of a file with one group, or of the group that is named."""
+    """Return True if a former `replay` ran without Spark: on a file with one group, or for the group named."""
     if _given(others, *OF_FLEETS):
         return False
     if _given(others, "--group", "--plot", "-h", "--help"):
@@ -66,12 +66,12 @@ def _of_one_group(place: str, others: list[str]) -> bool:
     try:
         with working("reading"):
             return not tables.holds_many_groups(Path(place))
-    except EvenlagError:  # which the command will say
+    except EvenlagError:  # the command reports it
         return True
 
 
 def _changed_members(args: list[str]) -> tuple[list[str], str | None]:
-    """Tell a number of members from a table of members, which `--members` once both were."""
+    """Rewrite `--members +N` as `--change-members +N`; `--members` with a path stays."""
     new, note = list(args), None
     for i, arg in enumerate(args):
         name, equals, value = arg.partition("=")

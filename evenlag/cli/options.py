@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -46,34 +46,34 @@ def _picture(_: click.Context, __: click.Parameter, path: Path | None) -> Path |
 
 
 def refuse_without_out(*names: str) -> None:
-    """Refuse options of what is written where nothing is.
+    """Refuse options about the output when no `--out` is given.
 
     Raises
     ------
     click.UsageError
-        Names the first of them that was given.
+        One of the options was given; the message names the first.
     """
     context = click.get_current_context()
     for parameter in context.command.params:
         given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if given and parameter.opts[0] in names:
-            raise click.UsageError(f"{parameter.opts[0]} goes with --out, and without it nothing is written", context)
+            raise click.UsageError(f"{parameter.opts[0]} needs --out; without it nothing is written", context)
 
 
-# ---- what is read ----------------------------------------------------------------------------------------------------
+# ---- input -----------------------------------------------------------------------------------------------------------
 
 
 def command_config(where: str = "") -> Command:
-    """Return the option for a file with settings of a client of Kafka; `where` says when it is used."""
+    """Return the option for a file with Kafka client settings; `where` says when the file is used."""
     return click.option(
         "--command-config", type=FILE,
-        help=f"Properties file with client settings (TLS, SASL, …){f', {where}' if where else ''}. Takes Java's "
+        help=f"Properties file with client settings (TLS, SASL, …){f', {where}' if where else ''}. Accepts Java's "
         "and librdkafka's names.",
     )  # fmt: skip
 
 
 def kafka(command: Command) -> Command:
-    """Give a command the options for `kafka://` places; it gets them as `kafka_options`, those of Spark's source."""
+    """Add the options for `kafka://` places; the command gets them as `kafka_options`, named as Spark names them."""
 
     @wraps(command)
     def with_options(command_config: Path | None, option: dict[str, str], **others: Any) -> Any:
@@ -92,7 +92,7 @@ def kafka(command: Command) -> Command:
 
 auto_offset_reset = click.option(
     "--auto-offset-reset", type=Word(get_args(literals.ResetWord)), default="latest", show_default=True,
-    help="Where consumers begin on a partition without a commit: at its end (no lag) or its beginning.",
+    help="Where consumers start on a partition without a commit: at its end (no lag) or its beginning.",
 )  # fmt: skip
 horizon = click.option(
     "--horizon", default="0", show_default=True, metavar="TIME",
@@ -108,7 +108,7 @@ horizon_or_auto = click.option(
 
 @dataclass(frozen=True)
 class Source:
-    """Where one group is to be read from."""
+    """Input of one group: the files and the options that say how to read them."""
 
     path: Path
     members: Path | None
@@ -118,11 +118,11 @@ class Source:
     more: MoreData
 
     def keep(self, out: Path | None) -> None:
-        """Refuse to write over what is read; see `keep_inputs`."""
+        """Refuse to overwrite an input; see `keep_inputs`."""
         keep_inputs(out, self.path, self.members, *self.more.files)
 
     def read(self, horizon: str = "0") -> tuple[Problem, list[str]]:
-        """Return the group and notes; see `read_group`."""
+        """Return the group and any notes; see `read_group`."""
         with working("reading"):
             problem, notes = tables.read_group(
                 self.path, self.members, self.group, self.auto_offset_reset, horizon, form=self.form
@@ -133,7 +133,7 @@ class Source:
     def read_with_record(
         self, horizon: str = "0", capacity: float | None = None
     ) -> tuple[Problem, list[str], list[Snapshot]]:
-        """Return the group, notes and the snapshots before; see `read_recorded_group`."""
+        """Return the group, any notes and its earlier snapshots; see `read_recorded_group`."""
         with working("reading"):
             problem, notes, record = tables.read_recorded_group(
                 self.path, self.members, self.group, self.auto_offset_reset, horizon, capacity, self.form
@@ -148,15 +148,15 @@ members = click.option(
 
 
 def input_format(flag: str = "--format") -> Command:
-    """Return the option for the format of INPUT; `flag` differs where the command writes a format too."""
+    """Return the option for the format of INPUT; `flag` is its name where the command also writes a format."""
     return click.option(
         flag, "input_format", metavar="NAME",
-        help="Format of INPUT (describe, prometheus, csv, …); default: evenlag tells from the content.",
+        help="Format of INPUT (describe, prometheus, csv, …); default: detected from the content.",
     )  # fmt: skip
 
 
 def reading_as(flag: str) -> Callable[[Command], Command]:
-    """Give a command the argument and options that name one group; it gets them as `source`."""
+    """Return a decorator that adds the argument and options for one group; the command gets them as `source`."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -172,7 +172,7 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
             click.option(
                 "--group",
                 metavar="NAME",
-                help="The group to read from an INPUT with several; also names the group where INPUT does not.",
+                help="Group to read from an INPUT with several; also names the group where INPUT does not.",
             ),
             input_format(flag),
             auto_offset_reset,
@@ -187,11 +187,11 @@ def reading_as(flag: str) -> Callable[[Command], Command]:
 reading = reading_as("--format")
 
 
-# ---- what is solved --------------------------------------------------------------------------------------------------
+# ---- problem and objective -------------------------------------------------------------------------------------------
 
 balance = click.option(
     "--balance", type=Word(get_args(literals.BalanceWord)), default="both", show_default=True,
-    help="Which partition counts must be even across members: per topic, in total, both or none.",
+    help="Partition counts that must be even across members: per topic, in total, both or none.",
 )  # fmt: skip
 stickiness = click.option(
     "--stickiness", metavar="PRICE", default=DEFAULT_STICKINESS, show_default=True, callback=price,
@@ -221,16 +221,16 @@ method = click.option(
 
 
 def check_solving(parameters: Mapping[str, Any]) -> None:
-    """Refuse values that no call for a fleet takes, before Spark takes its seconds to start.
+    """Check the parameters of a fleet command before Spark starts, which takes seconds.
 
     Raises
     ------
     InvalidProblemError
         The message names the parameter and its value.
     SourceError
-        A file of sizes or traffic cannot be read.
+        A table of state sizes or traffic cannot be read.
     """
-    # They take NumPy, which help does without.
+    # These imports take NumPy, which help does not need.
     from evenlag.search.options import SolveKeywords, solving_options
     from evenlag.tables.fleet_data import DataKeywords, FleetData
 
@@ -244,16 +244,16 @@ def check_solving(parameters: Mapping[str, Any]) -> None:
 
 only_if_better = click.option(
     "--only-if-better", metavar="SHARE",
-    help="Leave the group as it is unless the plan saves this share of today's spread, such as 10%; evenlag plan "
-    "then exits with status 3.",
+    help="Change the group only if the plan saves this share of today's spread, such as 10%; otherwise evenlag plan "
+    "exits with status 3.",
 )  # fmt: skip
 pause = click.option(
     "--pause", type=click.FloatRange(0), metavar="SECONDS", default=PAUSE, show_default=True,
-    help="Seconds a moved partition is not read.",
+    help="Seconds for which a moved partition is not read.",
 )  # fmt: skip
 capacity = click.option(
     "--capacity", type=POSITIVE, metavar="RATE",
-    help="Messages per second that a member of weight 1 reads; default: estimated if INPUT has several snapshots.",
+    help="Messages per second read by a member of weight 1; default: estimated if INPUT has several snapshots.",
 )  # fmt: skip
 
 
@@ -266,12 +266,12 @@ most = click.option(
 
 
 def seconds(name: str, time: str) -> Fraction:
-    """Read a time such as 15m.
+    """Parse a time such as 15m; return seconds.
 
     Raises
     ------
     InvalidProblemError
-        It is none; the message calls it `name`.
+        The text is not a time; the message calls it `name`.
     """
     return Fraction(model.rates.horizon_micros(time, name), model.rates.SECOND)
 
@@ -282,7 +282,7 @@ def deadline(drain: str) -> Fraction:
     Raises
     ------
     InvalidProblemError
-        It is not a time above 0.
+        The text is not a time above 0.
     """
     found = seconds("drain", drain)
     if not found:
@@ -292,7 +292,7 @@ def deadline(drain: str) -> Fraction:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """The most lag of a member, given as messages or as a time at a capacity."""
+    """Limit on the lag of a member, given in messages or as a time at a capacity."""
 
     max_load: float | None
     drain: str | None
@@ -301,37 +301,37 @@ class Ceiling:
     def __post_init__(self) -> None:
         if self.drain is not None and self.max_load is not None:
             raise click.UsageError(
-                "--drain is another way to say --max-load; give one of them", click.get_current_context()
+                "--drain and --max-load set the same limit; give one of them", click.get_current_context()
             )
 
     @property
     def of_fleet(self) -> dict[str, Any]:
-        """It as parameters of a call for a fleet."""
+        """The limit as parameters of a fleet call."""
         seconds = None if self.drain is None else deadline(self.drain)
         return {"max_load": self.max_load, "drain_seconds": seconds, "capacity": self.capacity}
 
     def of(self, problem: Problem, pace: Pace) -> tuple[float | Fraction | None, list[str]]:
-        """Return the most load per weight in messages, and notes.
+        """Return the limit on the load per weight, in messages, and notes.
 
         Raises
         ------
         InvalidProblemError
-            It is not known how fast members read.
+            The members' rate of reading is unknown.
         """
         if self.drain is None:
             return self.max_load, []
         most = pace.ceiling(problem, deadline(self.drain))
         if most is None:
             raise InvalidProblemError(
-                "--drain needs to know how fast members read: give --capacity, in messages a second, or an INPUT with "
-                "several snapshots"
+                "--drain needs the rate at which members read: give --capacity in messages per second, or an INPUT "
+                "with several snapshots"
             )
-        counted = f"--drain {self.drain} counts today's lag, not messages that come in meanwhile"
+        counted = f"--drain {self.drain} counts today's lag, not messages that arrive meanwhile"
         return most, [] if pace.rates is None else [counted]
 
     @contextmanager
-    def told(self, most: float | Fraction | None) -> Iterator[None]:
-        """Say in an error what a time to drain in is as a ceiling on loads."""
+    def explained(self, most: float | Fraction | None) -> Iterator[None]:
+        """Add to an infeasibility error the max_load that `--drain` amounts to."""
         try:
             yield
         except InfeasibleError as error:
@@ -341,7 +341,7 @@ class Ceiling:
 
 
 def ceiling(command: Command) -> Command:
-    """Give a command `--max-load`, `--drain` and `--capacity`; it gets them as `ceiling`."""
+    """Add `--max-load`, `--drain` and `--capacity`; the command gets them as `ceiling`."""
 
     @wraps(command)
     def with_ceiling(max_load: float | None, drain: str | None, capacity: float | None, **others: Any) -> Any:
@@ -351,11 +351,11 @@ def ceiling(command: Command) -> Command:
     return decorated
 
 
-# ---- how long, how close, how exactly again --------------------------------------------------------------------------
+# ---- limits and repeatability ----------------------------------------------------------------------------------------
 
 
 def group_time_limit(default: float, what: str = "Seconds per group.") -> Command:
-    """Return the option for the time of one group."""
+    """Return the option that limits the time of each group."""
     return click.option(
         "--group-time-limit", type=POSITIVE, metavar="SECONDS", default=default, show_default=True, help=what
     )
@@ -364,7 +364,7 @@ def group_time_limit(default: float, what: str = "Seconds per group.") -> Comman
 def gap(
     default: float | None, what: str = "Stop when this close to the bound, as a fraction of the mean load."
 ) -> Command:
-    """Return the option for how close to the bound is close enough."""
+    """Return the option for the gap at which a search stops."""
     return click.option(
         "--gap", type=click.FloatRange(0), metavar="FRACTION", default=default,
         show_default=default is not None, help=what,
@@ -372,7 +372,7 @@ def gap(
 
 
 def time_limit(default: float | None, what: str = "Seconds for the whole call.") -> Command:
-    """Return the option for the time of a call."""
+    """Return the option that limits the time of the whole call."""
     return click.option(
         "--time-limit", type=POSITIVE, metavar="SECONDS", default=default, show_default=default is not None, help=what
     )
@@ -387,7 +387,7 @@ repeating = together(
 
 
 def limiting(default: float | None, what: str = "Seconds for the whole call.") -> Command:
-    """Return the options that every command has that solves single groups."""
+    """Return the limits shared by all commands that solve single groups."""
     return together(
         time_limit(default, what),
         repeating,
@@ -406,14 +406,14 @@ replaying = together(
                  f"{', '.join(listed(literals.StrategyWord))}."),
     click.option("--horizon", default=AUTO, show_default=True, metavar="auto|TIME",
                  help="auto: evenlag plans for the load forecast until the next rebalance, from the record so far; "
-                 "the others see the lag at that moment. A time (0, 10m, 1h): all see the lag predicted for that "
-                 "far ahead."),
+                 "the other strategies see the lag at that moment. A time (0, 10m, 1h): all strategies see the lag "
+                 "predicted for that far ahead."),
     click.option("--lag-limit", type=click.FloatRange(0), metavar="MESSAGES",
-                 help="Report how long members have more than this many messages to read."),
+                 help="Report for how long members have more than this many messages to read."),
     click.option("--rebalance-above", type=click.FloatRange(0), metavar="FRACTION",
                  help="Rebalance when the spread exceeds this fraction of the mean load."),
     click.option("--capacity", type=POSITIVE, metavar="RATE",
-                 help="Messages per second that a member of weight 1 reads; default: estimated."),
+                 help="Messages per second read by a member of weight 1; default: estimated."),
     balance,
     slack,
     stickiness,
@@ -422,48 +422,48 @@ replaying = together(
     repeating,
 )  # fmt: skip
 
-# ---- what is written -------------------------------------------------------------------------------------------------
+# ---- output ----------------------------------------------------------------------------------------------------------
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print only JSON on stdout.")
 overwrite = click.option("--overwrite", is_flag=True, help="Replace tables already in the folder.")
 
 
 def form(choices: tuple[str, ...], **more: Any) -> Command:
-    """Return the option for the format of what is written."""
+    """Return the option for the output format."""
     return click.option("--format", "form", type=Word(choices), **more)
 
 
 def out(what: str, **more: Any) -> Command:
-    """Return the option for the file or folder to write."""
+    """Return the option for the output file or folder."""
     return click.option("--out", type=FILE, help=what, **more)
 
 
 def plot(what: str) -> Command:
-    """Return the option for a picture to write, whose suffix is looked at before anything else is done."""
+    """Return the option for a picture; its suffix is checked before any work starts."""
     return click.option("--plot", type=FILE, callback=_picture, help=f"{what} ({', '.join(report.KINDS)}).")
 
 
 def keep_inputs(out: Path | None, *inputs: Path | None) -> None:
-    """Refuse to write over a file that is read.
+    """Refuse to overwrite an input file.
 
     Raises
     ------
     SourceError
-        `out` is one of the inputs, by whatever name.
+        `out` is one of the inputs, even by another path.
     """
     if out is not None and any(_same_file(out, path) for path in inputs if path is not None):
-        raise SourceError(f"{out}: is read here, so it is not written over; name another file to write")
+        raise SourceError(f"{out}: is also the input and would be overwritten; name another output file")
 
 
 def _same_file(one: Path, other: Path) -> bool:
     try:
         return one.is_file() and one.samefile(other)
-    except OSError:  # one that cannot be looked at is refused where it is read or written
+    except OSError:  # a file that cannot be examined is refused later, when it is read or written
         return False
 
 
 def spark_out(what: str, **more: Any) -> Command:
-    """Return the option for the folder that Spark writes: of this machine, or of any file system that Hadoop knows."""
+    """Return the option for Spark's output folder, on this machine or on any file system that Hadoop supports."""
     return click.option("--out", type=PLACE, metavar="PATH", help=what, **more)
 
 
@@ -494,5 +494,5 @@ tasks = click.option(
 
 
 def spark_settings(master: str | None, conf: dict[str, str]) -> dict[str, str]:
-    """Return the settings that `--master` and `--conf` ask for."""
+    """Return the Spark settings of `--conf` and `--master`."""
     return conf | ({} if master is None else {"spark.master": master})

@@ -1,4 +1,4 @@
-"""Paths as the command is given them, and standard input in the place of a file to read."""
+"""Types of path arguments, with `-` for standard input."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 import click
 
 STDIN = ("-", "/dev/stdin")
-_COPIED = "evenlag-stdin-"  # how the folder of a copy is named
-_READ = "evenlag.stdin"  # of a context: whether standard input was read
-_EMPTY = "the path is empty, as that of a variable that is not set"
-_NO_TEXT = "standard input is no UTF-8 text; write it to a file whose name says what it is, and give that"
+_COPIED = "evenlag-stdin-"  # prefix of the folder that holds the copy
+_READ = "evenlag.stdin"  # key in the context: whether standard input was read
+_EMPTY = "the path is empty; perhaps it comes from a variable that is not set"
+_NO_TEXT = "standard input is not UTF-8 text; write it to a file with the suffix of its format, and give that file"
 
 
 class GivenPath(click.Path):
-    """A path; an empty one is refused, though Python takes it for the current folder."""
+    """A path that is not empty; Python would read an empty one as the current folder."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -30,30 +30,30 @@ class GivenPath(click.Path):
 
 
 class InputPath(GivenPath):
-    """A path to read; `-` stands for a file with what comes on standard input."""
+    """A path to read; `-` is standard input, copied to a file."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, that of a copy where standard input is asked for."""
+        """Return the path; for standard input, the path of its copy."""
         return _copied_stdin() if value in STDIN else super().convert(value, param, ctx)
 
 
 class Place(GivenPath):
-    """A path, or a place that Spark reads or writes: a topic, a table of a catalog, a path with a scheme."""
+    """A path, or a place for Spark: a topic, a catalog table or a path with a scheme."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a place as the text it is, all else as a path."""
+        """Return a place as text, anything else as a path."""
         if isinstance(value, str) and (value.startswith(("kafka:", "table:")) or "://" in value):
             return value
         return super().convert(value, param, ctx)
 
 
 def given(path: Any) -> Any:
-    """Return a path that is not empty.
+    """Return the path, checked not to be empty.
 
     Raises
     ------
     click.BadParameter
-        It is empty.
+        The path is empty.
     """
     if path == "":
         raise click.BadParameter(_EMPTY)
@@ -61,20 +61,20 @@ def given(path: Any) -> Any:
 
 
 def _copied_stdin() -> Path:
-    """Write what comes on standard input to a file that is there as long as the command runs.
+    """Copy standard input to a temporary file, which is removed when the command ends; return its path.
 
     Raises
     ------
     click.BadParameter
-        It is closed, no text, or was read for another parameter.
+        Standard input is closed, is not text, or was already read for another parameter.
     """
     context = click.get_current_context()
     if context.meta.setdefault(_READ, False):
-        raise click.BadParameter("standard input can be read only once; give one of them as a file")
+        raise click.BadParameter("standard input can be read only once; give one of the inputs as a file")
     context.meta[_READ] = True
-    from evenlag.tables.files import decoded  # what reads files is not needed for --help
+    from evenlag.tables.files import decoded  # imported here because --help does not need it
 
-    if sys.stdin is None:  # closed by whoever started the process: `evenlag plan - <&-`
+    if sys.stdin is None:  # closed by the parent process: `evenlag plan - <&-`
         raise click.BadParameter("standard input is closed")
     try:
         text = decoded(sys.stdin.buffer.read())
@@ -88,12 +88,12 @@ def _copied_stdin() -> Path:
 
 
 def as_given(text: str) -> str:
-    """Return a message in which the copy of standard input, which is gone when it is read, is called what it was."""
+    """Return a message with the path of the temporary copy replaced by "standard input"."""
     return re.sub(rf"{re.escape(gettempdir())}/{_COPIED}\w+/stdin\.\w+", "standard input", text)
 
 
 def _suffix(text: str) -> str:
-    """Tell a problem, a table of JSON Lines, CSV and Kafka's text from one another.
+    """Return the suffix for a text: a problem file, JSON Lines, CSV, or Kafka's own format.
 
     Examples
     --------

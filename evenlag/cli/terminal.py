@@ -1,6 +1,7 @@
-"""Output of the command: reports and JSON on stdout, notes, progress and errors on stderr.
+"""Terminal output: reports and JSON on stdout; notes, progress and errors on stderr.
 
-A reader may leave (`evenlag … | head -1`): what is left to say goes nowhere then, and the work goes on to its end.
+If the reader of a pipe leaves (`evenlag … | head -1`), the remaining output is discarded and the work goes on to its
+end.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from evenlag.errors import printable
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-WIDE = 132  # columns where there is no terminal to ask
+WIDE = 132  # columns of a report that is not printed to a terminal
 _PLAIN = {"×": "x", "…": "...", "█": "#", "▏": "|", "─": "-", "→": "->", "±": "+/-", "≥": ">=",
           "≤": "<=", "–": "-", "·": "."}  # fmt: skip
 
 
 def prepare() -> None:
-    """Have output go nowhere where a stream is closed, and print characters that its encoding lacks as ASCII."""
+    """Discard output to closed streams, and print characters missing from a stream's encoding as ASCII."""
     codecs.register_error("evenlag", _plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started the process: `evenlag … >&-`
+        if stream is None:  # closed by the parent process: `evenlag … >&-`
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="evenlag")
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
-    """Return what is printed in place of characters that cannot be encoded."""
+    """Return ASCII replacements for characters that cannot be encoded."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     texts = error.object[error.start : error.end]
@@ -49,7 +50,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print a line as it is."""
+    """Print a line unchanged."""
     with _reader_may_leave(sys.stderr if err else sys.stdout):
         click.echo(text, err=err, nl=nl)
 
@@ -60,7 +61,7 @@ def print_json(document: Any) -> None:
 
 
 def show(*reports: RenderableType) -> None:
-    """Print reports for a person."""
+    """Print reports on stdout."""
     with _reader_may_leave(sys.stdout):
         console = _stdout()
         for each in reports:
@@ -68,7 +69,7 @@ def show(*reports: RenderableType) -> None:
 
 
 def show_notes(notes: Iterable[str]) -> None:
-    """Print below a report what its reader should know."""
+    """Print notes below a report, on stdout."""
     with _reader_may_leave(sys.stdout):
         console = _stdout()
         for note in notes:
@@ -76,28 +77,28 @@ def show_notes(notes: Iterable[str]) -> None:
 
 
 def warn(notes: Iterable[str]) -> None:
-    """Print notes on stderr, beside output that is not for a person."""
+    """Print notes on stderr, so that stdout holds only data."""
     for note in notes:
         say(f"note: {printable(note)}", err=True)
 
 
 def working(what: str) -> AbstractContextManager[Callable[[str, int, int], None]]:
-    """Show that work goes on, on a terminal only; gives a function that says how much of which part is done."""
+    """Show a spinner if stderr is a terminal; the context yields a function that reports (part, done, of how many)."""
     return report.spinner(what) if _shows_progress() else contextlib.nullcontext(_say_nothing)
 
 
 def progress(what: str) -> AbstractContextManager[Callable[..., None]]:
-    """Show a bar on a terminal only; gives a function that says how many are done, of how many, and how many failed."""
+    """Show a bar if stderr is a terminal; the context yields a function that reports (done, of how many, failed)."""
     return report.progress_bar(what) if _shows_progress() else contextlib.nullcontext(_say_nothing)
 
 
 def finish() -> None:
-    """Write what is still to be written.
+    """Flush stdout and stderr.
 
     Raises
     ------
     OSError
-        It cannot be written, for another reason than that nobody reads it.
+        A stream cannot be written for a reason other than a reader that left.
     """
     for stream in (sys.stdout, sys.stderr):
         with _reader_may_leave(stream):
@@ -105,8 +106,8 @@ def finish() -> None:
 
 
 def drop(stream: TextIO) -> None:
-    """Have what is left of the output go nowhere: Python writes it once more as it ends."""
-    with contextlib.suppress(OSError, ValueError):  # it is not a file
+    """Discard the stream's remaining output; Python would try to write it again at exit."""
+    with contextlib.suppress(OSError, ValueError):  # the stream is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -123,16 +124,16 @@ def _shows_progress() -> bool:
 
 
 def _say_nothing(*_: Any) -> None:
-    """Take progress down where nobody looks."""
+    """Ignore a report of progress."""
 
 
 def _stdout() -> Console:
-    """A console that takes names as they are: what looks like rich's markup, or like an emoji, is part of a name."""
-    # Rich takes some hundredths of a second to import, and JSON does without.
+    """Return a console that prints names unchanged, even those that look like Rich's markup or emoji codes."""
+    # Rich takes some hundredths of a second to import, and JSON output does not need it.
     from rich.console import Console
 
     class Patient(Console):
-        def on_broken_pipe(self) -> None:  # Rich's own ends the process with status 1
+        def on_broken_pipe(self) -> None:  # Rich's own method ends the process with status 1
             raise BrokenPipeError
 
     plain: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}

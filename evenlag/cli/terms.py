@@ -1,4 +1,4 @@
-"""Options for racks, state that moves, traffic and costs of the caller's own: what they are, and what they may cost."""
+"""Options for racks, state that moves, traffic and the user's own costs: data, prices, budgets and order."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _AMOUNT = re.compile(r"[0-9]{1,16}", re.ASCII)
 
 
 def _amounts(_: click.Context, __: click.Parameter, value: str | None) -> Amounts | None:
-    """Read a path, or `TOPIC=N` joined by commas; a file whose name looks like that is a file."""
+    """Parse a path or comma-separated `TOPIC=N`; an existing file of that name is a path."""
     if value is None or "=" not in value or Path(value).exists():
         return None if value is None else Path(given(value))
     amounts: dict[str, int] = {}
     for each in value.split(","):
         topic, _equals, number = each.strip().rpartition("=")
         if not topic or not _AMOUNT.fullmatch(number):
-            raise click.BadParameter(f"{each.strip()!r} is no TOPIC=N, and {value!r} no file")
+            raise click.BadParameter(f"{each.strip()!r} is not TOPIC=N, and there is no file {value!r}")
         amounts[topic] = int(number)
     return amounts
 
@@ -57,14 +57,14 @@ def _budgets(context: click.Context, parameter: click.Parameter, values: tuple[s
     budgets = settings(context, parameter, values)
     for name, most in budgets.items():
         if not _AMOUNT.fullmatch(most):
-            raise click.BadParameter(f"{name!r}: {most!r} is no whole number >= 0")
+            raise click.BadParameter(f"{name!r}: the budget must be a whole number >= 0, not {most!r}")
     return {name: int(most) for name, most in budgets.items()}
 
 
 def _traffic_price(_: click.Context, __: click.Parameter, value: str | None) -> TrafficPrice | None:
     if value is None:
         return None
-    # It takes NumPy, which help and completion do without.
+    # This import takes NumPy, which help and completion do not need.
     from evenlag.compare.traffic_price import TrafficPrice
 
     try:
@@ -73,19 +73,19 @@ def _traffic_price(_: click.Context, __: click.Parameter, value: str | None) -> 
         raise click.BadParameter(str(error)) from error
 
 
-# ---- what is known of partitions -------------------------------------------------------------------------------------
+# ---- data of partitions ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MoreData:
-    """Data of a group's partitions given by options."""
+    """Data of a group's partitions, given by options."""
 
     move_sizes: Amounts | None
     traffic: Amounts | None
     together: list[list[str]]
 
     def added(self, problem: Problem) -> tuple[Problem, list[str]]:
-        """Return the group with it, and notes; see `evenlag.tables.amounts.with_amounts`."""
+        """Return the group with the data added, and any notes; see `evenlag.tables.amounts.with_amounts`."""
         if self.move_sizes is None and self.traffic is None and not self.together:
             return problem, []
         from evenlag.tables.amounts import with_amounts
@@ -94,26 +94,26 @@ class MoreData:
 
     @property
     def files(self) -> Iterable[Path]:
-        """The files that are read."""
+        """The files among the inputs."""
         return (each for each in (self.move_sizes, self.traffic) if isinstance(each, Path))
 
 
 _move_sizes = click.option(
     "--move-sizes", metavar="FILE|TOPIC=N,…", callback=_amounts,
-    help="State that a move of each partition carries, in any unit: a table with topic, partition and move_size, JSON, "
-    "or a number for all partitions of a topic.",
+    help="State that moves with each partition, in any unit: a table with topic, partition and move_size, JSON, "
+    "or one number for all partitions of a topic.",
 )  # fmt: skip
 _traffic = click.option(
     "--traffic", metavar="FILE|TOPIC=N,…", callback=_amounts,
-    help="Traffic of each partition, in bytes a second if it is to be priced: a table with topic, partition and "
-    "traffic, JSON, or a number for all partitions of a topic.",
+    help="Traffic of each partition, in bytes per second if it is to be priced: a table with topic, partition and "
+    "traffic, JSON, or one number for all partitions of a topic.",
 )  # fmt: skip
 
 
 def _together(name: str) -> Command:
     return click.option(
         "--together", name, metavar="TOPIC,TOPIC…", multiple=True, callback=_topics,
-        help="Topics whose partition 0 goes to one member, partition 1 to one, and so on. Repeatable.",
+        help="Assign the same partition number of these topics to one member, for every number. Repeatable.",
     )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ fleet_move_data = together(_move_sizes, _together("together"))
 
 
 def data(command: Command) -> Command:
-    """Give a command the options for data of partitions; it gets them as `more`."""
+    """Add the options for data of partitions; the command gets them as `more`."""
 
     @wraps(command)
     def with_data(
@@ -134,7 +134,7 @@ def data(command: Command) -> Command:
     return decorated
 
 
-# ---- what it may cost ------------------------------------------------------------------------------------------------
+# ---- prices, budgets and order ---------------------------------------------------------------------------------------
 
 fetch_from = click.option(
     "--fetch-from", type=Word(get_args(literals.FetchFromWord)), default="followers", show_default=True,
@@ -142,61 +142,60 @@ fetch_from = click.option(
 )  # fmt: skip
 traffic_price = click.option(
     "--traffic-price", metavar="MONEY/UNIT", callback=_traffic_price,
-    help="Price of traffic between racks, such as 0.01/GB: reports say what it comes to a month. Plans do not depend "
-    "on it.",
+    help="Price of traffic between racks, such as 0.01/GB: reports add its cost per month. Plans do not depend on it.",
 )  # fmt: skip
 _rack_price = click.option(
     "--rack-price", metavar="PRICE", default="0", show_default=True, callback=price,
-    help="Least saving that justifies a unit of traffic between racks (a partition, where no traffic is known): "
+    help="Least saving that justifies a unit of traffic between racks (a partition, if no traffic is given): "
     "messages, or a share of the mean load.",
 )  # fmt: skip
 _max_crossings = click.option(
-    "--max-crossings", type=click.IntRange(0), metavar="N", help="Let at most this much traffic cross racks."
+    "--max-crossings", type=click.IntRange(0), metavar="N", help="Let at most N units of traffic cross racks."
 )
 _max_moved = click.option(
-    "--max-moved", type=click.IntRange(0), metavar="N", help="Let at most this much state move, by --move-sizes."
+    "--max-moved", type=click.IntRange(0), metavar="N", help="Move at most N units of state, as given by --move-sizes."
 )
 
 
 def _prices_and_budgets(of: str) -> Command:
     return together(
         click.option("--price", "prices", metavar="NAME=PRICE", multiple=True, callback=_prices,
-                     help=f"Price of a unit of {of}, as --rack-price. Repeatable."),
+                     help=f"Price of a unit of {of}, in the units of --rack-price. Repeatable."),
         click.option("--budget", "budgets", metavar="NAME=N", multiple=True, callback=_budgets,
-                     help="The most units of a cost. Repeatable."),
+                     help=f"Spend at most N units of {of}. Repeatable."),
     )  # fmt: skip
 
 
-_own = _prices_and_budgets("a cost in the problem file's costs")
+_own = _prices_and_budgets("one of the problem file's costs")
 _of_tables = _prices_and_budgets("crossings or moved_size")
 
 
-_moves_or_crossings = "moves (by size, where sizes are known), crossings"
+_moves_or_crossings = "moves (by state size, if given), crossings"
 _or_own = ", or costs in the problem file"
 
 
 def _first_of(which: str) -> Command:
     return click.option(
         "--first", metavar="NAME,…", callback=_first,
-        help=f"Make these least, in this order, before the spread: {which}.",
+        help=f"Minimize these first, in this order, and the spread last: {which}.",
     )  # fmt: skip
 
 
 max_load = click.option(
     "--max-load", type=click.FloatRange(0), metavar="MESSAGES",
-    help="Give no member more lag than this; where weights differ, no member of mean weight.",
+    help="Give no member more lag than this; if weights differ, the limit is in proportion to weight / mean weight.",
 )  # fmt: skip
 drain = click.option(
     "--drain", metavar="TIME",
-    help="Give no member more lag than it reads within this time (15m) by --capacity: what comes in meanwhile is not "
-    "counted.",
+    help="Give no member more lag than it can read within this time (15m) at its --capacity; messages that arrive "
+    "meanwhile are not counted.",
 )  # fmt: skip
 rack_terms = together(_rack_price, _max_crossings, fetch_from, _own, _first_of(f"crossings{_or_own}"))
 asked_but_ceiling = together(
     _rack_price, _max_crossings, fetch_from, _max_moved, _own, _first_of(f"{_moves_or_crossings}{_or_own}")
 )
 asked = together(asked_but_ceiling, max_load)
-asked_without_racks = together(_max_moved, _first_of("moves (by size, where sizes are known)"), max_load)
+asked_without_racks = together(_max_moved, _first_of("moves (by state size, if given)"), max_load)
 asked_of_tables = together(
     _rack_price, _max_crossings, fetch_from, _max_moved, _of_tables, _first_of(_moves_or_crossings)
 )

@@ -67,4 +67,4 @@ def frontier_card(curve: Frontier) -> str:
     )
     left = len(curve.points) - len(places)
     more = line(f"{quantity(left, 'point')} between these are not shown" if left else "")
-    return card(curve.problem.group, f"what each move buys, balance {curve.balance}", shown, more)
+    return card(curve.problem.group, f"least spread by number of moves, balance {curve.balance}", shown, more)

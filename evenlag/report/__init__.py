@@ -1,4 +1,4 @@
-"""Reports: tables and text for terminals, pictures, progress."""
+"""Reports: tables and text for terminals, pictures and progress bars."""
 
 from typing import TYPE_CHECKING
 
@@ -70,5 +70,5 @@ _HOMES = {
     "whatif_traffic": "evenlag.report.whatif_text",
 }
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # type checkers read the imports above
     __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""A plan's costs apart from loads as lines of text: crossings, sizes, own costs, money."""
+"""Costs of a plan other than loads, as lines of text: crossings, moved sizes, the user's own costs, money."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evenlag.model.result import Result
 
 
 def objective_told(result: Result, kind: str) -> str:
-    """Spell the objective out: the spread (makespan) called `kind`, what moves and pairs cost, and their sum."""
+    """Return the objective spelled out: the spread (or makespan) under the name `kind`, each cost, and the sum."""
     parts = []
     base = result.objective
     if not isinstance(result.stickiness, str) and result.stickiness:
@@ -24,9 +24,9 @@ def objective_told(result: Result, kind: str) -> str:
         parts.append((f"{units:,} moved size" if sized else quantity(units, "move"), units, result.stickiness))
     parts += [(_units(name, result.costs[name]), result.costs[name], price) for name, price in result.prices.items()]
     base -= sum(units * price for _, units, price in parts)
-    told = [f"{name} × {_price(price)}" for name, units, price in parts if units]
+    terms = [f"{name} × {_price(price)}" for name, units, price in parts if units]
     first = f"{kind} {number(base)}"
-    return f"{' + '.join([first, *told])} = {number(result.objective)}" if told else first
+    return f"{' + '.join([first, *terms])} = {number(result.objective)}" if terms else first
 
 
 def _units(name: str, count: int) -> str:
@@ -34,12 +34,12 @@ def _units(name: str, count: int) -> str:
 
 
 def _price(price: Number) -> str:
-    """Return messages, those below 10 with three digits: prices of bytes are small."""
+    """Return a price in messages; one below 10 gets three significant digits, as prices of bytes are small."""
     return f"{float(price):.3g}" if price < 10 and price != int(price) else number(price)
 
 
 def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[str]:
-    """Yield a line for each cost that is known, and for what came first."""
+    """Yield a line for each known cost, and for the criteria optimized first."""
     plan, problem = result.plan, result.plan.problem
     owned = bool((problem.owner != NOBODY).any())
     for name, cost in result.costs.items():
@@ -72,15 +72,15 @@ def _criterion(result: Result, name: str) -> str:
 
 
 def money_told(plan: Plan, fetch_from: str, price: TrafficPrice) -> str:
-    """Say what traffic across racks costs a month, under the plan and today."""
+    """Return a sentence on the monthly cost of traffic across racks, under the plan and today."""
     months = traffic_document(plan, fetch_from, price)
     today = months["today_month"]
-    told = "" if today is None else f", today {number(today)}"
-    return f"traffic across racks costs {number(months['planned_month'])} a month{told} (at {price.text})"
+    now = "" if today is None else f", today {number(today)}"
+    return f"traffic across racks costs {number(months['planned_month'])} a month{now} (at {price.text})"
 
 
 def traffic_document(plan: Plan, fetch_from: str, price: TrafficPrice) -> dict[str, Any]:
-    """Return what traffic across racks costs a month, under the plan and today (null: no owner is known), for JSON."""
+    """Return the monthly cost of traffic across racks, planned and today (null if no owner is known), for JSON."""
     today = current_plan(plan.problem) if (plan.problem.owner != NOBODY).any() else None
     return {
         "price": price.text,
@@ -90,7 +90,7 @@ def traffic_document(plan: Plan, fetch_from: str, price: TrafficPrice) -> dict[s
 
 
 def traffic_fields(traffic: int | None, price: TrafficPrice | None) -> dict[str, float | None]:
-    """Return what traffic across racks costs a month as a field for JSON; none without a price."""
+    """Return the monthly cost of traffic across racks as a JSON field; empty without a price."""
     if price is None:
         return {}
     return {"traffic_month": None if traffic is None else float(price.month(traffic))}

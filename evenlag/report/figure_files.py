@@ -1,4 +1,4 @@
-"""File types of pictures, known without matplotlib."""
+"""File formats of pictures, available without matplotlib."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ KINDS = (".png", ".svg", ".pdf")
 
 
 def check_kind(path: Path) -> None:
-    """Refuse a picture whose suffix names no format.
+    """Refuse a picture whose suffix is not a supported format.
 
     Raises
     ------
     SourceError
-        It is none of `KINDS`.
+        The suffix is not in `KINDS`.
     """
     if path.suffix.lower() not in KINDS:
-        raise SourceError(f"{path}: unknown kind of picture; name it .png, .svg or .pdf")
+        raise SourceError(f"{path}: unknown picture format; name the file .png, .svg or .pdf")

@@ -1,4 +1,4 @@
-"""Reports of the commands for fleets: figures of many groups, as text."""
+"""Text reports of the fleet commands."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from evenlag.report.size_text import sizes_table
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_GROUPS = 15  # in a table of groups
-MOST_FAILED = 20  # groups named
-MOST_REASONS = 5  # of rejected rows
+MOST_GROUPS = 15  # rows in a table of groups
+MOST_FAILED = 20  # failed groups listed
+MOST_REASONS = 5  # reasons listed for rejected rows
 
 ANSWERS = {
     "more": ("needs more members", "need more members"),
     "enough": ("has as many as it needs", "have as many as they need"),
-    "fewer": ("could do with fewer", "could do with fewer"),
-    "none": ("for which no number of members was found",) * 2,
+    "fewer": ("needs fewer than it has", "need fewer than they have"),
+    "none": ("misses the deadline at every size tried", "miss the deadline at every size tried"),
     "failed": ("failed", "failed"),
 }
 
 
 @dataclass(frozen=True)
 class FleetAudit:
-    """The outcome of a job.
+    """The outcome of a fleet audit.
 
     Attributes
     ----------
     summary : evenlag.spark.jobs.batch.RunReport
     out : str or Path
-        The folder, or the namespace, with the tables.
+        Folder or namespace that holds the tables.
     groups : list of dict
-        The groups whose spread the plan cuts most: figures in messages.
+        The groups whose spread the plan reduces most; figures in messages.
     strategies : dict of strategy to figures
-        `groups`, `best` (at the optimum), `median`, `p90`, `p99` and `worst` excess as a share of the optimum's
-        largest load, `broken`.
+        For each strategy: `groups`; `best`, the groups in which it reaches the optimum; the `median`, `p90`, `p99` and
+        `worst` excess as a share of the optimum's largest load; `broken`, the groups in which it breaks its balance.
     rejected : list of dict
-        Why rows of the tables were rejected, the most frequent first: `source` (the table), `reason`, `count`.
+        Reasons for rejected rows, the most frequent first: `source` (the table), `reason`, `count`.
     written : list of str
-        What was written, each with its place.
+        The tables and files written, with their places.
     price : TrafficPrice or None
         Of traffic between racks. With it `groups` have the traffic that crosses racks: `crossings` by the plan,
         `crossings_today`; None where racks or traffic are not known.
@@ -68,7 +68,7 @@ class FleetAudit:
     traffic: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as a document for JSON."""
+        """Return the outcome as a document for JSON."""
         document = {
             "out": str(self.out),
             "written": self.written,
@@ -87,19 +87,19 @@ class FleetAudit:
         return document
 
     def _month(self, traffic: int | None) -> float | None:
-        """Return what traffic between racks costs a month, if it is known."""
+        """Return the monthly cost of traffic between racks; None if unknown."""
         return traffic_fields(traffic, self.price).get("traffic_month")
 
     @property
     def _priced_groups(self) -> list[dict[str, Any]]:
-        """The groups, with what their traffic between racks costs a month."""
+        """The groups, with the monthly cost of their traffic between racks."""
         if self.price is None:
             return self.groups
         figures = {"traffic_month_today": "crossings_today", "traffic_month": "crossings"}
         return [row | {name: self._month(row[traffic]) for name, traffic in figures.items()} for row in self.groups]
 
     def report(self) -> RenderableType:
-        """Return the tables."""
+        """Return the outcome as tables and notes."""
         summary = self.summary
         statuses = ", ".join(f"{count:,} {status}" for status, count in summary.statuses.items())
         head = Text(f"{sum(summary.statuses.values()):,} groups: {statuses}", style="bold")
@@ -108,21 +108,21 @@ class FleetAudit:
         notes = [Text(f"failed: {error}", style="red") for error in summary.errors]
         notes += [Text(f"rejected: {reason}", style="yellow") for reason in self._reasons()]
         notes += [Text(f"note: {note}", style="yellow") for note in summary.notes]
-        notes += [Text(self._money_told())] if self.price is not None else []
+        notes += [Text(self._money_line())] if self.price is not None else []
         written = Text("written: " + ", ".join(self.written))
         return Group(head, self._groups_table(), self._strategies_table(), *notes, written)
 
     def _reasons(self) -> list[str]:
-        """Say why rows were rejected, and of how many more the table tells."""
+        """Return the most frequent reasons for rejected rows, and the number of rows rejected for others."""
         reasons = [f"{quantity(each['count'], 'row')} of {each['source']}: {each['reason']}" for each in self.rejected]
         rest = self.summary.rejects + self.summary.member_rejects - sum(each["count"] for each in self.rejected)
         return [
             *reasons,
-            *([f"{quantity(rest, 'row')} for other reasons, which are in the table rejects"] if rest else []),
+            *([f"{quantity(rest, 'row')} for other reasons; see the table rejects"] if rest else []),
         ]
 
-    def _money_told(self) -> str:
-        """Say what traffic between racks costs a month, in all groups for which that is known."""
+    def _money_line(self) -> str:
+        """Return a sentence on the monthly cost of traffic between racks, over all groups for which it is known."""
         assert self.price is not None
         assert self.traffic is not None
         groups, planned, today = (self.traffic[name] for name in ("groups", "planned", "today"))
@@ -133,7 +133,7 @@ class FleetAudit:
         return f"traffic across racks costs {number(self._month(planned))} a month {of}{more} (at {self.price.text})"
 
     def _groups_table(self) -> Sheet:
-        title = "the groups that the plan evens out most" if len(self.groups) == MOST_GROUPS else "groups"
+        title = "groups whose spread the plan reduces most" if len(self.groups) == MOST_GROUPS else "groups"
         table = Sheet(title)
         table.columns("name", "group")
         table.columns(
@@ -142,7 +142,7 @@ class FleetAudit:
         table.columns(
             "figure", *(("traffic a month, today", "planned traffic a month") if self.price is not None else ())
         )
-        table.columns("name", "limited by", "best is")
+        table.columns("name", "limited by", "status")
         for row in self._priced_groups:
             style = "green" if row["status"] == "OPTIMAL" else "yellow"
             table.row(
@@ -156,7 +156,7 @@ class FleetAudit:
     def _strategies_table(self) -> Sheet:
         table = Sheet("spread above the best under the same balance, as a share of the best plan's largest load")
         table.columns("name", "strategy")
-        table.columns("figure", "groups", "at the best", "median", "p90", "p99", "worst", "breaks its balance")
+        table.columns("figure", "groups", "optimal in", "median", "p90", "p99", "worst", "breaks its balance")
         for strategy, row in self.strategies.items():
             table.row(
                 strategy, f"{row['groups']:,}", f"{row['best']:,}",
@@ -167,18 +167,18 @@ class FleetAudit:
 
 @dataclass(frozen=True)
 class FleetSizes:
-    """How many members the groups of a fleet need.
+    """The number of members that each group of a fleet needs.
 
     Attributes
     ----------
     answers : dict of answer to groups
-        `more`: groups that need more members than they have; `enough`; `fewer`; `none`: no number of members was found
-        that makes it; `failed`.
+        Number of groups by answer: `more`, they need more members than they have; `enough`; `fewer`; `none`, no size
+        was found that meets the deadline; `failed`.
     groups : list of dict
-        Those that lack most, first those without a number: `group, snapshot_ts, members` (today)`, fewest, proven,
-        binding_from, hottest_topic, hottest_partition, hottest_seconds, capacity, capacity_source`.
+        The groups that lack most members, first those without an answer: `group, snapshot_ts, members` (today)`,
+        fewest, proven, binding_from, hottest_topic, hottest_partition, hottest_seconds, capacity, capacity_source`.
     errors : list of str
-        Groups that could not be sized.
+        Errors of groups that could not be sized.
     rejects : int
         Rows of both tables that could not be used.
     written : list of str
@@ -191,25 +191,26 @@ class FleetSizes:
     written: list[str]
 
     def report(self) -> RenderableType:
-        """Return the table and what there is to say."""
-        told = [f"{count:,} {ANSWERS[name][count != 1]}" for name, count in self.answers.items() if count]
-        head = Text(f"{sum(self.answers.values()):,} groups: {', '.join(told)}", style="bold")
-        title = "the groups that lack most" if len(self.groups) == MOST_GROUPS else "groups"
+        """Return the table, a headline and notes."""
+        answers = [f"{count:,} {ANSWERS[name][count != 1]}" for name, count in self.answers.items() if count]
+        head = Text(f"{sum(self.answers.values()):,} groups: {', '.join(answers)}", style="bold")
+        title = "groups that need the most additional members" if len(self.groups) == MOST_GROUPS else "groups"
         return Group(head, sizes_table(self.groups, title), *_notes(self.errors, self.rejects, self.written))
 
 
 @dataclass(frozen=True)
 class FleetReplays:
-    """How strategies did over many groups.
+    """The figures of each strategy over many replayed groups.
 
     Attributes
     ----------
     groups : int
     strategies : list of dict
-        For each strategy `groups`, `best` (groups where it is), `median` and `worst` of its cost above that of the
-        group's best (a fraction), `moves`, `rebalances`, `above` (seconds), `failed`.
+        For each strategy: `groups`; `best`, the groups in which it is the best; the `median` and `worst` of its cost
+        above that of the group's best, as a fraction; `moves`; `rebalances`; `above`, seconds above the lag limit;
+        `failed`.
     errors : list of str
-        Groups that could not be replayed.
+        Errors of groups that could not be replayed.
     rejects : int
         Rows of both tables that could not be used.
     written : list of str
@@ -222,26 +223,26 @@ class FleetReplays:
     written: list[str]
 
     def report(self) -> RenderableType:
-        """Return the table and what there is to say."""
+        """Return the table, a headline and notes."""
         head = Text(f"{self.groups:,} groups replayed", style="bold")
         return Group(head, fleet_table(self.strategies), *_notes(self.errors, self.rejects, self.written))
 
 
 def batch_line(batch: Any) -> str:
-    """Say in a line what became of a batch of a stream."""
+    """Return one line on a batch of a stream."""
     parts = [
-        f"batch {batch.number}: {batch.rows:,} rows came, {batch.snapshots:,} snapshots of a group audited",
+        f"batch {batch.number}: {batch.rows:,} rows received, {batch.snapshots:,} group snapshots audited",
         f"{batch.plans:,} rows planned",
         f"{batch.rejects:,} rejected",
         f"{batch.waiting:,} waiting",
     ]
-    parts += [f"{batch.short:,} snapshots short of rows"] if batch.short else []
+    parts += [f"{batch.short:,} snapshots incomplete"] if batch.short else []
     parts += [f"{batch.failed:,} failed"] if batch.failed else []
     return ", ".join(parts) + f"; {batch.seconds:.1f} s"
 
 
 def _notes(errors: Sequence[str], rejects: int, written: Sequence[str]) -> list[Text]:
-    """Return what stands below a table: groups that failed, rows rejected, tables written."""
+    """Return the notes below a table: failed groups, rejected rows and written tables."""
     notes = [Text(f"failed: {error}", style="red") for error in errors]
     if rejects:
         notes.append(Text(f"note: {rejects:,} rows rejected; `evenlag fleet audit` lists them", style="yellow"))

@@ -1,4 +1,4 @@
-"""The least spread against moves, crossings or another cost, as a picture (needs matplotlib)."""
+"""Plot of the least spread against moves, crossings or another cost (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from evenlag.model.objective import CROSSINGS, MOVED_SIZE, MOVES
 from evenlag.model.plan import current_plan
 from evenlag.report.picture import BEST, LINE, TODAY, blank_figure, head, save
 
-MARKED = 60  # points up to which each has a dot of its own
-FAR = 2  # times the highest of the curve: farther up, today's spread is a note
+MARKED = 60  # largest number of points that are marked with dots
+FAR = 2  # if today's spread exceeds the curve's highest by this factor, it becomes a note at the edge
 GREY = "#777777"
-BEYOND = 0.04  # of the width, that the last plan is drawn on
+BEYOND = 0.04  # share of the width by which the line goes on after the last plan
 
 
 def cost_name(against: str, problem_has_traffic: bool) -> str:
-    """Return what a curve's budgets are of, in words."""
+    """Return the name of the cost on the horizontal axis."""
     across = "traffic across racks" if problem_has_traffic else "partitions read across racks"
     return {MOVES: "moves", CROSSINGS: across, MOVED_SIZE: "moved size"}.get(against, against)
 
 
 def draw_frontier(curve: Frontier, path: Path, price: TrafficPrice | None = None) -> None:
-    """Draw the best plans, what no plan can beat, and today's assignment; write it to `path`.
+    """Draw the frontier, the region that no plan can reach, and today's assignment; write the picture to `path`.
 
     Parameters
     ----------
     curve : Frontier
     path : Path
-        The suffix decides the format.
+        The suffix decides the file format.
     price : TrafficPrice, optional
-        Crossings are also shown as money a month.
+        If given, crossings are also shown as money per month.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def draw_frontier(curve: Frontier, path: Path, price: TrafficPrice | None = None
 
 
 def _today(axes: Any, curve: Frontier) -> None:
-    """Mark today's assignment where all partitions have an owner; far above the curve as a note at the edge."""
+    """Mark today's assignment if it is complete; if it lies far above the curve, as a note at the edge."""
     today = current_plan(curve.problem)
     axes.set_ylim(0, max(1.15 * float(curve.points[0].spread), 1.0))
     if plan_violation(today) is not None or not len(today.member_of):
@@ -72,7 +72,7 @@ def _today(axes: Any, curve: Frontier) -> None:
     if spread > FAR * float(curve.points[0].spread):
         axes.annotate(f"today: {number(today.spread)} ↑", (cost, 0.99), xycoords=("data", "axes fraction"), va="top",
                       ha="center", fontsize=9, color=GREY)  # fmt: skip
-        axes.plot([cost], [0], alpha=0)  # so that the note has its place
+        axes.plot([cost], [0], alpha=0)  # invisible: extends the axis to where the note stands
         return
     axes.set_ylim(0, max(1.15 * spread, axes.get_ylim()[1]))
     axes.plot([cost], [spread], "D", color=TODAY, markeredgecolor=GREY, markersize=8, label="today", zorder=4)

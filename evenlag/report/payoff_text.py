@@ -1,4 +1,4 @@
-"""What a plan is worth, in lines that a person likes to read."""
+"""Text on whether a plan pays: its saving, the cost of its moves, and the time to catch up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenlag.report.replay_text import capacity_told, duration
 
 
 def payoff_report(worth: Payoff, pace: Pace) -> list[Text]:
-    """Return what a plan saves, what its moves cost, when members have caught up, and what follows."""
+    """Return the plan's saving, the cost of its moves, the time to catch up, and the verdict if one was asked for."""
     lines = [Text(line) for line in _lines(worth, pace)]
     if worth.pays is not None:
         verdict = "it pays" if worth.pays else "the group is left alone"
@@ -26,7 +26,7 @@ def payoff_report(worth: Payoff, pace: Pace) -> list[Text]:
 
 
 def payoff_document(worth: Payoff, pace: Pace) -> dict[str, Any] | None:
-    """Return the times for JSON, in seconds; None where nothing is known of how fast members read."""
+    """Return the times to catch up for JSON, in seconds; None if the members' rate of reading is unknown."""
     if pace.capacity is None:
         return None
     today, planned = pace.seconds(current_plan(worth.plan.problem)), pace.seconds(worth.plan)
@@ -42,7 +42,7 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
     if worth.unchanged:
         return
     current = current_plan(worth.plan.problem)
-    comparable = plan_violation(current) is None  # else today's loads lack what nobody reads
+    comparable = plan_violation(current) is None  # otherwise today's loads lack the unowned partitions
     if comparable:
         gain = worth.today - worth.planned
         share = f" ({percent(float(gain / worth.today))})" if gain > 0 else ""
@@ -51,13 +51,13 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
         makespan = f"makespan {number(current.makespan)} → {number(worth.plan.makespan)}"
         yield f"{found}{saved} of {worth.what}{share}, {makespan}"
     if worth.moves:
-        stand = "partition stands" if worth.moves == 1 else "partitions stand"
-        still = f"{worth.moves:,} {stand} still for {float(worth.pause):g} s"
-        coming = "" if worth.pause_cost is None else f", in which {number(worth.pause_cost)} messages come in"
+        stand = "partition is" if worth.moves == 1 else "partitions are"
+        still = f"{worth.moves:,} {stand} not read for {float(worth.pause):g} s"
+        coming = "" if worth.pause_cost is None else f", during which {number(worth.pause_cost)} messages arrive"
         yield f"its moves cost {number(worth.move_cost)} messages, and {still}{coming}"
     if pace.capacity is not None and comparable:
         yield (
-            f"caught up after {_time(pace.seconds(worth.plan))} in place of {_time(pace.seconds(current))}; "
+            f"caught up after {_time(pace.seconds(worth.plan))} instead of {_time(pace.seconds(current))}; "
             f"{capacity_told(pace.capacity)}"
         )
 

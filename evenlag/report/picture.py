@@ -1,4 +1,4 @@
-"""One picture of an audit: where the lag sits, and how far each strategy is from the best (needs matplotlib)."""
+"""Picture of an audit: the lag of each member, and the excess of each strategy over the best (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evenlag.errors import SourceError, to_get
 from evenlag.model.files import written_aside
 from evenlag.report.figure_files import check_kind
 
-LONGEST_NAME = 40  # characters of a group in a title
+LONGEST_NAME = 40  # characters of a group's name in a title
 TODAY, BEST, LINE = "#c9ced6", "#1f77b4", "#d62728"
 
 
 @dataclass(frozen=True)
 class Loads:
-    """One group's lag per member in messages, today and under the plan, members in the same order."""
+    """Lag of each member of one group, in messages, today and planned, in the same order of members."""
 
     group: str
     today: Sequence[float]
@@ -28,18 +28,18 @@ class Loads:
 
 
 def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[str, float], path: Path) -> None:
-    """Draw one group's members before and after, and every strategy's excess over all groups; write it to `path`.
+    """Draw one group's members before and after, and each strategy's excess in all groups; write it to `path`.
 
     Parameters
     ----------
     loads : Loads
-        The group to show.
+        The group on the left side.
     rows : audit rows
-        With `group`, `strategy`, `status` and `excess`.
+        Audit rows with `group`, `strategy`, `status` and `excess`.
     mean_loads : mapping of group to messages per member
-        What excesses are measured in.
+        Mean load of each group, by which its excesses are divided.
     path : Path
-        The suffix decides the format.
+        The suffix decides the file format.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def draw(loads: Loads, rows: Iterable[Mapping[str, Any]], mean_loads: Mapping[st
 
 
 def blank_figure(width: float, height: float) -> Any:
-    """Return an empty figure of this size in inches.
+    """Return an empty figure of the given size, in inches.
 
     Raises
     ------
@@ -69,14 +69,14 @@ def blank_figure(width: float, height: float) -> Any:
 
 
 def head(axes: Any, group: str, what: str, pad: float | None = None) -> None:
-    """Write above a part of a picture what it shows of a group; a long name loses its middle, and `$` is a letter."""
+    """Set a title with the group's name; shorten a long name in its middle, and print `$` literally."""
     half = LONGEST_NAME // 2
     name = group if len(group) <= LONGEST_NAME else f"{group[: half - 1]}…{group[-half:]}"
     axes.set_title(f"{name}: {what}", loc="left", fontsize=11, pad=pad, parse_math=False)
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a figure; the suffix decides the format.
+    """Write a figure; the suffix decides the file format.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _members(axes: Any, loads: Loads) -> None:
     places = range(len(order))
     axes.bar([x - 0.2 for x in places], [loads.today[m] for m in order], 0.4, color=TODAY, label="today")
     axes.bar([x + 0.2 for x in places], [loads.planned[m] for m in order], 0.4, color=BEST, label="evenlag")
-    axes.axhline(loads.mean, color=LINE, linewidth=1, label="mean: nothing can be more even")
+    axes.axhline(loads.mean, color=LINE, linewidth=1, label="mean: perfectly even")
     head(axes, loads.group, "lag per member")
     axes.set_xticks([])
     axes.set_xlabel("members, the most loaded first")
@@ -105,7 +105,7 @@ def _members(axes: Any, loads: Loads) -> None:
 
 def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, float]) -> None:
     strategies = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name != OPTIMAL]
-    strategies.sort(key=lambda name: (name != CURRENT, not name.startswith(IN_USE)))  # what is there comes first
+    strategies.sort(key=lambda name: (name != CURRENT, not name.startswith(IN_USE)))  # first today's assignment
     for height, strategy in enumerate(reversed(strategies)):
         shares, broken = [], 0
         for row in rows:
@@ -128,7 +128,7 @@ def _excess(axes: Any, rows: list[Mapping[str, Any]], mean_loads: Mapping[str, f
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.4g}" if value else "best")
     axes.set_yticks(range(len(strategies)), reversed(strategies))
     axes.set_title("spread above the best under the same balance", loc="left", fontsize=11)
-    axes.set_xlabel("share of the group's mean load; one dot a group")
+    axes.set_xlabel("share of the group's mean load; one dot per group")
     axes.grid(axis="x", color="#eeeeee")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""A bar that shows the progress of a running job."""
+"""Progress bar of a running job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rich.text import Text
 
 
 class _Rate(TextColumn):
-    """Steps a second since the beginning."""
+    """Column with the mean number of steps per second."""
 
     def __init__(self) -> None:
         super().__init__("")
@@ -32,20 +32,19 @@ class _Rate(TextColumn):
 
 @contextmanager
 def progress_bar(what: str = "groups", console: Console | None = None) -> Iterator[Callable[..., None]]:
-    """Show a bar in a terminal or a notebook, and nothing elsewhere: how many are done, rate, time left, failures.
+    """Show a progress bar with counts, rate, time left and failures, if the output is a terminal or a notebook.
 
     Parameters
     ----------
     what : str
-        What is counted.
+        Name of the things counted.
     console : rich.console.Console, optional
-        By default standard error.
+        Output; by default standard error.
 
     Yields
     ------
     callable
-        To be called with how many are done, how many there are, and how many failed (default 0); `progress` of
-        `run`, `plans` and `audit`.
+        A function of (done, total, failed=0), as `run`, `plans` and `audit` take it for `progress`.
     """
     console = console or Console(stderr=True)
     bar = Bar(
@@ -64,7 +63,7 @@ def progress_bar(what: str = "groups", console: Console | None = None) -> Iterat
 
 @contextmanager
 def spinner(what: str, console: Console | None = None) -> Iterator[Callable[[str, int, int], None]]:
-    """Show that work goes on, on a terminal only; gives a function that says how much of which part is done."""
+    """Show a spinner if the output is a terminal; yield a function of (part, done, total) that updates its text."""
     console = console or Console(stderr=True)
     with Bar(
         SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), console=console,

@@ -1,4 +1,4 @@
-"""A replay as a picture: the spread over time, and what each strategy comes to (needs matplotlib)."""
+"""Picture of a replay: the spread over time, and the summary of each strategy (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from evenlag.report.picture import BEST, LINE, TODAY, blank_figure, head, save
 from evenlag.report.replay_text import duration
 
 OWN, GREY = "#2ca02c", "#777777"
-MOST_POINTS = 1_500  # of one line; more cannot be told apart
+MOST_POINTS = 1_500  # points per line; more could not be told apart
 
 
 def draw_replay(replayed: Replay, path: Path) -> None:
-    """Draw the spread of every strategy over time, and their means, moves and time above the limit; write it to `path`.
+    """Draw each strategy's spread over time, with its mean, moves and time above the limit; write it to `path`.
 
     Parameters
     ----------
     replayed : Replay
     path : Path
-        The suffix decides the format.
+        The suffix decides the file format.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def _over_time(axes: Any, replayed: Replay) -> None:
     others = [name for name in by_strategy if name not in styles]
     for name in [*others, *(name for name in styles if name in by_strategy)]:
         colour, width = styles.get(name, (TODAY, 0.9))
-        label = name if name in styles else "the others" if name == others[0] else None
+        label = name if name in styles else "other strategies" if name == others[0] else None
         times, spreads = _peaks(by_strategy[name])
         axes.plot(times, spreads, color=colour, linewidth=width, label=label, zorder=2 if name in styles else 1)
     for step in by_strategy.get(replayed.best or RECORDED, ()):
@@ -71,18 +71,18 @@ def _over_time(axes: Any, replayed: Replay) -> None:
 
 
 def _styles(best: str | None) -> dict[str, tuple[str, float]]:
-    """Return colour and width of the lines that stand out, the most important last."""
+    """Return colour and width of the highlighted lines; later ones are drawn on top."""
     styles = {RECORDED: (LINE, 1.1), EVENLAG: (OWN, 1.2)}
     return styles | ({best: (BEST, 1.5)} if best is not None else {})
 
 
 def _threshold(by_strategy: dict[str, list[ReplayStep]]) -> float:
-    """Return the spread below which the scale is linear: a ten-thousandth of the largest."""
+    """Return the spread below which the axis is linear: 1/10,000 of the largest."""
     return max([float(step.spread) for steps in by_strategy.values() for step in steps] + [0.0]) / 1e4 or 1.0
 
 
 def _peaks(steps: Sequence[ReplayStep]) -> tuple[list[datetime], list[float]]:
-    """Thin a line out: of every few steps the highest."""
+    """Return at most about `MOST_POINTS` times and spreads: the highest of every few steps."""
     every = -(-len(steps) // MOST_POINTS)
     shown = [max(steps[at : at + every], key=lambda step: step.spread) for at in range(0, len(steps), every)]
     return [_time(step.snapshot_ts) for step in shown], [float(step.spread) for step in shown]

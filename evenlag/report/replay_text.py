@@ -1,4 +1,4 @@
-"""A replay as tables that a person likes to read."""
+"""Replays as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenlag.report.text import how_known
 
 
 def replay_report(replayed: Replay) -> RenderableType:
-    """Return the headline, a table of the strategies, and what the reader should know."""
+    """Return the headline, the table of strategies, the best one, and notes."""
     head = Text(f"{replayed.group}", style="bold")
     head.append(f"  {replayed.snapshots:,} snapshots from {replayed.since} to {replayed.until}\n", style="not bold")
     head.append(f"{capacity_told(replayed.capacity)}\n", style="not bold")
@@ -31,12 +31,12 @@ def replay_report(replayed: Replay) -> RenderableType:
 
 
 def capacity_told(capacity: Capacity) -> str:
-    """Say how fast members read, and how that is known."""
+    """Return a sentence with the members' rate of reading and its source."""
     return f"members read {number(float(capacity.rate))} messages a second (weight 1): {how_known(capacity)}"
 
 
 def strategies_table(replayed: Replay) -> Sheet:
-    """Return one group's strategies, the best marked."""
+    """Return the table of one group's strategies, with the best marked."""
     limited = replayed.lag_limit is not None
     table = Sheet()
     table.columns("name", "strategy")
@@ -54,7 +54,7 @@ def strategies_table(replayed: Replay) -> Sheet:
 
 
 def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Sheet:
-    """Return how the strategies did over many groups; rows as `evenlag fleet replay` sums them up."""
+    """Return the strategies' figures over many groups, from the rows that `evenlag fleet replay` computes."""
     table = Sheet("mean spread with moves, above that of each group's best strategy")
     table.columns("name", "strategy")
     table.columns("figure", "groups", "best in", "median", "worst", "moves", "rebalances", "above the limit", "failed")
@@ -68,7 +68,7 @@ def fleet_table(rows: Iterable[Mapping[str, Any]]) -> Sheet:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time as a person says it: two units at most."""
+    """Return a duration in at most two units."""
     if seconds is None:
         return "–"
     for size, unit, part, smaller in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):

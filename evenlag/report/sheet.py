@@ -1,4 +1,4 @@
-"""Tables for people in which nothing is cut: what does not fit a narrow terminal is written below, or runs over."""
+"""Tables for the terminal that never cut a cell: in a narrow one, they fold names and move remarks below."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from rich.text import Text
 
 BAR = 24  # characters of the longest bar
 GAP, SMALL_GAP = 3, 2  # spaces between columns
-LEAST_NAME = 12  # characters to which names are folded, at most
-LEAST_REMARK = 24  # characters that remarks take beside the figures, or they are written below the table
+LEAST_NAME = 12  # width in characters below which names are not folded further
+LEAST_REMARK = 24  # least width in characters of a column of remarks; with less, remarks go below the table
 
 Kind = Literal["name", "figure", "bar", "remark"]
 
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar of so many characters, and what is said behind it."""
+    """A bar of `length` characters, followed by a remark."""
 
     length: int
     remark: str = ""
 
     @classmethod
     def of(cls, value: float, highest: float, remark: str = "") -> Bar:
-        """Return the bar of a value, which shows wherever there is anything."""
+        """Return the bar of a value, scaled to `highest`; a positive value gets at least one character."""
         return cls(max(round(BAR * value / highest), int(value > 0)), remark)
 
     def text(self, drawn: bool) -> Text:
-        """Return what its cell shows."""
+        """Return the content of the cell, with or without the drawn bar."""
         bar = Text("█" * self.length if drawn else "", style="cyan")
         if self.remark:
             bar.append(f" {self.remark}" if drawn else self.remark, style="bold")
@@ -50,11 +50,11 @@ class _Row:
 
 
 class Sheet:
-    """A table of names, figures, bars and remarks that makes room where the terminal is narrow.
+    """A table of names, figures, bars and remarks that adapts to a narrow terminal.
 
-    In this order, and only as far as it has to: columns move closer together, headers are broken, bars are left out,
-    remarks are folded or written below the table, and names are folded. Figures are never broken. Output that is not
-    for a terminal has every name in one piece, however long the lines get.
+    It takes these steps in order, as far as needed: move columns closer, break headers, drop bars, fold remarks or
+    write them below the table, fold names. It never breaks figures. If the output is not a terminal, it does not fold
+    names, however long the lines get.
     """
 
     def __init__(self, title: str = "") -> None:
@@ -75,7 +75,7 @@ class Sheet:
         self._rows.append(_Row(cells, style))
 
     def section(self) -> None:
-        """Leave a line free below the last row."""
+        """Leave a blank line after the last row."""
         self._sections.add(len(self._rows) - 1)
 
     def below(self, text: str) -> None:
@@ -83,7 +83,7 @@ class Sheet:
         self._below.append(text)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw the table for the width that there is."""
+        """Draw the table at the available width."""
         fit = _Fit(self._kinds, self._headers, self._rows, options.max_width, console.is_terminal)
         if self._title:
             yield Text(self._title, style="bold")
@@ -100,12 +100,12 @@ class Sheet:
         for n, row in enumerate(self._rows):
             cells: list[RenderableType] = [_text(row.cells[i], fit.bars) for i in fit.shown]
             table.add_row(*cells, style=row.style, end_section=n in self._sections)
-        # What is wider than the terminal runs over.
+        # A table wider than the terminal runs over.
         yield from console.render(table, options.update(width=max(fit.width, options.max_width)))
         yield from (Text(line) for line in [*(self._remarks() if fit.remarks_below else ()), *self._below])
 
     def _remarks(self) -> Iterator[str]:
-        """Say of which row each remark is: of the one with these names, or with this first figure."""
+        """Yield each remark, preceded by the names in its row, or by the row's first figure if it has no names."""
         place = self._kinds.index("remark")
         names = [i for i, kind in enumerate(self._kinds) if kind == "name"]
         for row in self._rows:
@@ -115,7 +115,7 @@ class Sheet:
 
 
 class _Fit:
-    """How wide the columns of a sheet are in so much room."""
+    """Column widths of a sheet in the given room."""
 
     def __init__(self, kinds: list[Kind], headers: list[str], rows: list[_Row], room: int, foldable: bool) -> None:
         cells = [[_width(row.cells[i]) for row in rows] for i in range(len(kinds))]
@@ -147,19 +147,19 @@ class _Fit:
 
     @property
     def width(self) -> int:
-        """Return how wide the table is, its edges with it."""
+        """Return the width of the table, including its edges."""
         return sum(self.widths[i] for i in self.shown) + self.gap * (len(self.shown) - 1) + 2
 
     def _over(self) -> int:
         return self.width - self._room
 
     def _give(self, column: int, least: int) -> None:
-        """Make a column narrower by as much as is lacking, but not below the least that it needs."""
+        """Make a column narrower by what is missing, but not below `least`."""
         self.widths[column] = max(min(self.widths[column], least), self.widths[column] - max(self._over(), 0))
 
 
 def _broken(header: str) -> str:
-    """Return a header that may be broken behind its hyphens too."""
+    """Return a header that may also be broken after its hyphens."""
     return header.replace("-", "-\n")
 
 

@@ -1,4 +1,4 @@
-"""The time to drain against the number of members, as a picture (needs matplotlib)."""
+"""Plot of the time to drain against the number of members (needs matplotlib)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from evenlag.compare.members_needed import Size
 from evenlag.report.picture import BEST, LINE, blank_figure, head, save
 from evenlag.report.replay_text import duration
 
-COLOURS = ("#8c8c8c", "#d39b2a", "#7a5195")  # of the published strategies
+COLOURS = ("#8c8c8c", "#d39b2a", "#7a5195")  # colours of the published strategies
 GREY = "#777777"
 STEPS = (
     0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400,
     172_800, 604_800,
 )  # fmt: skip
-MARKED = 60  # counts up to which each has a dot of its own
+MARKED = 60  # largest number of points that are marked with dots
 
 
 def draw_size(found: Size, path: Path) -> None:
-    """Draw the best plans, what no plan can beat, the published strategies and the deadline; write it to `path`.
+    """Draw the best plans, the times no plan can reach, published strategies and the deadline; write it to `path`.
 
     Parameters
     ----------
     found : Size
     path : Path
-        The suffix decides the format.
+        The suffix decides the file format.
 
     Raises
     ------
@@ -53,9 +53,9 @@ def draw_size(found: Size, path: Path) -> None:
     row = None if found.fewest is None else found.row(found.fewest)
     if row is not None:
         axes.plot([row.members], [float(row.drain_seconds)], "o", color=LINE, markersize=8, zorder=5)
-        first = row.members == counts[0]  # elsewhere the curve, which falls, leaves room to the left
+        first = row.members == counts[0]  # elsewhere the falling curve leaves room on the left
         axes.annotate(
-            f"{row.members} {'makes' if row.members == 1 else 'make'} it", (row.members, float(row.drain_seconds)),
+            f"{row.members} {'meets' if row.members == 1 else 'meet'} it", (row.members, float(row.drain_seconds)),
             xytext=(8, 6) if first else (-6, -14), ha="left" if first else "right", textcoords="offset points",
             color=LINE,
         )  # fmt: skip
@@ -64,12 +64,12 @@ def draw_size(found: Size, path: Path) -> None:
 
 
 def _drawn(times: list[Time | None]) -> list[float]:
-    """Times as floats; what is never, or not there, is a gap in the line."""
+    """Return times as floats; a time that is infinite or unknown becomes a gap in the line."""
     return [float("nan") if time is None or time == NEVER else float(time) for time in times]
 
 
 def _ticks(top: float) -> list[float]:
-    """Times that a person counts in, eight at most."""
+    """Return at most nine ticks from 0, at multiples of a round time."""
     step = next((each for each in STEPS if top <= 8 * each), top / 4)
     return [count * step for count in range(int(top / step) + 1)]
 

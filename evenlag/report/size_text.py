@@ -1,4 +1,4 @@
-"""How many members a group needs, as a person likes to read it."""
+"""The number of members that a group needs, as text."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from evenlag.report.replay_text import duration
 from evenlag.report.sheet import Sheet
 from evenlag.report.text import how_known
 
-MOST_NAMED = 6  # counts in a sentence before the rest is summed up
+MOST_NAMED = 6  # items listed in a sentence before the rest are counted
 
 
-def size_report(found: Size, said: Sequence[str] = ()) -> RenderableType:
-    """Return the answer, the table of all counts, and a sentence for each thing that it shows.
+def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
+    """Return the answer, the table of all group sizes, and a sentence on each finding.
 
-    `said` tells where the capacity and the rates are from.
+    `sources` holds sentences on the source of the capacity and the rates.
     """
     problem = found.problem
     head = Text(problem.group, style="bold")
@@ -40,7 +40,7 @@ def size_report(found: Size, said: Sequence[str] = ()) -> RenderableType:
     answer = Text(answer_to(found), style="bold green" if found.fewest is not None and found.proven else "bold yellow")
     return Group(
         head,
-        *(Text(sentence) for sentence in said),
+        *(Text(sentence) for sentence in sources),
         answer,
         _table(found),
         *(Text(sentence) for sentence in _sentences(found)),
@@ -49,60 +49,59 @@ def size_report(found: Size, said: Sequence[str] = ()) -> RenderableType:
 
 
 def speeds_told(known: Speeds, problem: Problem) -> list[str]:
-    """Say where capacity and rates are from, in a sentence each."""
+    """Return a sentence each on the source of the capacity and of the incoming rates."""
     weights = "" if problem.equal_weights else " for each unit of weight"
     rate, incoming = (number(float(each)) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
     return [
         f"A member reads {rate} messages a second{weights} ({how_known(known.capacity)}).",
-        f"Meanwhile {incoming} messages a second come in, as between the last two snapshots."
+        f"Meanwhile {incoming} messages a second arrive, as between the last two snapshots."
         if known.recorded
-        else "Nothing is taken to come in meanwhile: a single snapshot tells no rates.",
+        else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates.",
     ]
 
 
 def answer_to(found: Size) -> str:
-    """Return the answer in a sentence or two."""
+    """Return the answer in one or two sentences."""
     deadline = _time(found.deadline)
     if found.fewest is None:
         return _why(found, deadline)
-    first = f"{quantity(found.fewest, 'member')} can do it"
+    first = f"{quantity(found.fewest, 'member')} {'meets' if found.fewest == 1 else 'meet'} the deadline"
     least = found.sizes[0].members if found.sizes else 1
     if found.fewest == 1:
         return f"{first}: one is enough."
     if found.fewest <= least and found.proven:
-        return f"{first}, the fewest that there can be."
+        return f"{first}, the smallest group possible."
     fewer = found.row(found.fewest - 1)
     if not found.proven:
         counts = _some([f"{members}" for members in found.undecided], "or")
-        return f"{first}. Whether {counts} could is open: the time ended first; --time-limit gives more."
+        return f"{first}. It is open whether {counts} would: the time limit came first; raise --time-limit."
     if fewer is None or fewer.bound_seconds <= found.deadline:
-        return f"{first}, and no fewer can: that is proven."
+        return f"{first}, and fewer cannot: that is proven."
     if fewer.bound_seconds == NEVER:
-        return f"{first}, and no fewer can: with {found.fewest - 1} not everything is ever read."
+        return f"{first}, and fewer cannot: with {found.fewest - 1} some lag is never read."
     least_time = _time(fewer.bound_seconds)
     more = f"more than {deadline}" if least_time == deadline else f"at least {least_time}"
-    return f"{first}, and no fewer can: {found.fewest - 1} would take {more}, whatever the plan."
+    return f"{first}, and fewer cannot: {found.fewest - 1} would take {more} under any plan."
 
 
 def _why(found: Size, deadline: str) -> str:
-    """Return why no number of members makes it, and what would help."""
+    """Return why no group size meets the deadline, and what would help."""
     if found.hottest is not None and found.needed_capacity is not None:
         name, needed = f"{found.hottest[0]}-{found.hottest[1]}", number(math.ceil(found.needed_capacity))
         reads = "a partition is read by one member"
         what = (
-            f"more comes into {name} than a member reads, and {reads}"
+            f"{name} receives more than a member reads, and {reads}"
             if found.floor == NEVER
             else f"{name} alone takes {_time(found.floor)}, and {reads}"
         )
         return (
-            f"No number of members can do it: {what}. What would help: members that read {needed} messages a second, "
+            f"No group size meets the deadline: {what}. This would help: members that read {needed} messages a second, "
             "more partitions for that topic, or a later deadline."
         )
     if found.proven:
-        return f"No number of members up to {found.most} can do it within {deadline}: that is proven."
-    return (
-        f"No plan was found that does it within {deadline}, with up to {found.most} members; whether one can is open."
-    )
+        return f"No group size up to {found.most} meets the deadline of {deadline}: that is proven."
+    found_none = f"No plan was found that meets the deadline of {deadline} with up to {found.most} members"
+    return f"{found_none}; whether one exists is open."
 
 
 def _table(found: Size) -> Sheet:
@@ -114,7 +113,7 @@ def _table(found: Size) -> Sheet:
         if row.members == len(found.problem.members):
             remarks.append("today")
         if row.members == found.fewest:
-            remarks.append("the fewest" if found.proven else "makes it")
+            remarks.append("fewest" if found.proven else "meets the deadline")
         if row.members == found.binding_from:
             remarks.append("no gain beyond")
         if row.rule_seconds > 0:
@@ -127,7 +126,7 @@ def _table(found: Size) -> Sheet:
 
 
 def sizes_table(rows: Iterable[Mapping[str, Any]], title: str) -> Sheet:
-    """Return what came of many groups, a row for each as `evenlag.tables.outputs.SIZES` has them."""
+    """Return a table of many groups, one row per group with the columns of `evenlag.tables.outputs.SIZES`."""
     table = Sheet(title)
     table.columns("name", "group")
     table.columns("figure", "members today", "fewest", "no gain beyond")
@@ -152,45 +151,45 @@ def _style(time: Time | None, found: Size) -> str:
 
 
 def _sentences(found: Size) -> list[str]:
-    said = []
+    sentences = []
     if found.hottest is not None and found.floor not in (0, NEVER):
         name, alone = f"{found.hottest[0]}-{found.hottest[1]}", _time(found.floor)
         if found.binding_from is not None:
-            said.append(
-                f"From {quantity(found.binding_from, 'member')} on the hottest partition, {name}, decides: it alone "
-                f"takes {alone}, so more members bring nothing."
+            sentences.append(
+                f"From {quantity(found.binding_from, 'member')} on, the hottest partition, {name}, sets the time: it "
+                f"alone takes {alone}, so more members do not help."
             )
         else:
-            said.append(
-                f"No number of members is faster than {alone}: {name}, the hottest partition, takes that alone."
+            sentences.append(
+                f"No group size is faster than {alone}: {name}, the hottest partition, takes that long alone."
             )
     if found.costly:
         costs = _costs(found)
-        said.append(
-            f"Even partition counts cost time at {_some(costs)} members: a plan that need not keep them is through so "
-            f"much sooner{_divides(found)}."
+        sentences.append(
+            f"Even partition counts cost time at {_some(costs)} members: the best plan without them is faster by the "
+            f"time in brackets{_divides(found)}."
         )
     for row, less in found.slower[:MOST_NAMED]:
-        said.append(
+        sentences.append(
             f"{row.members} members are slower than {less.members} while counts must be even: at least "
             f"{_time(row.bound_seconds)} against {_time(less.drain_seconds)}."
         )
     if found.fewest is not None:
-        said.append(_of_published(found))
+        sentences.append(_of_published(found))
     if found.handover is not None:
-        said.append(_way_there(found.handover))
+        sentences.append(_way_there(found.handover))
     if any(_beats(row) for row in found.sizes):
-        said.append(
-            f"Where a published strategy is faster than the best plan, it does not keep the counts asked for "
+        sentences.append(
+            f"A published strategy that is faster than the best plan breaks the counts asked for "
             f"(--balance {found.balance})."
         )
-    return said
+    return sentences
 
 
 def _way_there(least: Handover) -> str:
-    """Say what the way there from today's assignment takes."""
+    """Return a sentence on the moves from today's assignment to the smaller or larger group."""
     if not least.moves:
-        return "Today's assignment needs no move for that."
+        return "Getting there from today's assignment needs no move."
     moves = f"Getting there from today's assignment moves {quantity(least.moves, 'partition')}"
     if least.sized:
         moves += f" of size {least.units:,} in total"
@@ -200,14 +199,14 @@ def _way_there(least: Handover) -> str:
 
 
 def _divides(found: Size) -> str:
-    """Say that counts do not divide, where that is so of all counts that cost."""
+    """Return the reason, if all these sizes leave a remainder when they divide the number of partitions."""
     partitions = len(found.problem.lags)
     uneven = all(partitions % row.members for row in found.costly)
-    return f", as {partitions:,} partitions are not divided by them" if uneven else ""
+    return f", because {partitions:,} partitions cannot be divided evenly among them" if uneven else ""
 
 
 def _costs(found: Size) -> list[str]:
-    """Name the counts at which the balance costs, neighbours that cost the same together."""
+    """Return the group sizes at which the balance costs time, merging neighbours with the same cost."""
     places = {row.members: place for place, row in enumerate(found.sizes)}
     runs: list[list[SizeRow]] = []
     for row in found.costly:
@@ -224,19 +223,19 @@ def _costs(found: Size) -> list[str]:
 
 
 def _of_published(found: Size) -> str:
-    """Say how many members the published strategies take, of the numbers looked at."""
+    """Return a sentence on the group size that each published strategy needs, among the sizes tried."""
     makes: dict[str, int] = {}
     for name in PUBLISHED:
         counts = [row.members for row in found.sizes if _within(_published(row)[name], found)]
         if counts:
             makes[name] = counts[0]
     never = [name for name in PUBLISHED if name not in makes]
-    made = [f"{members} for {name}" for name, members in makes.items()]
-    parts = [f"of the numbers above, it takes {_some(made)}"] if made else []
+    made = [f"{name} needs {members}" for name, members in makes.items()]
+    parts = [f"among the sizes above, {_some(made)}"] if made else []
     if never:
-        parts.append(f"{'none' if made else 'none of the numbers above'} is enough for {_some(never, 'or')}")
-    said = "; ".join(parts)
-    return f"{said[0].upper()}{said[1:]}."
+        parts.append(f"{'none' if made else 'none of the sizes above'} is enough for {_some(never, 'or')}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _within(time: Time | None, found: Size) -> bool:
@@ -251,7 +250,7 @@ def _missing(found: Size) -> list[str]:
     if not found.not_reached:
         return []
     counts = _some([f"{members}" for members in found.not_reached])
-    return [f"there was no time to look at {counts} members; --time-limit gives more"]
+    return [f"there was no time to try {counts} members; raise --time-limit"]
 
 
 def _published(row: SizeRow) -> dict[str, Time | None]:

@@ -1,4 +1,4 @@
-"""Results as tables that a person likes to read; the command line prints them."""
+"""Results as text and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evenlag.model.result import Result
 from evenlag.report.costs_text import cost_lines, objective_told, traffic_fields
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
 
-MOST_ROWS = 30  # members or moves shown before the rest is summed up
+MOST_ROWS = 30  # members or moves listed before the rest are counted
 
 _SOURCES = {
     "given": "as given",
@@ -33,14 +33,14 @@ _SOURCES = {
 
 
 def how_known(capacity: Capacity) -> str:
-    """Say where it comes from how fast members read."""
+    """Return the source of the capacity, in words."""
     return _SOURCES[capacity.source].format(cases=capacity.cases)
 
 
 def plan_report(
     result: Result, worth: Sequence[RenderableType] = (), price: TrafficPrice | None = None
 ) -> RenderableType:
-    """Return the headline, what the plan costs and is worth, the members before and after, and the moves."""
+    """Return the headline, costs and worth of the plan, members before and after, and moves."""
     parts: list[RenderableType] = [_headline(result)]
     if result.status != "EMPTY":
         parts += [Text(line) for line in cost_lines(result, price)]
@@ -70,7 +70,7 @@ def _headline(result: Result) -> Text:
     style = "bold green" if result.status == "OPTIMAL" else "bold yellow"
     text.append(result.status, style=style)
     text.append(f"  {_objective(result)}, bound {number(result.bound)}, gap {percent(result.gap)}")
-    found = "today's assignment, a better one searched for" if result.left_alone else f"found by {result.method} in"
+    found = "today's assignment, kept after a search of" if result.left_alone else f"found by {result.method} in"
     text.append(f"\n{found} {result.seconds:.2f} s")
     text.append(f", stopped by {result.stopped_by}" if result.stopped_by else "")
     if (problem.owner != NOBODY).any():
@@ -85,7 +85,7 @@ def _headline(result: Result) -> Text:
 
 
 def _objective(result: Result) -> str:
-    """Spell the objective out: what its moves and pairs cost, and their sum."""
+    """Return the objective spelled out: spread or makespan, the cost of moves and pairs, and the sum."""
     scenarios = len(result.plan.problem.futures)
     of = f"{result.across} {result.kind} of {quantity(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
     return objective_told(result, of)
@@ -136,7 +136,7 @@ def _moves(plan: Plan) -> RenderableType:
 
 
 def phases_report(rebalance: Rebalance) -> RenderableType:
-    """Return what each member keeps, revokes and gets, phase after phase, and what the way back takes."""
+    """Return the partitions that each member keeps, revokes and gets in each phase, and a summary of the rollback."""
     total = len(rebalance.phases)
     parts: list[RenderableType] = [
         _phase(phase, f"phase {n} of {total}") for n, phase in enumerate(rebalance.phases, start=1)
@@ -144,7 +144,7 @@ def phases_report(rebalance: Rebalance) -> RenderableType:
     back = rebalance.rollback.phases
     revoked, given = (sum(len(names) for names in lists.values()) for lists in (back[0].revoke, back[-1].assign))
     way = f"rollback: {quantity(len(back), 'phase')}, {quantity(revoked, 'partition')} revoked, {given:,} given back"
-    parts.append(Text(way + (f", {revoked - given:,} nobody's again" if revoked > given else "")))
+    parts.append(Text(way + (f", {revoked - given:,} unowned as before" if revoked > given else "")))
     return Group(*parts)
 
 
@@ -167,7 +167,7 @@ def _phase(phase: Phase, title: str) -> RenderableType:
 
 
 def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableType:
-    """Return one group's strategies beside the optimum, with what traffic across racks costs at a price."""
+    """Return one group's strategies compared with the optimum, with the monthly cost of traffic if a price is given."""
     rows = [{"group": audit.problem.group, **vars(row)} for row in audit.rows]
     notes = [Text(f"note: {warning}", style="yellow") for warning in audit.problem.warnings]
     scenarios = len(audit.problem.futures)
@@ -177,19 +177,19 @@ def audit_report(audit: Audit, price: TrafficPrice | None = None) -> RenderableT
 
 
 def _in_use(row: AuditRow, audit: Audit) -> Text:
-    """Say how far today's assignment is from what the assignor in use could at best have come to."""
-    said, style = ", beside which no best plan is known", "yellow"
+    """Return a sentence that compares today's assignment with the best plan under the balance of its assignor."""
+    finding, style = ", for which no best plan is known", "yellow"
     if row.violation is not None:
-        said = f", but it breaks the {row.balance} balance that this promises: {row.violation}"
+        finding = f", but it breaks the {row.balance} balance that this assignor promises: {row.violation}"
     elif row.excess is not None:
         (best,) = (each for each in audit.rows if each.strategy == OPTIMAL and each.balance == row.balance)
         above = percent(float(row.excess) / max(float(best.makespan or 0), 1.0))
-        said, style = (f", {above} above the best" if row.excess > 0 else ", at the best"), "bold"
-    return Text(row.strategy + said, style=style)
+        finding, style = (f", {above} above the best" if row.excess > 0 else ", at the best"), "bold"
+    return Text(row.strategy + finding, style=style)
 
 
 def audit_table(rows: Iterable[Mapping[str, Any]], title: str, price: TrafficPrice | None = None) -> Sheet:
-    """Return audit rows of one group as a table; figures that no row has are left out."""
+    """Return one group's audit rows as a table, without the columns that no row uses."""
     rows = list(rows)
     priced = any(row["objective"] != row["spread"] for row in rows if row["status"] not in ("EMPTY", "ERROR"))
     more = {name: name.replace("_", " ") for name in ("moved_size", "crossings") if any(row[name] for row in rows)}
@@ -218,9 +218,9 @@ def _month(traffic: int | None, price: TrafficPrice) -> Fraction | None:
 
 
 def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> RenderableType:
-    """Return the curve of spread against a cost, the knee marked; crossings also as money a month at a price."""
+    """Return the spread for each budget as a table with the knee marked; at a price, crossings also cost money."""
     named = curve.against.replace("_", " ")
-    what = "what each move buys" if curve.against == MOVES else f"least spread for a budget of {named}"
+    what = "least spread by number of moves" if curve.against == MOVES else f"least spread for a budget of {named}"
     priced = price if curve.against == CROSSINGS else None
     table = Sheet(f"{curve.problem.group}: {what}")
     table.columns("figure", named, *([] if curve.against == MOVES else ["moves"]), "spread", "bound")
@@ -237,7 +237,7 @@ def frontier_report(curve: Frontier, price: TrafficPrice | None = None) -> Rende
 
 
 def frontier_document(curve: Frontier, price: TrafficPrice | None = None) -> dict[str, Any]:
-    """Return a frontier as a document for JSON; crossings also as money a month at a price."""
+    """Return a frontier as a document for JSON; at a price, also with the monthly cost of crossings."""
     points = []
     for point in curve.points:
         costs = curve.costs(point.plan)

@@ -1,4 +1,4 @@
-"""Before and after a change as tables that a person likes to read."""
+"""What-if comparisons as tables for the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evenlag.compare.before_after import WhatIf
 from evenlag.compare.traffic_price import TrafficPrice
-from evenlag.figures import number, percent
+from evenlag.figures import number, percent, quantity
 from evenlag.model.objective import CROSSINGS, Objective
 from evenlag.model.plan import Number, Plan
 from evenlag.model.result import Result
@@ -19,9 +19,9 @@ from evenlag.report.text import MOST_ROWS
 
 
 def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> RenderableType:
-    """Return the figures of today, before and after side by side, the members likewise, and what was decided.
+    """Return the figures of the group and of its members, today, before and after the change, and notes.
 
-    At a price the figures have what traffic across racks costs a month.
+    With a price, the figures include the monthly cost of traffic across racks.
     """
     group = Text(found.before.plan.problem.group, style="bold")
     notes = [Text(f"note: {note}", style="yellow") for note in _notes(found)]
@@ -29,11 +29,11 @@ def whatif_report(found: WhatIf, price: TrafficPrice | None = None) -> Renderabl
 
 
 def _notes(found: WhatIf) -> Iterable[str]:
-    told = (*found.notes, *found.before.warnings, *found.after.warnings)
-    yield from dict.fromkeys(told)
+    notes = (*found.notes, *found.before.warnings, *found.after.warnings)
+    yield from dict.fromkeys(notes)
     for when, result in (("before", found.before), ("after", found.after)):
         if result.unassigned:
-            yield f"{when}: nobody reads {len(result.unassigned):,} of the partitions"
+            yield f"{when}: {quantity(len(result.unassigned), 'partition')} without a subscriber"
         if result.violation is not None:
             yield f"{when}: breaks {result.balance} balance: {result.violation}"
 
@@ -80,7 +80,7 @@ def _figures(found: WhatIf, price: TrafficPrice | None) -> Sheet:
 
 
 def _cost(line: Callable[..., None], found: WhatIf, name: str) -> None:
-    """Add a line of one cost of pairs."""
+    """Add the line of one cost of pairs."""
     now = found.costs_today.get(name)
     line(
         name.replace("_", " "),
@@ -139,8 +139,8 @@ def _difference(before: Number, after: Number) -> str:
 
 
 def whatif_traffic(found: WhatIf, price: TrafficPrice) -> dict[str, Any]:
-    """Return what traffic across racks costs a month, today, before and after, for JSON; null: not known."""
+    """Return the monthly cost of traffic across racks today, before and after, for JSON; null where unknown."""
     sides = {"today": found.costs_today, "before": found.before.costs, "after": found.after.costs}
     months = {f"{when}_month": side.get(CROSSINGS) for when, side in sides.items()}
-    told = {name: None if traffic is None else float(price.month(traffic)) for name, traffic in months.items()}
-    return {"price": price.text} | told
+    costs = {name: None if traffic is None else float(price.month(traffic)) for name, traffic in months.items()}
+    return {"price": price.text} | costs

@@ -108,7 +108,7 @@ def test_a_full_disk_on_stdout_is_one_line(kip_169: Path, words: tuple[str, ...]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as users have it
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=env)
-    said = "evenlag: the output cannot be written (no space left on device)\n"
+    said = "evenlag: cannot write the output (no space left on device)\n"
     assert (done.returncode, done.stderr) == (1, said)
 
 
@@ -151,7 +151,7 @@ def test_a_person_reads_the_phases(tmp_path: Path) -> None:
     shown = evenlag("plan", path, "--cooperative").stdout
     assert "phase 1 of 2" in shown
     assert "phase 2 of 2" in shown
-    assert "rollback: 2 phases, 2 partitions revoked, 1 given back, 1 nobody's again" in shown
+    assert "rollback: 2 phases, 2 partitions revoked, 1 given back, 1 unowned as before" in shown
     path.write_text(json.dumps(MOVING | {"topics": {"t": [9, 9, 0]}, "pins": [["t", 0, "a"], ["t", 1, "a"]]}))
     assert "phase 1 of 1: every member keeps what it has" in evenlag("plan", path, "--cooperative").stdout
 
@@ -295,7 +295,7 @@ def test_an_input_is_not_written_over(kip_169: Path, tmp_path: Path, words: tupl
     link = tmp_path / "link.json"
     link.symlink_to(kip_169)
     for path in (kip_169, link):
-        refused(evenlag(words[0], kip_169, *words[1:], path), f"{path}: is read here, so it is not written over")
+        refused(evenlag(words[0], kip_169, *words[1:], path), f"{path}: is also the input and would be overwritten")
     assert kip_169.read_text() == before
     assert link.is_symlink()
 
@@ -304,7 +304,7 @@ def test_a_result_is_not_published_over(kip_169: Path, tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     evenlag("plan", kip_169, "--out", result)
     before = result.read_text()
-    refused(evenlag("publish", result, result), "is read here")
+    refused(evenlag("publish", result, result), "is also the input")
     assert result.read_text() == before
 
 
@@ -313,16 +313,16 @@ def test_a_table_is_not_written_over(tmp_path: Path) -> None:
     table.write_text(DESCRIBE)
     members.write_text("group,consumer_id\npay,c-1\npay,c-2\n")
     picture.symlink_to(table)
-    refused(evenlag("plan", table, "--members", members, "--out", members), "is read here")
-    refused(evenlag("size", table, "--drain", "1m", "--capacity", 9, "--plot", picture), "is read here")
-    refused(evenlag("replay", table, "--group", "pay", "--plot", picture), "is read here")
+    refused(evenlag("plan", table, "--members", members, "--out", members), "is also the input")
+    refused(evenlag("size", table, "--drain", "1m", "--capacity", 9, "--plot", picture), "is also the input")
+    refused(evenlag("replay", table, "--group", "pay", "--plot", picture), "is also the input")
     assert (table.read_text(), members.read_text()[:5]) == (DESCRIBE, "group")
 
 
 @pytest.mark.parametrize("verb", ["replay", "size"])
 def test_a_picture_of_an_unknown_kind_is_refused_before_anything_is_read(tmp_path: Path, verb: str) -> None:
     words = (*(("--drain", "1m") if verb == "size" else ()), tmp_path / "missing.csv")
-    refused(evenlag(verb, *words, "--plot", tmp_path / "x.gif"), "x.gif: unknown kind of picture; name it .png, .svg")
+    refused(evenlag(verb, *words, "--plot", tmp_path / "x.gif"), "x.gif: unknown picture format; name the file .png")
     assert not list(tmp_path.iterdir())
 
 

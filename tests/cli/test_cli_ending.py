@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.command import Done
 
-TOLD = "evenlag: interrupted: this is the best that was found until then\n"
+TOLD = "evenlag: interrupted: this is the best result found so far\n"
 
 # Sends itself an interrupt at the NUMBERth import after the command's first line.
 AT_IMPORT = """
@@ -107,7 +107,7 @@ def test_an_interrupt_amid_a_search_gives_what_was_found(group: Path, what: str,
     document = json.loads(done.stdout)
     document = document[0] if command == "audit" else document
     notes = document.get("warnings") or document["notes"]
-    assert "interrupted: this is the best that was found until then" in notes
+    assert "interrupted: this is the best result found so far" in notes
     if command == "plan":
         assert document["stopped_by"] == "interrupt"
         assert sum(map(len, document["assignment"].values())) == 60

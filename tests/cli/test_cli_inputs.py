@@ -184,7 +184,7 @@ def test_what_is_no_text_is_no_standard_input(tmp_path: Path, monkeypatch: pytes
     pipe(monkeypatch, gzip.compress(b"{}"))
     ended = run("plan", "-")
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "standard input is no UTF-8 text; write it to a file" in " ".join(ended.stderr.split())
+    assert "standard input is not UTF-8 text; write it to a file" in " ".join(ended.stderr.split())
     pipe(monkeypatch, b"")
     refused(run("plan", "-"), "evenlag: standard input: is empty; give the text")
     pipe(monkeypatch, b"Error: Consumer group 'g' does not exist.\n")

@@ -45,7 +45,9 @@ def test_snapshot_then_plan_and_audit_of_two_running_groups(broker: Broker, tmp_
         assert (sum(result["loads"].values()), len(result["counts"])) == (lags, members)
         assert (result["status"], result["forced_moves"]) == ("OPTIMAL", 0)
     assert not (tmp_path / "other").exists()
-    assert [lines[-1] for lines in added] == [f"to read all: {record}/offsets --members {record}/members"] * 2
+    assert [lines[-1] for lines in added] == [
+        f"to read the whole record: {record}/offsets --members {record}/members"
+    ] * 2
     assert {Path(line.strip()) for lines in added for line in lines[1:3]} == set(record.glob("*/*.csv"))
     result = json.loads(
         evenlag("plan", record / "offsets", *tables[1:2], record / "members", *words[3:5], "--json").stdout

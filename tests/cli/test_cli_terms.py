@@ -198,7 +198,7 @@ def test_files_of_sizes_that_cannot_be_used(plain: Path, tmp_path: Path, text: s
 def test_sizes_are_not_written_over(plain: Path, tmp_path: Path) -> None:
     path = tmp_path / "sizes.csv"
     path.write_text("topic,partition,move_size\nt,0,3\n")
-    refused(run("plan", plain, "--move-sizes", path, "--out", path), "is read here")
+    refused(run("plan", plain, "--move-sizes", path, "--out", path), "is also the input")
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ def test_sizes_are_not_written_over(plain: Path, tmp_path: Path) -> None:
     [
         (("--drain", "15m", "--max-load", "3"), "give one of them"),
         (("--budget", "crossings=many"), "no whole number"),
-        (("--budget", "crossings"), "no NAME=VALUE"),
-        (("--price", "=3"), "no NAME=VALUE"),
+        (("--budget", "crossings"), "write NAME=VALUE"),
+        (("--price", "=3"), "write NAME=VALUE"),
         (("--move-sizes", "t=a"), "no TOPIC=N"),
         (("--traffic-price", "0.01"), "such as 0.01/GB"),
         (("--traffic-price", "-1/GB"), "such as 0.01/GB"),
@@ -227,7 +227,7 @@ def test_words_that_say_nothing_are_wrong_usage(group: Path, words: tuple[str, .
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--drain", "15m"), "--drain needs to know how fast members read: give --capacity"),
+        (("--drain", "15m"), "--drain needs the rate at which members read: give --capacity"),
         (("--first", "night"), "not 'night'"),
         (("--price", "night=3"), "not 'night'"),
         (("--rack-price", "dear"), "the price of crossings must be messages >= 0"),

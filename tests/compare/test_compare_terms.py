@@ -295,4 +295,4 @@ def test_an_order_is_no_single_model(tmp_path: Path) -> None:
     path.write_text(json.dumps(shop().to_dict()))
     done = run("export", path, "--format", "lp", "--first", "crossings,moves")
     assert done.returncode == 2
-    assert "an order of criteria is one program for each of them" in done.stderr
+    assert "each criterion is a program of its own" in done.stderr

@@ -410,12 +410,12 @@ def test_the_answer_as_json(billing: Path) -> None:
 
 def test_the_answer_as_text(billing: Path) -> None:
     said = " ".join(run("size", billing, "--drain", "75s", "--capacity", 10).stdout.split())
-    assert "3 members can do it, and no fewer can: 2 would take at least 1 min 20 s" in said
-    assert "From 4 members on the hottest partition, t-0, decides: it alone takes 1 min" in said
+    assert "3 members meet the deadline, and fewer cannot: 2 would take at least 1 min 20 s" in said
+    assert "From 4 members on, the hottest partition, t-0, sets the time: it alone takes 1 min" in said
     assert "A member reads 10 messages a second (as given)." in said
-    assert "Nothing is taken to come in meanwhile: a single snapshot tells no rates." in said
+    assert "No messages are assumed to arrive meanwhile, because a single snapshot has no rates." in said
     none = " ".join(run("size", billing, "--drain", "59s", "--capacity", 10).stdout.split())
-    assert "No number of members can do it: t-0 alone takes 1 min" in none
+    assert "No group size meets the deadline: t-0 alone takes 1 min" in none
     assert "members that read 11 messages a second" in none
 
 
@@ -426,7 +426,7 @@ def test_capacity_and_rates_come_from_the_record(record: Path) -> None:
     assert (told["fewest"], told["binding_from"]) == (1, 2)
     said = run("size", record, "--drain", "30m").stdout
     assert "the median of 1 times that a member had a backlog" in said
-    assert "Meanwhile 5 messages a second come in" in said
+    assert "Meanwhile 5 messages a second arrive" in said
     later = json.loads(run("size", record, "--drain", "30m", "--horizon", "100s", "--json").stdout)
     assert [each["drain_seconds"] for each in later["sizes"][:2]] == [5000 / 5, 4400 / 8]
 
@@ -573,7 +573,7 @@ def test_the_command_sizes_a_fleet_as_its_groups_are(spark: "SparkSession", tmp_
         ((), "missing argument 'INPUT'"),
         (("a.csv", "--out", "o"), "evenlag size has no --out; evenlag fleet size has"),
         (("a.csv", "--group-time-limit", 2), "evenlag size has no --group-time-limit; evenlag fleet size has"),
-        (("a.csv", "--horizon", "auto"), "auto is for plans, and a size is for one lag"),
+        (("a.csv", "--horizon", "auto"), "auto applies to plans; a size needs one lag"),
         (("--offsets", "b.csv", "--group", "g"), "no such option '--group'"),
         (("a.csv", "--offsets", "b.csv"), "got unexpected extra argument"),
     ],
@@ -703,4 +703,7 @@ def test_the_report_says_the_least_that_must_move(tmp_path: Path) -> None:
     assert "Getting there from today's assignment moves 2 partitions, the least possible." in said
     sized = " ".join(run("size", path, *words, "--move-sizes", "t=7").stdout.split())
     assert "moves 2 partitions of size 14 in total, the least possible." in sized
-    assert "Today's assignment needs no move for that." in run("size", path, "--drain", "12s", "--capacity", 10).stdout
+    assert (
+        "Getting there from today's assignment needs no move."
+        in run("size", path, "--drain", "12s", "--capacity", 10).stdout
+    )

@@ -312,7 +312,7 @@ def test_exit_status_3_leaves_the_group_alone(group: Path, tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (3, "")
     said = "the plan saves 78 of 80 messages of spread once its moves are paid, 97.5 %; 98 % are asked for"
     assert f"the group is left alone: {said}\n" in done.stdout
-    assert "today's assignment, a better one searched for " in done.stdout
+    assert "today's assignment, kept after a search of " in done.stdout
     assert "the plan that was found saves 80 messages of spread (100.00 %), makespan 80 → 40\n" in done.stdout
     assert "\n move" not in done.stdout
     told = run(*words, "--only-if-better", "98%", "--json", "--out", tmp_path / "plan.json")
@@ -328,8 +328,8 @@ def test_exit_status_0_says_what_it_pays(group: Path) -> None:
     assert done.returncode == 0
     for line in (
         "saves 80 messages of spread (100.00 %), makespan 80 → 40",
-        "its moves cost 2 messages, and 2 partitions stand still for 3 s",
-        "caught up after 20 s in place of 40 s; members read 2 messages a second (weight 1): as given",
+        "its moves cost 2 messages, and 2 partitions are not read for 3 s",
+        "caught up after 20 s instead of 40 s; members read 2 messages a second (weight 1): as given",
         "it pays: the plan saves 78 of 80 messages of spread once its moves are paid, 97.5 %",
     ):
         assert f"{line}\n" in done.stdout
@@ -393,7 +393,7 @@ def test_a_record_tells_rates_and_capacity(tmp_path: Path) -> None:
     today = ("plan", tmp_path / "offsets.csv", "--horizon", 0, "--capacity", 5)
     given = json.loads(run(*today, "--json").stdout)["catch_up"]
     assert (given["capacity_source"], given["today_seconds"]) == ("given", None)  # 6 come in
-    assert "in place of never" in run(*today).stdout
+    assert "instead of never" in run(*today).stdout
 
 
 def test_a_record_that_cannot_be_followed_is_left_out_and_said(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_size_is_for_one_lag(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "offsets.csv", record("g", 3), OFFSET_NAMES)
     done = command("size", path, "--drain", "10m", "--horizon", "auto")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "auto is for plans, and a size is for one lag" in " ".join(done.stderr.replace("│", " ").split())
+    assert "auto applies to plans; a size needs one lag" in " ".join(done.stderr.replace("│", " ").split())
 
 
 # ---- on Spark --------------------------------------------------------------------------------------------------------

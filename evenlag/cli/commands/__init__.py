@@ -1,4 +1,4 @@
-"""The commands, each in a file of its own: to add one, write its file and a line here."""
+"""The commands, one file each. To add one, write its file and add a line here."""
 
 COMMANDS = {
     "audit": "Compare every strategy with the optimum.",
@@ -6,14 +6,14 @@ COMMANDS = {
     "demo": "Plan and audit a recorded cluster on local Spark.",
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
     "fleet": "Audit, size or replay all groups of a fleet, on Spark.",
-    "frontier": "Show what each further move, or other cost, buys.",
+    "frontier": "Show the best spread for each budget of moves, or of another cost.",
     "plan": "Find the best assignment of one group.",
     "publish": "Publish a plan for consumers that follow it.",
     "replay": "Run every strategy over the recorded history of a group.",
-    "size": "Find how many members read all lag within a time.",
+    "size": "Find the fewest members that can read all lag within a time.",
     "snapshot": "Record the consumer groups of a running cluster.",
-    "stream": "Plan and audit snapshots as they arrive on a topic.",
-    "verify": "Check a result again: its plan, its figures and its bound.",
+    "stream": "Plan and audit snapshots as they arrive in a topic.",
+    "verify": "Check a result independently: its plan, its figures and its bound.",
     "whatif": "Compare the best plans of one group before and after a change.",
 }
 
@@ -22,4 +22,4 @@ FLEET = {
     "replay": "Replay the recorded history of every group of a fleet.",
     "size": "Find how many members each group of a fleet needs.",
 }
-"""Those of `evenlag fleet`, in files that begin with `fleet_`."""
+"""The commands of `evenlag fleet`, in files that begin with `fleet_`."""

@@ -1,4 +1,4 @@
-"""`evenlag audit`: every strategy compared with the optimum, for single groups."""
+"""`evenlag audit`: compare every strategy with the optimum, for single groups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=options.INPUT)
 @options.members
-@click.option("--group", metavar="NAME", help="The group to read from a table with several.")
+@click.option("--group", metavar="NAME", help="Group to read from a table with several groups.")
 @options.input_format()
 @options.auto_offset_reset
 @terms.data
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @options.ceiling
 @terms.traffic_price
 @options.group_time_limit(2.0)
-@options.limiting(None, "Seconds for the whole call; default: as many as the groups need.")
+@options.limiting(None, "Seconds for the whole call; default: no limit but --group-time-limit.")
 @options.gap(0.0)
 @options.as_json
 def audit(
@@ -48,9 +48,9 @@ def audit(
 ) -> None:  # fmt: skip
     """Compare every strategy with the optimum.
 
-    Each INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe, for one group.
-    Texts that have their times in their names (20260131T130000Z.txt) are one record. evenlag fleet audit takes all
-    groups of a table.
+    Each INPUT is a problem file, a snapshot table or the output of kafka-consumer-groups --describe, for one group.
+    Output files named by their time (20260131T130000Z.txt) form one record. To audit all groups of a table, use
+    evenlag fleet audit.
     """
     sources = tables.records(inputs, input_format)
     if len(sources) > 1 and group is not None:

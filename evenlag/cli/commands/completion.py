@@ -1,4 +1,4 @@
-"""`evenlag completion`: a shell that completes commands, options and files."""
+"""`evenlag completion`: completion of commands, options and files in a shell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evenlag.cli.terminal import say
 def completion(shell: str) -> None:
     """Print a script that completes evenlag in a shell.
 
-    It completes commands, options, the values that options take, and files.
+    The script completes commands, options, the values of options, and files.
     """
     root = click.get_current_context().find_root().command
     found = get_completion_class(shell)

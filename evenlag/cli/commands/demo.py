@@ -1,4 +1,4 @@
-"""`evenlag demo`: the main job on a snapshot that comes with evenlag."""
+"""`evenlag demo`: plan and audit the snapshot that comes with evenlag."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PICTURE = "picture.png"
 def demo(out: Path, group_time_limit: float) -> None:
     """Plan and audit a recorded cluster on local Spark.
 
-    The snapshot is of a real cluster, and comes with evenlag.
+    The snapshot was recorded from a real cluster and is part of evenlag.
     """
-    # PySpark takes a second to import, and most commands do without.
+    # PySpark takes a second to import, and most commands do not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited, draw_most_gained
 
@@ -31,7 +31,7 @@ def demo(out: Path, group_time_limit: float) -> None:
         tables = (folder / "offsets.csv", folder / "members.csv")
         if not tables[0].exists():
             raise SourceError(f"{tables[0]}: the recorded snapshot is missing; install evenlag from its repository")
-        picture.unlink(missing_ok=True)  # of a demo before; tables are overwritten beside nothing else
+        picture.unlink(missing_ok=True)  # left by an earlier demo; with overwrite, tables replace only tables
         spark = session_for(tables, None, None)
         found = audited(spark, *tables, out=out, overwrite=True, group_time_limit=group_time_limit, progress=told)
     draw_most_gained(spark, found, picture)

@@ -1,4 +1,4 @@
-"""`evenlag export`: the MIP of one group, for any solver."""
+"""`evenlag export`: write the MIP of one group for any solver."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from evenlag.cli.options import Source
 from evenlag.cli.terminal import say, warn, working
 
 _SEVERAL = (
-    "an order of criteria is one program for each of them: find with evenlag plan --first how few there can be, and "
-    "export the last program with that as --budget (or --max-moves)"
+    "with --first, each criterion is a program of its own: find its optimum with evenlag plan --first, then export "
+    "with that optimum as --budget (or --max-moves)"
 )
 
 
@@ -30,9 +30,9 @@ _SEVERAL = (
 def export(source: Source, form: str, out: Path | None, **parameters: Any) -> None:
     """Write the MIP of one group as LP or MPS, for any solver.
 
-    Topics that go together are one topic in it.
+    Topics given to --together appear as one topic in it.
     """
-    # NumPy and PuLP take a fifth of a second to import, and help and completion do without.
+    # NumPy and PuLP take a fifth of a second to import; help and completion do not need them.
     from evenlag.model.asked_terms import resolve_objective
     from evenlag.model.backends.pulp_models import write
     from evenlag.model.balance import count_rule

@@ -1,4 +1,4 @@
-"""`evenlag fleet`: what is done with all groups of a table, on Spark."""
+"""`evenlag fleet`: commands for all groups of a table, on Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`evenlag fleet audit`: plans and audits of all groups, as tables."""
+"""`evenlag fleet audit`: plan and audit all groups, and write the tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @options.only_if_better
 @options.pause
 @options.group_time_limit(2.0)
-@options.time_limit(None, "Seconds for the whole call; default: as many as the groups need.")
+@options.time_limit(None, "Seconds for the whole call; default: no limit but --group-time-limit.")
 @options.gap(FLEET_GAP)
 @options.repeating
 @options.tasks
@@ -52,7 +52,7 @@ def fleet_audit(
     """
     parameters |= ceiling.of_fleet
     options.check_solving(parameters)
-    # PySpark takes a second to import, and help does without.
+    # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.batch import audited
 

@@ -1,4 +1,4 @@
-"""`evenlag fleet replay`: every strategy over the recorded histories of all groups."""
+"""`evenlag fleet replay`: replay the recorded histories of all groups."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fleet_replay(
     """
     if out is None:
         options.refuse_without_out("--format", "--overwrite")
-    # PySpark takes a second to import, and help does without.
+    # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import replayed_fleet
 

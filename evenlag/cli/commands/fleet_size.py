@@ -1,4 +1,4 @@
-"""`evenlag fleet size`: how many members all groups need."""
+"""`evenlag fleet size`: find how many members each group needs."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def fleet_size(
 ) -> None:  # fmt: skip
     """Find how many members each group of a fleet needs.
 
-    That is, to read all lag within a time. OFFSETS is an offsets table: a file, a folder, kafka://HOST:PORT/TOPIC or
-    table:CATALOG.NAMESPACE.NAME.
+    A group needs enough members to read all its lag within the time --drain. OFFSETS is an offsets table: a file, a
+    folder, kafka://HOST:PORT/TOPIC or table:CATALOG.NAMESPACE.NAME.
     """
     if out is None:
         options.refuse_without_out("--overwrite")
     deadline = options.deadline(drain)
     options.check_solving(parameters)
-    # PySpark takes a second to import, and help does without.
+    # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import sized_fleet
 

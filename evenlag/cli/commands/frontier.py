@@ -1,4 +1,4 @@
-"""`evenlag frontier`: what each further move, or unit of another cost, buys."""
+"""`evenlag frontier`: show the best spread for each budget of moves, or of another cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @options.reading
 @click.option("--against", metavar="COST", default="moves", show_default=True,
-              help="What the budgets are of: moves, crossings, moved_size, or a cost in the problem file.")  # fmt: skip
+              help="The cost to vary: moves, crossings, moved_size, or a cost in the problem file.")  # fmt: skip
 @options.balance
 @terms.fetch_from
 @terms.traffic_price
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 def frontier(
     source: Source, traffic_price: TrafficPrice | None, plot: Path | None, as_json: bool, **parameters: Any
 ) -> None:
-    """Show what each further move, or other cost, buys.
+    """Show the best spread for each budget of moves, or of another cost.
 
-    That is the least spread for rising budgets of moves, of crossings between racks, of state that moves, or of a cost
-    of the problem file.
+    --against names the cost: moves, partitions or traffic that cross racks, state that moves, or a cost in the problem
+    file.
     """
     source.keep(plot)
     problem, notes = source.read()

@@ -1,4 +1,4 @@
-"""`evenlag plan`: the best assignment of one group."""
+"""`evenlag plan`: find the best assignment of one group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evenlag.model.interrupt import ending_searches
 if TYPE_CHECKING:
     from evenlag.compare.traffic_price import TrafficPrice
 
-LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks for
+LEFT_ALONE = 3  # exit status: the plan saves less than --only-if-better asks for
 
 
 @command(
@@ -42,18 +42,18 @@ LEFT_ALONE = 3  # exit status: the plan does not save what --only-if-better asks
 @options.limiting(10.0)
 @options.gap(0.0)
 @click.option(
-    "--cooperative", is_flag=True, help="Also show the phases of a cooperative rebalance, and how to roll back."
+    "--cooperative", is_flag=True, help="Also show the phases of a cooperative rebalance and how to roll it back."
 )
 @options.as_json
-@options.out("Write the result file here.")
+@options.out("File to write the result to.")
 def plan(
     source: Source, horizon: str, ceiling: Ceiling, out: Path | None, cooperative: bool, as_json: bool,
     traffic_price: TrafficPrice | None, **parameters: Any,
 ) -> None:  # fmt: skip
     """Find the best assignment of one group.
 
-    INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
-    Ctrl-C ends the search and gives the best plan found so far.
+    INPUT is a problem file, a snapshot table or the output of kafka-consumer-groups --describe; - is standard input.
+    Ctrl-C ends the search and prints the best plan found so far.
     """
     source.keep(out)
     problem, notes, record = source.read_with_record(horizon, ceiling.capacity)
@@ -63,7 +63,7 @@ def plan(
     most, of_ceiling = ceiling.of(problem, pace)
     notes += of_ceiling
     solve = evenlag.solve  # imported before the clock runs
-    with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.told(most):
+    with ending_searches() as watch, working(f"solving {problem.group}"), ceiling.explained(most):
         result = solve(problem, rates=pace.rates, max_load=most, **parameters)
     notes += notes_of(watch)
     worth = result.payoff

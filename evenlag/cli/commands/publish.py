@@ -1,4 +1,4 @@
-"""`evenlag publish`: a plan for consumers that follow one."""
+"""`evenlag publish`: publish a plan for consumers that follow it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from evenlag.errors import InvalidPlanError
 def publish(path: Path, place: str, command_config: Path | None, as_json: bool) -> None:
     """Publish a plan for consumers that follow it.
 
-    PLAN is a result file of `evenlag plan`, PLACE another file or kafka://HOST:PORT/TOPIC.
-
+    PLAN is a result file of `evenlag plan`; PLACE is another file or kafka://HOST:PORT/TOPIC.
     To roll back, publish the earlier plan again.
     """
     options.keep_inputs(Path(place), path)
     config = {} if command_config is None else live.read_client_config(command_config)
-    # NumPy takes a tenth of a second to import, and help and completion do without.
+    # NumPy takes a tenth of a second to import; help and completion do not need it.
     from evenlag.live import followed_plan
     from evenlag.model.files import read_json
 

@@ -1,4 +1,4 @@
-"""`evenlag replay`: every strategy over the recorded history of a group."""
+"""`evenlag replay`: run every strategy over the recorded history of a group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evenlag.errors import InvalidProblemError
 )
 @click.argument("path", metavar="INPUT", type=options.INPUT)
 @click.option("--members", type=options.FILE, help="Members table for the offsets table.")
-@click.option("--group", metavar="NAME", help="The group to read from a table with several.")
+@click.option("--group", metavar="NAME", help="Group to read from a table with several groups.")
 @options.input_format("--input-format")
 @options.auto_offset_reset
 @options.replaying
@@ -37,8 +37,8 @@ def replay(
 ) -> None:  # fmt: skip
     """Run every strategy over the recorded history of a group.
 
-    It shows which one would have served the group best. INPUT is an offsets table with snapshots of several times, a
-    file or a folder. evenlag fleet replay takes all groups of a table.
+    The report shows which strategy would have served the group best. INPUT is an offsets table, a file or a folder,
+    with snapshots of several times. To replay all groups of a table, use evenlag fleet replay.
     """
     if out is None:
         options.refuse_without_out("--format", "--overwrite")

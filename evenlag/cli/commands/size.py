@@ -1,4 +1,4 @@
-"""`evenlag size`: how many members a group needs."""
+"""`evenlag size`: find how many members a group needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenlag.cli.terminal import print_json, progress, say, show, show_notes
 from evenlag.errors import InvalidProblemError
 from evenlag.model.interrupt import ending_searches
 
-NO_SCENARIOS = "auto is for plans, and a size is for one lag: that of now (0), or that of a time ahead, such as 1h"
+NO_SCENARIOS = "auto applies to plans; a size needs one lag: today's (0), or the lag predicted for a time ahead (1h)"
 
 
 @command(
@@ -38,22 +38,22 @@ def size(
     source: Source, drain: str, capacity: float | None, horizon: str, plot: Path | None, as_json: bool,
     **parameters: Any,
 ) -> None:  # fmt: skip
-    """Find how many members read all lag within a time.
+    """Find the fewest members that can read all lag within a time.
 
-    INPUT is a problem file, a snapshot table or the text of kafka-consumer-groups --describe; - is standard input.
-    evenlag fleet size takes all groups of a table.
+    INPUT is a problem file, a snapshot table or the output of kafka-consumer-groups --describe; - is standard input.
+    To size all groups of a table, use evenlag fleet size.
     """
     deadline = options.deadline(drain)
     if horizon == options.AUTO:
         raise click.BadParameter(NO_SCENARIOS, click.get_current_context(), param_hint="--horizon")
-    options.seconds("horizon", horizon)  # so that an error does not offer auto
+    options.seconds("horizon", horizon)  # checked here because later errors would suggest auto
     source.keep(plot)
     problem, notes, record = source.read_with_record(horizon)
     try:
         known = compare.speeds.speeds(problem, record, capacity)
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{source.path}: {error}") from error
-    with ending_searches() as watch, progress("numbers of members looked at") as told:
+    with ending_searches() as watch, progress("group sizes tried") as told:
         found = evenlag.size(
             problem, deadline, known.capacity.rate, rates=known.rates, progress=told, **parameters
         )  # fmt: skip

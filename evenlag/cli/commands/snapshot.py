@@ -1,4 +1,4 @@
-"""`evenlag snapshot`: a running cluster's groups, recorded as tables."""
+"""`evenlag snapshot`: record the groups of a running cluster as tables."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from evenlag.cli.terminal import print_json, say, warn, working
     "evenlag snapshot --bootstrap-server HOST:PORT --command-config client.properties --out snapshot",
 )
 @click.option("--bootstrap-server", required=True, metavar="HOST:PORT", help="Brokers, separated by commas.")
-@click.option("--group", "groups", multiple=True, metavar="NAME", help="A group to record; default: all. Repeatable.")
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Group to record; default: all. Repeatable.")
 @options.out("Folder for the offsets and members tables.", required=True)
 @options.form(("csv", "jsonl", "parquet"), default="csv", show_default=True)
-@click.option("--append", is_flag=True, help="Keep earlier snapshots: add a file each to the folders "
-              "offsets and members in --out, which together are the record.")  # fmt: skip
+@click.option("--append", is_flag=True, help="Keep earlier snapshots: add one file to each of the folders "
+              "offsets and members in --out. The folders together are the record.")  # fmt: skip
 @click.option(
     "--timeout",
     type=options.POSITIVE,
@@ -39,7 +39,7 @@ def snapshot(
 ) -> None:  # fmt: skip
     """Record the consumer groups of a running cluster.
 
-    It records their subscriptions, offsets and members, and changes nothing.
+    It reads subscriptions, offsets and members, and changes nothing in the cluster.
     """
     config = live.read_client_config(command_config) if command_config is not None else None
     with working(f"asking {bootstrap_server}") as progress:
@@ -63,5 +63,5 @@ def snapshot(
     for path in files:
         say(f"  {path}")
     if append:
-        say(f"to read all: {out / 'offsets'} --members {out / 'members'}")
+        say(f"to read the whole record: {out / 'offsets'} --members {out / 'members'}")
     warn(taken.warnings)

@@ -1,4 +1,4 @@
-"""`evenlag stream`: snapshots planned and audited as they come through a topic."""
+"""`evenlag stream`: plan and audit snapshots as they arrive in a topic."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def stream(
     topic: str, out: str | Path, kafka_options: dict[str, str], master: str | None, conf: dict[str, str],
     as_json: bool, **parameters: Any,
 ) -> None:  # fmt: skip
-    """Plan and audit snapshots as they arrive on a topic.
+    """Plan and audit snapshots as they arrive in a topic.
 
-    It runs on Spark, takes each snapshot once, and resumes where it stopped.
+    The command runs on Spark, processes each snapshot once, and resumes where it stopped.
     """
     options.check_solving(parameters)
-    # PySpark takes a second to import, and help does without.
+    # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs import micro_batches
 

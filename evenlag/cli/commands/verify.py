@@ -1,4 +1,4 @@
-"""`evenlag verify`: check a result again, by code that shares nothing with what found it."""
+"""`evenlag verify`: check a result with code that is independent of the search."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
 @options.capacity
 @click.option(
     "--effort", type=click.FloatRange(0, min_open=True), metavar="FACTOR", default=1.0, show_default=True,
-    help="Look at FACTOR times as much before a bound is left unproven.",
+    help="Multiply the work that the check may do to prove the bound.",
 )  # fmt: skip
 @options.as_json
 def verify(
     result: Path, source: Source, horizon: str, capacity: float | None, effort: float, as_json: bool
 ) -> None:  # fmt: skip
-    """Check a result again: its plan, its figures and its bound.
+    """Check a result independently: its plan, its figures and its bound.
 
-    RESULT is what evenlag plan --out wrote, and INPUT what it was made from, with the same options. The check shares no
-    code with the search. The exit status is 0 where all is proven again, 3 where the plan and its figures are right but
-    the bound was not proven again, and 1 where anything is wrong.
+    RESULT is the file that evenlag plan --out wrote. INPUT and its options must be those of that plan. The check
+    shares no code with the search. The exit status is 0 if everything is proven, 3 if the plan and its figures are
+    right but the bound could not be proven, and 1 if anything is wrong.
     """
     document = model.files.read_json(result)
     problem, _, _ = source.read_with_record(horizon, capacity)

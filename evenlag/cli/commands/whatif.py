@@ -1,4 +1,4 @@
-"""`evenlag whatif`: the best plan before and after a change of the group."""
+"""`evenlag whatif`: compare the best plans before and after a change of the group."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _BALANCES = click.Choice(get_args(BalanceWord))
 
 
 def _named(values: Iterable[str]) -> dict[str, str]:
-    """Read `NAME=VALUE`, each name once; a member's name may hold an equals sign."""
+    """Parse `NAME=VALUE` pairs with distinct names; a name may contain an equals sign."""
     pairs: dict[str, str] = {}
     for value in values:
-        name, equals, said = value.rpartition("=")
+        name, equals, text = value.rpartition("=")
         if not name or not equals:
-            raise click.BadParameter(f"{value!r} is no NAME=VALUE")
+            raise click.BadParameter(f"{value!r}: write NAME=VALUE")
         if name in pairs:
             raise click.BadParameter(f"{name!r} is given twice")
-        pairs[name] = said
+        pairs[name] = text
     return pairs
 
 
@@ -43,7 +43,7 @@ def _sizes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
     named = _named(values)
     for topic, size in named.items():
         if not re.fullmatch(r"-?[0-9]{1,12}", size, re.ASCII):
-            raise click.BadParameter(f"{topic!r}: {size!r} is no number of partitions")
+            raise click.BadParameter(f"{topic!r}: the number of partitions must be a whole number, not {size!r}")
     return {topic: int(size) for topic, size in named.items()}
 
 
@@ -53,7 +53,7 @@ def _weights(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
         try:
             weights[name] = int(weight) if weight.isdecimal() else float(weight)
         except ValueError as error:
-            raise click.BadParameter(f"{name!r}: {weight!r} is no number") from error
+            raise click.BadParameter(f"{name!r}: the weight must be a number, not {weight!r}") from error
     return weights
 
 
@@ -61,7 +61,7 @@ def _count(_: click.Context, __: click.Parameter, value: str | None) -> int:
     if value is None:
         return 0
     if not _COUNT.fullmatch(value):
-        raise click.BadParameter(f"{value!r} does not say how many more or fewer; write +2 or -1")
+        raise click.BadParameter(f"{value!r}: write +2 to add two members, or -1 to remove one")
     return int(value)
 
 
@@ -84,17 +84,17 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @click.option("--change-members", metavar="+N|-N", callback=_count,
               help="+N adds N members, -N removes the last N by name.")  # fmt: skip
 @click.option("--add", multiple=True, metavar="NAME[=TOPIC,…]", callback=_added,
-              help="Add a member, and the topics it reads; default: those all others read. Repeatable.")  # fmt: skip
+              help="Add a member and the topics it reads; default: those all others read. Repeatable.")  # fmt: skip
 @click.option("--remove", multiple=True, metavar="NAME", help="Remove a member. Repeatable.")
 @click.option("--partitions", multiple=True, metavar="TOPIC=N", callback=_sizes,
               help="Grow a topic to N partitions. Repeatable.")  # fmt: skip
 @click.option("--new-partitions", type=Word(get_args(NewPartitionsWord)),
               default="empty", show_default=True,
-              help="Lags of a grown topic: new partitions are empty, or keys are hashed anew over all partitions."
+              help="Lag of a grown topic: empty leaves it in the old partitions, rehashed spreads it over all."
               )  # fmt: skip
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", callback=_weights,
               help="Change a member's weight. Repeatable.")  # fmt: skip
-@click.option("--balance", type=_BALANCES, help="Count balance after the change; default: as before it.")
+@click.option("--balance", type=_BALANCES, help="Count balance after the change; default: the one before it.")
 @click.option("--balance-before", type=_BALANCES, default="both", show_default=True,
               help="Count balance before the change.")  # fmt: skip
 @options.pricing
@@ -105,7 +105,7 @@ def _added(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> di
 @options.horizon_or_auto
 @options.limiting(10.0)
 @options.gap(0.0)
-@click.option("--save", type=options.FILE, help="Write the changed group as a problem file.")
+@click.option("--save", type=options.FILE, help="File to write the changed group to, as a problem file.")
 @options.as_json
 def whatif(
     source: Source, change_members: int, add: dict[str, list[str] | None], remove: tuple[str, ...],
@@ -115,7 +115,7 @@ def whatif(
 ) -> None:  # fmt: skip
     """Compare the best plans of one group before and after a change.
 
-    The change is one of members, partitions, weights or balance. It is only computed: nothing is written to Kafka.
+    The change is in members, partitions, weights or balance. It is only simulated: nothing is written to Kafka.
     """
     change = evenlag.Change(
         members=change_members, add=add, remove=remove, partitions=partitions, weights=weights, balance=balance,

@@ -1,0 +1,56 @@
+"""Sentences of docstrings, comments and messages: beginnings and phrases that slow a reader down."""
+
+import ast
+import re
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BEGINNINGS = re.compile(r"(What(?!-if)|Whether|How|Who|Which|Of|So|That|Those|Say|Tell)\b")
+PHRASES = re.compile(
+    r"\b(is no [a-z]|are no [a-z]|as (it is|they are)$|as they are\b|so many\b|so much\b(?! as)|lets expect|beside\b"
+    r"|is (said|told)\b|are (said|told)\b|(was|were) (said|told)\b|a person likes)"
+)
+
+
+def checked() -> list[Path]:
+    """Return the modules of evenlag but those in rooms that pyproject.toml lists as still to be rewritten."""
+    ignores = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["per-file-ignores"]
+    rooms = [ROOT / pattern.removesuffix("/**") for pattern, rules in ignores.items() if rules == ["D401"]]
+    return [path for path in sorted(ROOT.glob("evenlag/**/*.py")) if not any(room in path.parents for room in rooms)]
+
+
+def docstrings(source: str) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes and functions, and the texts below constants."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+
+
+def comments(path: Path) -> Iterator[str]:
+    """Yield the comments of a module, without the marks of tools."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.string.lstrip("# ").split(" # ")[0]
+
+
+@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_docstrings_begin_with_a_verb_or_a_noun(path: Path) -> None:
+    assert [text for text in docstrings(path.read_text()) if BEGINNINGS.match(text)] == []
+
+
+@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_docstrings_and_comments_avoid_phrases_that_are_read_twice(path: Path) -> None:
+    texts = [" ".join(text.split()) for text in (*docstrings(path.read_text()), *comments(path))]
+    assert [found[0] + " … " + text for text in texts if (found := PHRASES.search(text))] == []
+
+
+def test_old_sentences_are_found() -> None:
+    assert BEGINNINGS.match("Whether they do, and all that members may give and take can be listed.")
+    assert PHRASES.search("What is masked is not there, and a time is no number.")
+    assert not PHRASES.search("There is no plan within the budget.".replace("is no plan", "is not a plan"))
