@@ -1,1 +1,1 @@
-"""A snapshot recorded from a real cluster, for `evenlag demo`; see README.md beside it."""
+"""A snapshot recorded from a real cluster, for `evenlag demo`; see its README.md."""

@@ -1,4 +1,4 @@
-"""The published partition assignors, each a pure function of a problem, and what balance each one promises."""
+"""Published partition assignors, each a pure function of a problem, and the balance that each one promises."""
 
 from __future__ import annotations
 
@@ -43,20 +43,21 @@ PROMISED_BALANCE: dict[str, Balance] = {name: balance for name, (_, balance) in 
 
 @spelled
 def assign(problem: Problem, heuristic: HeuristicWord) -> Plan:
-    """Return the plan of a published heuristic, as it is: the assignors look at no pins, caps or weights.
+    """Return the plan of a published heuristic, unchanged: the assignors ignore pins and caps, and most ignore weights.
 
-    `evenlag.solve(problem, method=heuristic)` gives the same plan as a `Result`, held to the rules of the problem.
+    To get the same plan as a `Result`, checked against the problem's rules, call `evenlag.solve(problem,
+    method=heuristic)`.
 
     Parameters
     ----------
     problem : Problem
     heuristic : str
-        A name of docs/heuristics.md, such as "range", "cooperative-sticky" or "lag-aware".
+        A name listed in docs/heuristics.md, such as "range", "cooperative-sticky" or "lag-aware".
 
     Raises
     ------
     InvalidProblemError
-        There is no such heuristic; the message lists them and names the nearest.
+        The name is unknown; the message lists the known ones and suggests the nearest.
 
     Examples
     --------
@@ -73,9 +74,10 @@ _OTHER_NAMES = {lag_aware.ASSIGNOR: "lag-aware", weighted_sticky.ASSIGNOR: "weig
 
 
 def published_name(assignor: str) -> str | None:
-    """Return our name of the assignor that a group has agreed on, None for one that is not published here.
+    """Return evenlag's name of the assignor that a group has agreed on, or None if evenlag does not implement it.
 
-    Kafka's own go by Kafka's names. Without racks, `range` is the same in a member and in the broker (KIP-848).
+    Kafka's own assignors keep Kafka's names. Without racks, `range` assigns alike in clients and in the broker
+    (KIP-848).
 
     Examples
     --------

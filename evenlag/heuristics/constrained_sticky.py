@@ -1,4 +1,4 @@
-"""`constrained-sticky`: the linear algorithm of KAFKA-9987 for members that all subscribe to the same topics."""
+"""`constrained-sticky`: the linear algorithm of KAFKA-9987, for members that all subscribe to the same topics."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from evenlag.model.problem import NOBODY, Problem
 
 
 def assign(problem: Problem) -> Plan:
-    """Keep owned partitions up to the fair share, fill the members below it, then hand out the rest one each.
+    """Keep owned partitions up to the even share, fill the members below it, then deal out the rest one each.
 
-    With P partitions and C members the share is ⌊P/C⌋, or ⌈P/C⌉ for P mod C of the members. The partitions nobody
-    keeps are handed out in the order t0-0, t1-0, …, t0-1, …: to each member below ⌊P/C⌋ as many as it lacks, then
-    one each to the members at ⌊P/C⌋, always by id.
+    With P partitions and C members, the share is ⌊P/C⌋, or ⌈P/C⌉ for P mod C of the members. The partitions that nobody
+    keeps are dealt out in the order t0-0, t1-0, …, t0-1, …. First, each member below ⌊P/C⌋ gets as many as it lacks;
+    then each member at ⌊P/C⌋ gets one. Both go through the members by id.
 
-    The pseudo-code lets every member keep ⌈P/C⌉ and steals one partition back for each member that stays empty, so
-    that four members with 3 and one joiner end at 2, 3, 3, 3, 1. Here at most P mod C members keep ⌈P/C⌉, which
-    leaves nothing to steal and moves no more partitions than stealing until all are filled would.
+    The design's pseudo-code lets every member keep ⌈P/C⌉ and takes one partition back for each member that stays empty.
+    Four members with 3 partitions each and a new one thus end with 2, 3, 3, 3 and 1. Here at most P mod C members keep
+    ⌈P/C⌉. That leaves nothing to take back, and moves no more partitions than taking back until all are filled would.
 
     Raises
     ------
@@ -29,11 +29,11 @@ def assign(problem: Problem) -> Plan:
 
     References
     ----------
-    "Constrained cooperative sticky assignor", the design attached to KAFKA-9987.
+    "Constrained cooperative sticky assignor", the design document attached to KAFKA-9987.
 
     Examples
     --------
-    A fifth member joins four with 3 partitions each: two partitions move.
+    A fifth member joins four members that have 3 partitions each: two partitions move.
 
     >>> owned = {f"c{m}": [("t", 3 * m + i) for i in range(3)] for m in range(4)}
     >>> members = {f"c{m}": ["t"] for m in range(5)}

@@ -8,10 +8,10 @@ from evenlag.model.problem import Problem
 
 
 def assign(problem: Problem) -> Plan:
-    """Return what the group is heading for, which is what `sticky` assigns from the same owners.
+    """Return the assignment that the group converges to, which is that of `sticky` from the same owners.
 
-    The two share their algorithm and differ in the protocol: a member of a cooperative group goes on reading what it
-    keeps, and a partition that moves is withheld until its owner has revoked it and the group rebalances once more.
+    Both use the same algorithm and differ in the protocol. In a cooperative group, members go on reading the partitions
+    that they keep; a partition that moves is withheld until its owner has revoked it and the group rebalances again.
 
     References
     ----------
@@ -20,7 +20,7 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    `c1` joins. Kafka's first answer withholds t-2 and t-3 until `c0` has let them go; the second gives them out.
+    `c1` joins. Kafka's first answer withholds t-2 and t-3 until `c0` has revoked them; the second assigns them.
 
     >>> owned = {"c0": [("t", 0), ("t", 1), ("t", 2), ("t", 3)]}
     >>> plan = assign(Problem.from_lags({"t": [0, 0, 0, 0]}, {"c0": ["t"], "c1": ["t"]}, owned=owned))

@@ -1,4 +1,4 @@
-"""`fair`: even counts whatever the owners, the strategy of KIP-49 as KIP-54 takes it up."""
+"""`fair`: even counts regardless of owners, the strategy of KIP-49 as described in KIP-54."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from evenlag.model.problem import NOBODY, Problem
 
 
 def assign(problem: Problem) -> Plan:
-    """Even out the counts as `sticky` does, with stickiness switched off: it starts from an empty assignment.
+    """Even out the counts as `sticky` does, but from an empty assignment, so that owners do not matter.
 
-    Racks are not looked at: the strategy is older than they are.
+    Racks are ignored, because the strategy is older than rack awareness.
 
     References
     ----------
@@ -22,7 +22,7 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    The members of KIP-54's example 2 without `c0`: the counts are even again, but what the members held is forgotten.
+    KIP-54's example 2 after `c0` left: the counts are even again, but ownership is ignored.
 
     >>> lags, members = {"t0": [0], "t1": [0, 0], "t2": [0, 0, 0]}, {"c1": ["t0", "t1"], "c2": ["t0", "t1", "t2"]}
     >>> owned = {"c1": [("t1", 0), ("t1", 1)], "c2": [("t0", 0), ("t2", 0), ("t2", 1), ("t2", 2)]}

@@ -1,4 +1,4 @@
-"""`fairest-sticky`: every partition stays with its owner, the others go where they even the counts out."""
+"""`fairest-sticky`: owned partitions stay, and free ones go where they even out the counts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evenlag.model.problem import NOBODY, Index, Problem
 
 
 def assign(problem: Problem) -> Plan:
-    """Leave what is owned where it is, and give each free partition to the subscriber with the fewest partitions.
+    """Keep every owned partition, and give each free one to the subscriber with the fewest partitions.
 
-    Stickiness takes precedence over balance, so nothing ever moves, and members that join get only what is free. As in
-    the rest of KIP-54, topics with few subscribers come first, and what was free is handed on while that evens the
-    counts out further.
+    Stickiness takes precedence over balance: nothing moves, and new members get only free partitions. As in the rest of
+    KIP-54, topics with few subscribers come first, and free partitions are assigned again as long as that evens out the
+    counts further.
 
     References
     ----------
@@ -23,7 +23,7 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    KIP-54's example 3: `c2` joins and gets nothing, where `sticky` moves one partition to it.
+    KIP-54's example 3: `c2` joins and gets nothing; `sticky` would move one partition to it.
 
     >>> members = {member: ["t0", "t1"] for member in ("c0", "c1", "c2")}
     >>> owned = {"c0": [("t0", 0), ("t1", 0)], "c1": [("t0", 1), ("t1", 1)]}
@@ -31,7 +31,7 @@ def assign(problem: Problem) -> Plan:
     >>> plan.counts.tolist(), plan.moves
     ([2, 2, 0], 0)
 
-    Two more partitions of `t1`: `c2` gets both.
+    `t1` grows by two partitions: `c2` gets both.
 
     >>> assign(Problem.from_lags({"t0": [0, 0], "t1": [0, 0, 0, 0]}, members, owned=owned)).assignment["c2"]
     [('t1', 2), ('t1', 3)]
@@ -46,7 +46,7 @@ def assign(problem: Problem) -> Plan:
 
 
 def _even_out(problem: Problem, member_of: Index, free: Whole) -> None:
-    """Give out the free partitions topic by topic, and each topic's anew until no partition does better elsewhere."""
+    """Assign the free partitions topic by topic, and reassign each topic's until none would do better elsewhere."""
     counts = owned_counts(problem)
     topics = problem.topic_of[free]
     few = np.argsort(problem.subscribed.sum(axis=1), kind="stable").tolist()

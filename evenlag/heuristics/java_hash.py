@@ -1,4 +1,4 @@
-"""The order in which a Java HashMap goes through its keys, which decides some of Kafka's ties."""
+"""The iteration order of a Java HashMap, which decides some of Kafka's ties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-TABLE_SIZES = 16 << np.arange(27)  # a table doubles as soon as it is more than three quarters full
+TABLE_SIZES = 16 << np.arange(27)  # a table doubles once it is more than three quarters full
 
 Hashes = NDArray[np.uint32]
 
@@ -29,15 +29,15 @@ def hash_codes(names: Sequence[str]) -> Hashes:
 
 
 def table_size(keys: Any) -> Any:
-    """Return how many buckets a table has after so many keys (an integer or an array) were put into it one by one."""
+    """Return the number of buckets after the given number of keys (an integer or an array) were added one by one."""
     return TABLE_SIZES[np.searchsorted(TABLE_SIZES * 3 // 4, keys)]
 
 
 def buckets(codes: Hashes, size: int) -> NDArray[np.int64]:
-    """Return the bucket of each hash code in a table of `size` buckets; a table is gone through bucket by bucket."""
+    """Return the bucket of each hash code in a table of `size` buckets; iteration goes bucket by bucket."""
     return ((codes ^ (codes >> np.uint32(16))) & np.uint32(size - 1)).astype(np.int64)
 
 
 def map_order(names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the indices of names in the order of a map that has them as keys; in a bucket they stay in their order."""
+    """Return the indices of names in a HashMap's iteration order; within a bucket, names keep their order."""
     return np.argsort(buckets(hash_codes(names), table_size(len(names))), kind="stable")

@@ -1,4 +1,4 @@
-"""`lag-aware`: the greedy of KIP-169, published as the lag-based partition assignor."""
+"""`lag-aware`: the greedy algorithm of KIP-169, published as the lag-based partition assignor."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from numpy.typing import NDArray
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Ints, Problem
 
-MANY = 32  # members from which on arrays are faster than lists
+MANY = 32  # number of members from which arrays are faster than lists
 
-ASSIGNOR = "lag"  # the name by which its members agree on it
+ASSIGNOR = "lag"  # the protocol name under which members select it
 
 
 def assign(problem: Problem) -> Plan:
-    """In every topic, give each partition, most lag first, to the subscriber with the fewest partitions.
+    """Give each partition of a topic, in descending order of lag, to the subscriber with the fewest partitions.
 
-    Ties go to the least lag held in this topic, then to the smallest member id; equal lags are taken by partition
-    number. Nothing is carried from one topic to the next. As the counts start equal, every C_t partitions in a row
-    go to C_t different subscribers, and what one of them takes does not change the order of those still to come:
-    the rule is the same as serving the subscribers in rounds, each round sorted once by (lag held, id).
+    Ties go to the member with the least lag in this topic, then to the smallest member id. Partitions of equal lag are
+    taken by number. Topics are independent: counts and lags start at zero in each. The counts start equal, so each run
+    of C_t consecutive partitions goes to C_t different subscribers, and within a run no choice affects a later one.
+    The rule therefore equals rounds over the subscribers, each sorted once by (lag held, id).
 
     References
     ----------
-    KIP-169, "Lag-Aware Partition Assignment Strategy"; grantneale/kafka-lag-based-assignor 2.0.0 for the ties.
+    KIP-169, "Lag-Aware Partition Assignment Strategy"; ties as in grantneale/kafka-lag-based-assignor 2.0.0.
 
     Examples
     --------
-    The example of KIP-169: 100,000 messages beside 110,000.
+    The example of KIP-169: loads of 100,000 and 110,000 messages.
 
     >>> lags = {"t0": [100_000, 60_000, 50_000]}
     >>> assign(Problem.from_lags(lags, {"c0": ["t0"], "c1": ["t0"]})).assignment
@@ -48,7 +48,7 @@ def assign(problem: Problem) -> Plan:
 
 
 def _rounds(lags: Ints, members: int) -> Sequence[int]:
-    """Return who takes each of the lags (descending); members are numbered by id."""
+    """Return the taker of each of the lags, which are in descending order; members are numbered by id."""
     descending: list[int] = lags.tolist()
     held = [0] * members
     takers: list[int] = []
@@ -61,9 +61,9 @@ def _rounds(lags: Ints, members: int) -> Sequence[int]:
 
 
 def _long_rounds(lags: Ints, members: int) -> NDArray[np.int64]:
-    """Return the same by arrays, which is faster where a round has many members."""
+    """Return the same as `_rounds`, computed on arrays; faster if a round has many members."""
     held = np.zeros(members, dtype=lags.dtype)
-    takers = np.arange(len(lags))  # all that the first round is
+    takers = np.arange(len(lags))  # right for the first round already
     for start in range(0, len(lags), members):
         dealt = lags[start : start + members]
         if start:

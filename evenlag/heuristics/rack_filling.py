@@ -1,4 +1,4 @@
-"""How Kafka's sticky assignors hand out free partitions within racks (KIP-881), before they hand out the rest."""
+"""Assignment of free partitions within racks (KIP-881), the first step of Kafka's rack-aware sticky assignors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from evenlag.model.problem import NOBODY, Index
 
 
 class Filled(NamedTuple):
-    """Free partitions in the order in which they are handed out, and how far that went.
+    """Free partitions in the order of assignment, and the result of the rack-aware step.
 
     Attributes
     ----------
     partitions : int64 array (F,)
-        Those that fit the fewest members come first.
+        The partitions that fit the fewest members come first.
     takers : int32 array (F,)
-        Member that took each of them, `NOBODY` where none did.
+        Member that took each partition; `NOBODY` if none did.
     full : int64 array
-        Members that have ⌊P/C⌋ partitions and may have one more, in the order in which they are to get it.
+        Members that have ⌊P/C⌋ partitions and may get one more, in the order of their turns.
     """
 
     partitions: Whole
@@ -36,7 +36,7 @@ class Filled(NamedTuple):
 def fill_within_racks(racks: RackTable, free: Whole, held: Whole, low: int) -> Filled:
     """Give free partitions to members that they fit, in turn until each has ⌊P/C⌋, then one more to the first.
 
-    Members whose rack is not known take no part.
+    Members of unknown rack take no part.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def fill_within_racks(racks: RackTable, free: Whole, held: Whole, low: int) -> F
     free : int64 array (F,)
         Partitions that nobody keeps, ascending.
     held : int64 array (M,)
-        How many partitions each member keeps.
+        Number of partitions that each member keeps.
     low : int
         ⌊P/C⌋.
     """
@@ -57,14 +57,14 @@ def fill_within_racks(racks: RackTable, free: Whole, held: Whole, low: int) -> F
 
 
 class _Turns:
-    """Whose turn it is in each rack: members below ⌊P/C⌋ go round, those that have it come once, as they came to it.
+    """Turns of the members in each rack: those below ⌊P/C⌋ in rotation, those at ⌊P/C⌋ once, in order of reaching it.
 
     Parameters
     ----------
     rack_of : list of int (M,)
-        Rack of each member by number; `nowhere` where it is not known.
+        Rack of each member by number; `nowhere` if unknown.
     held : list of int (M,)
-        How many partitions each member has.
+        Number of partitions that each member has.
     low, total : int
         ⌊P/C⌋ and P.
     """
@@ -73,8 +73,8 @@ class _Turns:
         self._rack_of = rack_of
         self._held = held
         self._low = low
-        self._more = total % len(held) - sum(count > low for count in held)  # members that may still come to ⌈P/C⌉
-        self._next = 0  # the member that is asked first
+        self._more = total % len(held) - sum(count > low for count in held)  # members that may still reach ⌈P/C⌉
+        self._next = 0  # the member whose turn is next
         self._below: list[list[int]] = [[] for _ in range(nowhere + 1)]  # by rack, members below ⌊P/C⌋ by id
         self._full: list[deque[tuple[int, int]]] = [deque() for _ in range(nowhere + 1)]  # by rack, (place, member)
         self._places = 0
@@ -85,7 +85,7 @@ class _Turns:
                 self._queue(member)
 
     def take(self, racks: list[int]) -> int:
-        """Return the member that takes a partition with replicas in these racks, `NOBODY` if none of them may."""
+        """Return the member that takes a partition with replicas in these racks; `NOBODY` if no member may."""
         member = self._below_in(racks)
         if member != NOBODY:
             self._next = member + 1
@@ -104,7 +104,7 @@ class _Turns:
         return member
 
     def full(self) -> list[int]:
-        """Return the members that have ⌊P/C⌋ in the order of their turns."""
+        """Return the members with ⌊P/C⌋ partitions, in the order of their turns."""
         return [member for _, member in sorted(entry for queue in self._full for entry in queue)]
 
     def _queue(self, member: int) -> None:
@@ -112,7 +112,7 @@ class _Turns:
         self._places += 1
 
     def _below_in(self, racks: list[int]) -> int:
-        """Return the first member of these racks below ⌊P/C⌋, from the next one on and round to it."""
+        """Return the next member below ⌊P/C⌋ in these racks, in rotation from the current turn."""
         found = []
         for rack in racks:
             if members := self._below[rack]:
@@ -129,21 +129,21 @@ def fewest_within_racks(
     member_of: Index,
     counts: Whole,
 ) -> None:
-    """Give each partition to the subscriber with the fewest that it fits, then the first by id.
+    """Give each partition to the subscriber that it fits and that has the fewest, then the first by id.
 
-    Where it fits none it stays free. Subscribers whose rack is not known fit all.
+    A partition that fits no subscriber stays free. Subscribers of unknown rack fit all partitions.
 
     Parameters
     ----------
     racks : RackTable
     batches : sequence of (int, int64 array)
-        Topics, and the free partitions of each.
+        Topics with their free partitions.
     subscribers : sequence of int64 array
         Subscribers of each topic, ascending.
     member_of : int32 array (P,)
-        Who has each partition; changed in place.
+        Member of each partition; changed in place.
     counts : int64 array (M,)
-        How many partitions each member has; changed in place.
+        Number of partitions that each member has; changed in place.
     """
     held: list[int] = counts.tolist()
     for topic, partitions in batches:
@@ -159,9 +159,9 @@ def fewest_within_racks(
 
 
 def _fewest(queues: list[list[tuple[int, int]]], held: list[int]) -> int:
-    """Return the member with the fewest of some queues after giving it one more, or `NOBODY`."""
+    """Return the member with the fewest among some queues and count one more for it; `NOBODY` if all are empty."""
     for queue in queues:
-        while queue[0][0] != held[queue[0][1]]:  # an entry from before the count changed
+        while queue[0][0] != held[queue[0][1]]:  # an outdated entry
             heapreplace(queue, (held[queue[0][1]], queue[0][1]))
     taker = min((queue[0] for queue in queues), default=(0, NOBODY))[1]
     if taker != NOBODY:

@@ -1,4 +1,4 @@
-"""Which members share a rack with which partitions, as Kafka's rack-aware assignors see it (KIP-881)."""
+"""Members and partitions that share a rack, as Kafka's rack-aware assignors define it (KIP-881)."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from evenlag.model.problem import NOBODY, Index, Problem
 
 @dataclass(frozen=True)
 class RackTable:
-    """Racks of members and of replicas by number; partitions with replicas in the same racks are of one kind.
+    """Racks of members and replicas, by number; partitions with replicas in the same racks form one kind.
 
-    M members, P partitions, K kinds, R racks that members are in.
+    Dimensions: M members, P partitions, K kinds, R racks of members.
 
     Attributes
     ----------
     rack_of : int64 array (M,)
-        Number of each member's rack, R where it is not known.
+        Number of each member's rack; R if unknown.
     kind_of : int64 array (P,)
         Kind of each partition.
     fits : bool array (K, R + 1)
-        Which kind has a replica in which rack. The last column is True: a member without a rack fits every partition.
+        True if the kind has a replica in the rack. The last column is True: a member of unknown rack fits every
+        partition.
     """
 
     rack_of: Whole
@@ -33,30 +34,30 @@ class RackTable:
 
     @property
     def nowhere(self) -> int:
-        """The number in `rack_of` of members whose rack is not known."""
+        """The number in `rack_of` of members of unknown rack."""
         return int(self.fits.shape[1] - 1)
 
     def matter(self, partitions: Whole, members: Whole) -> bool:
-        """Return whether Kafka would match the racks of these partitions and members.
+        """Return True if Kafka would take racks into account for these partitions and members.
 
-        It does if some member is in the rack of a replica and the partitions' replicas are not all in the same racks.
+        It does if some member is in the rack of a replica, and the partitions' replicas are not all in the same racks.
         """
         kinds = np.unique(self.kind_of[partitions])
         racks = np.unique(self.rack_of[members])
         return len(kinds) > 1 and bool(self.fits[np.ix_(kinds, racks[racks < self.nowhere])].any())
 
     def fitting(self, owner: Index) -> Index:
-        """Return the owners that fit their partitions, `NOBODY` in place of the others."""
+        """Return the owners that fit their partitions, with `NOBODY` in place of the others."""
         return np.where(self.fits[self.kind_of, self.rack_of[owner]], owner, np.int32(NOBODY))
 
     @cached_property
     def racks_of(self) -> list[list[int]]:
-        """The racks of each kind in which there are members, each list ascending."""
+        """The racks of each kind that have members, each list ascending."""
         return [np.flatnonzero(row).tolist() for row in self.fits[:, : self.nowhere]]
 
 
 def rack_table(problem: Problem) -> RackTable | None:
-    """Return the problem's racks, None where those of all members or of all partitions are unknown."""
+    """Return the problem's racks; None if the racks of all members or of all partitions are unknown."""
     pairs = problem.pairs
     names = sorted({rack for rack in pairs.racks if rack})
     if not names or not pairs.partition_racks:

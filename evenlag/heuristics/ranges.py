@@ -1,4 +1,4 @@
-"""`range`: Kafka's RangeAssignor, its default."""
+"""`range`: Kafka's RangeAssignor, the default assignor."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evenlag.model.problem import NOBODY, Index, Problem
 
 
 def assign(problem: Problem) -> Plan:
-    """Cut every topic into consecutive ranges, one for each of its subscribers in the order of their ids.
+    """Cut every topic into consecutive ranges, one for each subscriber in the order of their ids.
 
-    A topic's first P_t mod C_t subscribers get one partition more than the others. Where racks of members and of
-    replicas are known and matter (KIP-881), members first take partitions that have a replica in their rack, as many
-    as the even counts allow, and the ranges are cut of the rest. Topics that have as many partitions as each other
-    and the same subscribers are matched together: partition i of all of them goes to one member.
+    The first P_t mod C_t subscribers of a topic get one partition more than the others. If the racks of members and
+    replicas are known and matter (KIP-881), members first take partitions with a replica in their rack, as many as the
+    even counts allow, and the remaining partitions are cut into ranges. Topics with equal numbers of partitions and the
+    same subscribers are assigned together: partition i of all of them goes to one member.
 
     References
     ----------
@@ -28,13 +28,13 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    The table of KIP-169: 160,000 messages beside 50,000.
+    The table of KIP-169: loads of 160,000 and 50,000 messages.
 
     >>> lags = {"t0": [100_000, 60_000, 50_000]}
     >>> assign(Problem.from_lags(lags, {"c0": ["t0"], "c1": ["t0"]})).assignment
     {'c0': [('t0', 0), ('t0', 1)], 'c1': [('t0', 2)]}
 
-    With racks, `c0` still has one partition more.
+    With racks, `c0` gets one partition instead of two.
 
     >>> racks = {"racks": {"c0": "a", "c1": "b"}, "partition_racks": {"t0": [["b"], ["a"], ["b"]]}}
     >>> assign(Problem.from_lags(lags, ["c0", "c1"], **racks)).assignment
@@ -53,7 +53,7 @@ def assign(problem: Problem) -> Plan:
 
 
 def _by_rack(problem: Problem, racks: RackTable) -> Index:
-    """Match racks where they matter, then cut ranges of the rest; topics alike are served as one."""
+    """Match racks where they matter, then cut ranges of the rest; topics alike are assigned as one."""
     alike: defaultdict[tuple[bytes, int], list[int]] = defaultdict(list)
     matter = []
     partitions = np.arange(len(problem.lags))
@@ -78,12 +78,12 @@ def _by_rack(problem: Problem, racks: RackTable) -> Index:
 
 
 class _Ranges:
-    """Partitions of a topic, or of several alike, on their way to its C subscribers: ⌊P/C⌋ each, or one more.
+    """Assignment of a topic, or of several alike topics, to C subscribers: ⌊P/C⌋ partitions each, or one more.
 
     Parameters
     ----------
     size : int
-        P, the partitions of a topic.
+        P, the number of partitions of a topic.
     racks : list of int
         Rack of each subscriber, by number.
     """
@@ -95,7 +95,7 @@ class _Ranges:
         self._taker = [NOBODY] * size
 
     def _room(self, member: int) -> int:
-        """Return how many partitions more a subscriber may take; once it is 0 it stays 0."""
+        """Return the number of partitions that a subscriber may still take; once 0, it stays 0."""
         return max(self._each + (self._extra > 0) - self._held[member], 0)
 
     def _give(self, partition: int, member: int) -> None:
@@ -104,7 +104,7 @@ class _Ranges:
         self._extra -= self._held[member] > self._each
 
     def match_alone(self, fits: Bools) -> None:
-        """Let every subscriber take the first partitions that fit its rack; `fits` has a row for each partition."""
+        """Give each subscriber the first free partitions that fit its rack; `fits` has one row per partition."""
         waiting = {rack: iter(np.flatnonzero(fits[:, rack]).tolist()) for rack in set(self._racks)}
         for member, rack in enumerate(self._racks):
             free = (partition for partition in waiting[rack] if self._taker[partition] == NOBODY)
@@ -112,7 +112,7 @@ class _Ranges:
                 self._give(partition, member)
 
     def match_together(self, fits: Bools) -> None:
-        """Give every partition to the first subscriber with room whose rack it fits in all topics."""
+        """Give each partition to the first subscriber with room whose rack it fits in all topics."""
         waiting: list[list[int]] = [[] for _ in range(fits.shape[1])]  # by rack, the first at the end
         for member in reversed(range(len(self._racks))):
             waiting[self._racks[member]].append(member)
@@ -127,7 +127,7 @@ class _Ranges:
                 self._give(partition, first)
 
     def filled(self) -> Index:
-        """Return the subscriber of each partition after ranges are cut of what nobody has yet."""
+        """Return the subscriber of each partition, after cutting the unassigned ones into ranges."""
         takers = np.array(self._taker, dtype=np.int32)
         lacking = self._each - np.array(self._held)
         lacking[np.flatnonzero(lacking >= 0)[: self._extra]] += 1

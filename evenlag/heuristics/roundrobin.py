@@ -9,9 +9,9 @@ from evenlag.model.problem import NOBODY, Problem
 
 
 def assign(problem: Problem) -> Plan:
-    """Deal the partitions out in turn over the members, topic after topic, passing over those not subscribed.
+    """Deal out the partitions in turn, topic after topic, skipping members that do not subscribe.
 
-    The turn goes on from one topic to the next: it does not start again at the first member.
+    The turn carries over from one topic to the next; it does not start again at the first member.
 
     References
     ----------
@@ -19,7 +19,7 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    Example 2 of KIP-54: with mixed subscriptions the counts come out as 1, 1 and 4.
+    Example 2 of KIP-54: with mixed subscriptions, the counts are 1, 1 and 4.
 
     >>> lags = {"t0": [0], "t1": [0, 0], "t2": [0, 0, 0]}
     >>> members = {"c0": ["t0"], "c1": ["t0", "t1"], "c2": ["t0", "t1", "t2"]}
@@ -27,7 +27,7 @@ def assign(problem: Problem) -> Plan:
     {'c0': [('t0', 0)], 'c1': [('t1', 0)], 'c2': [('t1', 1), ('t2', 0), ('t2', 1), ('t2', 2)]}
     """
     member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)
-    turn = 0  # the member whose turn it is
+    turn = 0  # the member whose turn is next
     for topic, subscribed in enumerate(problem.subscribed):
         members = np.flatnonzero(subscribed)
         if len(members):

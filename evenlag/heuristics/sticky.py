@@ -23,13 +23,12 @@ Batch = tuple[int, Whole]  # a topic and some of its partitions
 
 
 def assign(problem: Problem) -> Plan:
-    """Even out the counts as far as subscriptions allow, and leave as many partitions as possible where they are.
+    """Even out the counts as far as subscriptions allow, and keep as many partitions as possible with their owners.
 
-    As Kafka does, members that all subscribe to the same topics are served by a linear algorithm, which makes the
-    fewest moves that counts of ⌊P/C⌋ and ⌈P/C⌉ allow; others by the general one, which is a local search.
-
-    Where racks of members and of replicas are known and matter (KIP-881), a member keeps only what has a replica in
-    its rack, and free partitions go to members in their racks as far as the even counts allow.
+    Like Kafka, use a linear algorithm if all members subscribe to the same topics; it makes the fewest moves that
+    counts of ⌊P/C⌋ and ⌈P/C⌉ allow. Otherwise use the general algorithm, a local search.
+    If the racks of members and replicas are known and matter (KIP-881), members keep only partitions with a replica in
+    their rack, and free partitions go to members in their racks as far as the even counts allow.
 
     References
     ----------
@@ -38,7 +37,7 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    Example 2 of KIP-54: counts of 1, 2 and 3 where round-robin has 1, 1 and 4.
+    Example 2 of KIP-54: the counts are 1, 2 and 3; those of round-robin are 1, 1 and 4.
 
     >>> lags = {"t0": [0], "t1": [0, 0], "t2": [0, 0, 0]}
     >>> members = {"c0": ["t0"], "c1": ["t0", "t1"], "c2": ["t0", "t1", "t2"]}
@@ -61,7 +60,7 @@ def assign(problem: Problem) -> Plan:
 
 
 def without_racks(problem: Problem) -> Plan:
-    """Return what `assign` does for the same group if no racks are known."""
+    """Return the plan of `assign` for the same group without racks."""
     return _assigned(problem, None)
 
 
@@ -75,9 +74,9 @@ def _assigned(problem: Problem, racks: RackTable | None) -> Plan:
 
 
 def _constrained(problem: Problem, racks: RackTable | None) -> Index:
-    """Keep owned partitions up to the even share, lowest numbers first; fill up in turn, then one more in turn.
+    """Keep owned partitions up to the even share, lowest numbers first; fill up in turn, then add one more in turn.
 
-    With racks, only what fits its owner's rack is kept, and what is free goes first to members that it fits.
+    With racks, members keep only partitions that fit them, and free ones go first to members that they fit.
     """
     owner = problem.owner if racks is None else racks.fitting(problem.owner)
     owned = held_counts(owner, len(problem.members))
@@ -95,7 +94,7 @@ def _constrained(problem: Problem, racks: RackTable | None) -> Index:
         held += held_counts(takers, len(held))
         free = free[takers == NOBODY]
     lacking = np.maximum(low - held, 0)
-    filled = np.argsort(lacking, kind="stable")[int((lacking == 0).sum()) :]  # in the order in which they come to ⌊P/C⌋
+    filled = np.argsort(lacking, kind="stable")[int((lacking == 0).sum()) :]  # in the order of reaching ⌊P/C⌋
     member_of[free] = np.concatenate([in_turn(lacking), full, filled])[: len(free)]
     return member_of
 
@@ -106,17 +105,17 @@ def _constrained(problem: Problem, racks: RackTable | None) -> Index:
 def _general(problem: Problem, racks: RackTable | None) -> Index:
     """Give every free partition to the member with the fewest, then move partitions until the counts are even.
 
-    Topics with few subscribers come first. Partitions that were free are moved as long as that helps, and only
-    then all of them. If any of the latter was and the balance score is no better for it, the assignment before all
-    moves stands, unless nobody owned anything. With racks, a member has to fit what it owned or it loses it, and then
-    all are moved at once; what is free goes first to members that it fits, but moves look at no racks.
+    Topics with few subscribers come first. First only the partitions that were free may move, then all of them. If
+    partitions of the second step moved without improving the balance score, all moves are undone, unless nobody owned
+    anything. With racks, a member loses owned partitions that do not fit it, and then all partitions may move at once.
+    Free partitions go first to members that they fit, but moves ignore racks.
     """
     subscribers = [np.flatnonzero(subscribed) for subscribed in problem.subscribed]
     readers = np.array([len(members) for members in subscribers])
     member_of = problem.owner.copy() if racks is None else racks.fitting(problem.owner)
     revoked = racks is not None and bool((member_of != problem.owner).any())
     counts = held_counts(member_of, len(problem.members))
-    shared = problem.subscribed[readers > 1].any(axis=0)  # members that can exchange partitions with others
+    shared = problem.subscribed[readers > 1].any(axis=0)  # members with a topic that others read too
     from_scratch = not counts.any()
     free: list[Batch] = []
     every: list[Batch] = []
@@ -140,7 +139,7 @@ def _general(problem: Problem, racks: RackTable | None) -> Index:
 def _give_out(
     free: list[Batch], subscribers: list[Whole], member_of: Index, counts: Whole, racks: RackTable | None
 ) -> None:
-    """Give every free partition to the subscriber with the fewest, those that fit somebody's rack first, in place."""
+    """Give every free partition to the subscriber with the fewest, in place; members in a replica's rack come first."""
     if racks is not None:
         fewest_within_racks(racks, free, subscribers, member_of, counts)
     for topic, partitions in free:
@@ -152,19 +151,19 @@ def _give_out(
 
 
 def _balance_score(counts: Whole) -> int:
-    """KIP-54's balance score: Σ |n_a − n_b| over all pairs of members."""
+    """Return KIP-54's balance score: Σ |n_a − n_b| over all pairs of members."""
     return int(((2 * np.arange(len(counts)) - len(counts) + 1) * np.sort(counts)).sum())
 
 
 class _Sweeps:
-    """Sweeps over partitions that move each one whose holder has two or more partitions above some subscriber.
+    """Sweeps over partitions that move each one whose holder has at least two partitions more than some subscriber.
 
     Attributes
     ----------
     holder : list of int
-        Member that holds each partition now.
+        Current holder of each partition.
     counts : list of int
-        Partitions that each member holds now.
+        Current number of partitions of each member.
     """
 
     def __init__(self, problem: Problem, member_of: Index, counts: Whole, subscribers: list[Whole]) -> None:
@@ -175,17 +174,17 @@ class _Sweeps:
         self._subscribers = [members.tolist() for members in subscribers]
         self._counts_of = {t: itemgetter(*members) for t, members in enumerate(self._subscribers) if len(members) > 1}
         self._older = _owners_of_older_generation(problem)
-        # partitions away from their first holder, by topic, first holder and holder now
+        # partitions away from their first holder, by topic, first holder and current holder
         self._away: dict[tuple[int, int, int], _HashSet] = {}
 
     @cached_property
     def _codes(self) -> Whole:
-        """`TopicPartition.hashCode` of every partition, not yet cut to 32 bits."""
+        """`TopicPartition.hashCode` of every partition, not yet reduced to 32 bits."""
         topics = hash_codes(self._problem.topics).astype(np.int64)
         return 31 * (31 + self._problem.partition_ids) + topics[self._problem.topic_of]
 
     def sweep(self, batches: Sequence[Batch]) -> bool:
-        """Go through the partitions once, in order, and say whether any was moved."""
+        """Go through the partitions once, in order; return True if any moved."""
         counts, holder = self.counts, self.holder
         moved = False
         for topic, partitions in batches:
@@ -199,16 +198,17 @@ class _Sweeps:
                     moved = True
                     for member in self._relieve(topic, partition, fewest[0][1]):
                         heappush(fewest, (counts[member], member))
-                    while fewest[0][0] != counts[fewest[0][1]]:  # an entry from before the count changed
+                    while fewest[0][0] != counts[fewest[0][1]]:  # an outdated entry
                         heappop(fewest)
         return moved
 
     def _relieve(self, topic: int, partition: int, member: int) -> tuple[int, int]:
         """Move a partition towards the member with the fewest; return the two members whose counts changed.
 
-        If the partition's owner is of an older generation and has few enough, it goes back there instead. Where
-        another partition of the topic has gone the other way, that one is sent home in its place, so that no two
-        members exchange partitions. As in Kafka, home is looked at there, not who holds the partition now.
+        If the partition's owner of an older generation has few enough, the partition goes back there instead. If
+        another partition of the topic moved the opposite way, that one goes home instead, so that no two members
+        exchange partitions. As in Kafka, the opposite way is judged by this partition's first holder, not by its
+        current one.
         """
         older = self._older[partition]
         if older != NOBODY and self.counts[self.holder[partition]] > self.counts[older] + 1:
@@ -230,7 +230,7 @@ class _Sweeps:
 
 
 class _HashSet:
-    """A Java HashSet of partitions; its table, once grown, does not shrink."""
+    """A Java HashSet of partitions, whose table grows but never shrinks."""
 
     def __init__(self, codes: Whole) -> None:
         self._codes = codes
@@ -245,14 +245,14 @@ class _HashSet:
         del self.partitions[partition]
 
     def first(self) -> int:
-        """Return the partition that an iterator gives first."""
+        """Return the first partition in iteration order."""
         partitions = list(self.partitions)
         codes = self._codes[partitions].astype(np.uint32)
         return partitions[int(np.argmin(buckets(codes, table_size(self._most))))]
 
 
 def _owners_of_older_generation(problem: Problem) -> list[int]:
-    """Return each partition's owner where it is of an older generation than the newest member, else `NOBODY`."""
+    """Return each partition's owner if it belongs to an older generation than the newest member's, else `NOBODY`."""
     generations = np.array([-1 if generation is None else generation for generation in problem.generations])
     older = (problem.owner != NOBODY) & (generations < generations.max())[problem.owner]
     owners: list[int] = np.where(older, problem.owner, NOBODY).tolist()

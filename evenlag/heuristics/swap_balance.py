@@ -1,4 +1,4 @@
-"""`swap-balance`: even counts first, then even lags by swaps, as balancers in production do it."""
+"""`swap-balance`: even counts first, then even lags by swaps, as balancers in production do."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from evenlag.model.arrays import Whole, stable_order
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Bools, Index, Ints, Problem
 
-FEW = 64  # partitions a member; up to here all swaps of a pair are tried, beyond, the fitting one is looked up
-AT_ONCE = 2**18  # swaps tried at once
-PATIENT = 3  # pairings after which both of a pair that has no swap are passed over, not only the more loaded
+FEW = 64  # partitions per member up to which all swaps of a pair are tried; beyond, a binary search finds one
+AT_ONCE = 2**18  # swaps evaluated per batch
+PATIENT = 3  # rounds after which a pair without a swap drops out altogether, not only its more loaded member
 
 
 def assign(problem: Problem) -> Plan:
     """Even out the counts as `sticky` does without racks, then swap partitions between most and least loaded members.
 
-    The most loaded is paired with the least, the second most with the second least, and so on; of equal loads the
-    earlier member counts as the larger. Each pair makes the one swap, partition for partition, that brings its loads
-    closest, each member subscribing to what it gets. Then they are paired anew; who has no swap that helps is passed
-    over, the more loaded first. When all but one are, all are paired again, as long as that brings the most and the
-    least loaded in. With mixed subscriptions a pair has a topic in common.
+    The most loaded member is paired with the least loaded, the second most with the second least, and so on; among
+    equal loads, the earlier member counts as the larger. Each pair makes the one swap, partition for partition, that
+    brings its loads closest, provided each member subscribes to what it gets. Then the members are paired again. A
+    member without a helpful swap drops out, the more loaded of the pair first. When all but one have dropped out, all
+    are paired again, as long as that reduces the distance between the most and the least loaded, or the number of
+    members at these loads. With mixed subscriptions, members of a pair have a topic in common.
 
     References
     ----------
-    Allegro Hermes, ``WeightedWorkBalancer`` (2022): the same number of tasks for every consumer, then the same weight
-    by swaps.
+    Allegro Hermes, ``WeightedWorkBalancer`` (2022), which gives every consumer the same number of tasks, then evens
+    out their weight by swaps.
 
     Examples
     --------
-    Even counts alone leave 160 messages beside 60; 90 and 50 change places, and then no swap helps.
+    Even counts alone give loads of 160 and 60; after swapping 90 and 50, no swap helps.
 
     >>> problem = Problem.from_lags({"t": [90, 50, 70, 10]}, {"c0": ["t"], "c1": ["t"]})
     >>> sticky.assign(problem).loads.tolist()
@@ -47,7 +48,7 @@ def assign(problem: Problem) -> Plan:
 
 
 class _Swaps:
-    """Who holds which partitions: slots in a row for each member, as many as it will always have."""
+    """Partitions of each member, in consecutive slots; swaps never change a member's number of slots."""
 
     def __init__(self, even: Plan) -> None:
         problem = even.problem
@@ -63,22 +64,22 @@ class _Swaps:
         self._loads: Ints = even.loads.astype(exact)
         self._twice: Ints = 2 * problem.lags[self._partitions].astype(exact)  # the lag of each slot, twice
         self._row: Whole = problem.topic_of[self._partitions].astype(np.int64) * len(self._counts)
-        self._far = 4 * int(even.loads.sum()) + 1  # farther than any swap leads
-        self._able = None if same_topics(problem) else problem.subscribed.ravel()  # at a topic's row, the members
-        self._strangers: Bools | None = None  # (M, M): no topic in common
+        self._far = 4 * int(even.loads.sum()) + 1  # greater than the distance of any swap
+        self._able = None if same_topics(problem) else problem.subscribed.ravel()  # indexed by topic · M + member
+        self._strangers: Bools | None = None  # (M, M): True if two members have no topic in common
         if self._able is not None:
             subscribed = problem.subscribed.astype(np.float32)
             strangers = subscribed.T @ subscribed == 0
             self._strangers = strangers if strangers.any() else None
 
     def member_of(self) -> Index:
-        """Return who has each partition, shape (P,)."""
+        """Return the member of each partition, shape (P,)."""
         member_of = self._even.copy()
         member_of[self._partitions] = np.repeat(np.arange(len(self._counts)), self._counts)
         return member_of
 
     def bring_in(self) -> bool:
-        """Swap until every member is passed over; say whether that brought the most or the least loaded in."""
+        """Swap until every member has dropped out; return True if the extreme loads improved."""
         before = self._extremes()
         left, pairings = self._holding, 0
         while True:
@@ -93,7 +94,7 @@ class _Swaps:
             left, pairings = left[~passed_over[left]], pairings + 1
 
     def _extremes(self) -> tuple[int, int]:
-        """Return how far apart the most and the least loaded are, and how many they are."""
+        """Return the distance between the largest and the smallest load, and the number of members at either."""
         loads = self._loads[self._holding]
         if not len(loads):
             return 0, 0
@@ -101,7 +102,7 @@ class _Swaps:
         return int(most - least), int((loads == most).sum() + (loads == least).sum())
 
     def _pairs(self, descending: Whole) -> tuple[Whole, Whole]:
-        """Pair the first with the last, the second with the last but one, …; strangers wait for another partner."""
+        """Pair the first with the last, the second with the last but one, …; keep pairs that have a topic in common."""
         half = len(descending) // 2
         high, low = descending[:half], descending[: -half - 1 : -1]
         if self._strangers is None:
@@ -121,7 +122,7 @@ class _Swaps:
         return firsts, lasts
 
     def _swap(self, high: Whole, low: Whole) -> Bools:
-        """Make the swap that brings each pair closest; say which pairs had one."""
+        """Make the swap that brings each pair closest; return a mask of the pairs that had one."""
         at_once = max(AT_ONCE // self._slots.shape[1] ** 2, 1)
         few = self._few[high] & self._few[low]
         if few.all() and len(high) <= at_once:
@@ -144,9 +145,9 @@ class _Swaps:
         return swapped
 
     def _best_of_all(self, high: Whole, low: Whole) -> tuple[Whole, Whole]:
-        """Return which slots of the pairs change places so that their loads come closest; −1: no swap helps.
+        """Return the slots that each pair swaps to bring its loads closest; −1 if no swap helps.
 
-        A swap moves δ messages, the difference of its lags, and leaves |`difference` − 2δ|.
+        A swap moves δ messages, the difference of its lags, and leaves a distance of |`difference` − 2δ|.
         """
         difference = self._loads[high] - self._loads[low]
         give, take = self._slots[high], self._slots[low]
@@ -162,7 +163,7 @@ class _Swaps:
         return np.where(helps, give[pairs, i], -1), np.where(helps, take[pairs, j], -1)
 
     def _best_by_search(self, high: int, low: int) -> tuple[int, int]:
-        """Return as `_best_of_all` what one pair of members swaps."""
+        """Return the same as `_best_of_all` for one pair of members, found by binary search."""
         give, take = (self._first[m] + np.arange(self._counts[m]) for m in (high, low))
         if self._able is not None:
             give, take = give[self._able[self._row[give] + low]], take[self._able[self._row[take] + high]]

@@ -10,16 +10,16 @@ from evenlag.model.arrays import Whole, rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Index, Problem
 
-MOST_ROUNDS = 16  # over the topics; Kafka's own limit
+MOST_ROUNDS = 16  # rounds over the topics; Kafka's own limit
 
 
 def assign(problem: Problem) -> Plan:
-    """Even out the counts, sticking to the broker's previous target assignment (the problem's owners).
+    """Even out the counts, starting from the broker's previous target assignment (the problem's owners).
 
-    Members that all subscribe to the same topics keep what they own up to ⌊P/C⌋ or ⌈P/C⌉ partitions, and the rest
-    fills up one member after the other. With mixed subscriptions free partitions go to the member with the fewest,
-    and then each topic in turn is evened out among its subscribers alone, so that a chain of moves over several
-    topics is not found: counts may stay further apart than they need.
+    Members that all subscribe to the same topics keep what they own up to ⌊P/C⌋ or ⌈P/C⌉ partitions; the rest fills up
+    one member after the other. With mixed subscriptions, free partitions go to the member with the fewest, and then
+    each topic in turn is evened out among its own subscribers. Chains of moves across topics are not found, so counts
+    may differ by more than necessary.
 
     References
     ----------
@@ -28,13 +28,13 @@ def assign(problem: Problem) -> Plan:
 
     Examples
     --------
-    `c2` joins two members with 3 partitions each, and takes the last of each.
+    `c2` joins two members with 3 partitions each, and takes the last partition of each.
 
     >>> owned = {"c0": [("t", 0), ("t", 1), ("t", 2)], "c1": [("t", 3), ("t", 4), ("t", 5)]}
     >>> assign(Problem.from_lags({"t": [0] * 6}, {m: ["t"] for m in ("c0", "c1", "c2")}, owned=owned)).assignment
     {'c0': [('t', 0), ('t', 1)], 'c1': [('t', 3), ('t', 4)], 'c2': [('t', 2), ('t', 5)]}
 
-    The example of Kafka's own comment: no topic can be evened out by itself, but the counts can, to 10 each.
+    The example in Kafka's source comments: no topic can be evened out alone, but together all counts could be 10.
 
     >>> lags, members = {"t0": [0] * 15, "t1": [0] * 15}, {"c0": ["t0"], "c1": ["t0", "t1"], "c2": ["t1"]}
     >>> owned = {"c0": [("t0", i) for i in range(9)], "c2": [("t1", i) for i in range(11)]}
@@ -51,7 +51,7 @@ def assign(problem: Problem) -> Plan:
 
 
 def _homogeneous(problem: Problem) -> Index:
-    """Keep owned partitions up to the quota; hand out the free ones, then the surplus, one member after the other."""
+    """Keep owned partitions up to the quota; assign the free ones, then the surplus, one member after the other."""
     owned = owned_counts(problem)
     quota = _quotas(owned, int(problem.assignable.sum()))
     member_of = problem.owner.copy()
@@ -64,17 +64,17 @@ def _homogeneous(problem: Problem) -> Index:
 
 
 def _quotas(owned: Whole, partitions: int) -> Whole:
-    """⌊P/C⌋ for each member, and one more for P mod C of them: the first that own so many, and the last of all."""
+    """Return ⌊P/C⌋ for each member, plus one for P mod C of them: the first that own more, then the last members."""
     low, extra = divmod(partitions, len(owned))
     over = owned > low
-    left = extra - (np.cumsum(over) - over)  # how many may still have one more, when it is the member's turn
-    must = left >= np.arange(len(owned), 0, -1)  # as many as there are members left
+    left = extra - (np.cumsum(over) - over)  # members that may still get one more, at each member's turn
+    must = left >= np.arange(len(owned), 0, -1)  # no more members left than that
     quotas: Whole = low + ((over & (left > 0)) | must)
     return quotas
 
 
 def _hash_set_order(problem: Problem, partitions: Whole) -> Whole:
-    """Order by member, topic, and then as a HashSet of the member's partitions of the topic is gone through."""
+    """Return the order by member, topic, and iteration order of a HashSet of the member's partitions of the topic."""
     cells = problem.owner[partitions].astype(np.int64) * len(problem.topics) + problem.topic_of[partitions]
     sizes = table_size(np.bincount(cells))
     widest = int(sizes.max(initial=1))
@@ -100,7 +100,7 @@ def _heterogeneous(problem: Problem) -> Index:
             member_of[free] = takers
             counts += np.bincount(takers, minlength=len(counts))
     topics = [topic for topic in topics if readers[topic] > 1]
-    last = None  # the topic that was evened out last
+    last = None  # the last topic that changed
     for _ in range(MOST_ROUNDS):
         for topic in topics:
             if topic == last:
@@ -111,7 +111,7 @@ def _heterogeneous(problem: Problem) -> Index:
 
 
 def _even_out(holders: Index, counts: Whole, members: Whole) -> bool:
-    """Move partitions of one topic from its fullest subscribers to its emptiest, in place; say whether any moved."""
+    """Move one topic's partitions from its fullest to its emptiest subscribers, in place; return True if any moved."""
     held = counts[members]
     if int(held.max()) - int(held.min()) <= 1:
         return False
@@ -133,14 +133,14 @@ def _even_out(holders: Index, counts: Whole, members: Whole) -> bool:
 
 
 class _Ends:
-    """A topic's subscribers by count: its emptiest rise level by level and its fullest sink, each level in turn.
+    """A topic's subscribers by count: the emptiest rise and the fullest sink, level by level and each in turn.
 
     Attributes
     ----------
     counts : dict of member to int
-        Partitions that each holds now.
+        Current number of partitions of each subscriber.
     low, high : int
-        The count that the emptiest have left behind, and the one that the fullest have.
+        The count that the emptiest have left, and the count that the fullest have.
     """
 
     def __init__(self, order: list[int], counts: dict[int, int]) -> None:
@@ -153,7 +153,7 @@ class _Ends:
         self._high_next = len(order) - 1
 
     def emptiest(self) -> int:
-        """Return the member to be given the next partition."""
+        """Return the member that gets the next partition."""
         order, counts = self._order, self.counts
         if self._low_next >= self._low_end:
             self.low += 1
@@ -164,7 +164,7 @@ class _Ends:
         return order[self._low_next - 1]
 
     def fullest(self, theirs: dict[int, list[int]]) -> int:
-        """Return the member to give the next one up, out of those with any of the topic, or `NOBODY`."""
+        """Return the next member to give up a partition, among those that hold one of the topic; else `NOBODY`."""
         order = self._order
         while (at := self._next_fullest()) >= 0:
             if theirs.get(order[at]):
@@ -189,6 +189,6 @@ class _Ends:
         return self._high_next + 1
 
     def move(self, giver: int, taker: int) -> None:
-        """Count a partition's move."""
+        """Update the counts for a moved partition."""
         self.counts[giver] -= 1
         self.counts[taker] += 1

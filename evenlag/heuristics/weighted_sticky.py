@@ -1,4 +1,4 @@
-"""`weighted-sticky`: the weighted partition assignor of a 2022 post, faults included."""
+"""`weighted-sticky`: the weighted partition assignor of a blog post of 2022, including its faults."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from evenlag.model.arrays import Whole, rank_within
 from evenlag.model.plan import Plan
 from evenlag.model.problem import NOBODY, Problem
 
-ASSIGNOR = "weighted-partition-assignor"  # the name by which its members agree on it
+ASSIGNOR = "weighted-partition-assignor"  # the protocol name under which members select it
 
 
 def assign(problem: Problem) -> Plan:
-    """Give every member a quota of each topic by its weight; keep, fill and deal out partitions by quota.
+    """Give every member a quota of each topic by weight; keep, fill and deal out partitions by quota.
 
-    The quota of a topic's subscriber is ⌊P_t · w / Σ w⌋, exactly.
+    The quota of a subscriber of topic t is exactly ⌊P_t · w / Σ w⌋.
 
-    1. Members keep their own partitions of a topic, lowest first, while the quota lasts.
-    2. What is left of the quotas, topic after topic and member after member, is filled from the head of one list
-       of all free partitions.
-    3. The rest goes round over all members.
+    1. Members keep their own partitions of a topic, lowest numbers first, up to the quota.
+    2. The rest of the quotas, topic after topic and member after member, is filled from the head of one list of all
+       free partitions.
+    3. The remaining partitions are dealt out over all members.
 
-    Steps 2 and 3 do not look at topics, so members may get partitions they do not subscribe to, and the shares of
-    a topic may differ from its quotas by more than rounding; both are faults of the original, kept here.
+    Steps 2 and 3 ignore topics. Members may therefore get partitions of topics that they do not subscribe to, and
+    shares of a topic may differ from its quotas by more than rounding. Both are faults of the original, reproduced
+    here.
 
     References
     ----------
@@ -39,7 +40,7 @@ def assign(problem: Problem) -> Plan:
     >>> assign(Problem.from_lags({"t": [0] * 100}, members, weights=weights)).counts.tolist()
     [90, 9, 1]
 
-    Where `b` reads only `v`, it gets a partition of `u`:
+    `b` reads only `v`, but gets a partition of `u`:
 
     >>> plan = assign(Problem.from_lags({"u": [0, 0, 0], "v": [0]}, {"a": ["u"], "b": ["v"], "c": ["u"]}))
     >>> plan.assignment
@@ -61,7 +62,7 @@ def assign(problem: Problem) -> Plan:
 
 
 def _quotas(problem: Problem) -> Whole:
-    """⌊P_t · w_m / Σ w over the topic's subscribers⌋, 0 for other members; shape (T, M)."""
+    """Return ⌊P_t · w_m / Σ w over the topic's subscribers⌋, 0 for other members; shape (T, M)."""
     common = lcm(*(weight.denominator for weight in problem.weights))
     weights = [int(weight * common) for weight in problem.weights]
     fits = sum(weights) * len(problem.lags) < 2**62
