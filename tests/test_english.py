@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BEGINNINGS = re.compile(r"(What(?!-if)|Whether|How|Who|Which|Of|So|That|Those|Say|Tell)\b")
 PHRASES = re.compile(
-    r"\b(is no [a-z]|are no [a-z]|as (it is|they are)$|as they are\b|so many\b|so much\b(?! as)|lets expect|beside\b"
-    r"|is (said|told)\b|are (said|told)\b|(was|were) (said|told)\b|a person likes)"
+    r"(?<![Tt]here )\b(is|are) no [a-z]|\bas (it is|they are)$|\bas they are\b|\bso many\b|\bso much\b(?! as)"
+    r"|\blets expect\b|\bbeside\b|\b(is|are|was|were) (said|told)\b|\ba person likes\b"
 )
 
 

@@ -1,4 +1,4 @@
-"""Beside each other: strategies (audit), budgets of moves (frontier), the past (replay), changes (whatif), sizes."""
+"""Comparisons: strategies (audit), budgets (frontier), recorded history (replay), changes (whatif), sizes (size)."""
 
 from typing import TYPE_CHECKING
 
@@ -59,5 +59,5 @@ _HOMES = {
     "whatif": "evenlag.compare.before_after",
 }
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # type checkers read the imports above
     __getattr__, __dir__ = lazily(__name__, _HOMES)

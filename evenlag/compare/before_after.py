@@ -1,4 +1,4 @@
-"""The best plan of a group as it is, beside the best plan of the group as it would be after a change."""
+"""What-if analysis: the best plan of a group, compared with the best plan after a change."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class WhatIf:
     ----------
     change : Change
     before, after : Result
-        Of the group as it is and of the changed one, whose problem is `after.plan.problem`.
+        Results for the group today and for the changed group, whose problem is `after.plan.problem`.
     notes : tuple of str
-        What was decided for the user: names of new members, lags of new partitions.
+        Assumptions made for the user: names of new members, lags of new partitions.
     """
 
     change: Change
@@ -45,13 +45,13 @@ class WhatIf:
 
     @property
     def today(self) -> Plan | None:
-        """Today's assignment; None where no partition has an owner."""
+        """Today's assignment; None if no partition has an owner."""
         problem = self.before.plan.problem
         return current_plan(problem) if (problem.owner != NOBODY).any() else None
 
     @property
     def costs_today(self) -> dict[str, int]:
-        """Each known cost of today's assignment; empty where no owner is known."""
+        """Each known cost of today's assignment; empty if no owner is known."""
         today = self.today
         return {} if today is None else costs_of(today.problem, today.member_of, self.before.fetch_from)
 
@@ -76,34 +76,35 @@ def whatif(
     threads: int | None = None,
     **solving: Unpack[SolveKeywords],
 ) -> WhatIf:
-    """Solve a group as it is and as it would be after a change.
+    """Solve a group as it is today and as it would be after a change.
 
-    `after` is what `evenlag.solve` gives for `changed(problem, change)`, with the plan before the change as `start`: so
-    it is never worse than that one, where that still fits. Moves are counted from today's owners.
+    `after` is the result of `evenlag.solve` for `changed(problem, change)`, with the plan before the change as
+    `start`. It is therefore never worse than that plan, if that plan is still valid. Moves are counted from today's
+    owners.
 
     Parameters
     ----------
     problem : Problem
     change : Change
     time_limit : float
-        Seconds for the whole call: the group as it is gets half of them, the changed one what is left.
+        Seconds for the whole call. Today's group gets half of them, the changed group the rest.
     threads
         As in `solve`.
     **solving
-        Parameters of `solve`, for both; `balance` is the one before, and after as well if the change names none.
+        Parameters of `solve`, for both. `balance` applies before the change, and after it unless the change sets one.
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have, or the group cannot be changed so (see `changed`).
+        A parameter has an invalid value, or the change does not apply to the group (see `changed`).
     InfeasibleError, InvalidPlanError
-        As `solve`; the message says whether it is so before or after the change.
+        As in `solve`; the message says "before the change" or "after the change".
     """
     options = replace(
         solving_options("whatif", solving, whatif, own_costs=True), time_limit=time_limit, threads=threads
     )
     if options.only_if_better is not None:
-        raise InvalidProblemError("only_if_better is for one plan, and whatif compares two: leave it out")
+        raise InvalidProblemError("only_if_better applies to one plan, but whatif compares two: leave it out")
     clock = Clock(time_limit)
     after_problem, notes = carried_out(problem, change)
     with _named("before the change"):
@@ -116,22 +117,22 @@ def whatif(
 
 
 def _carried_over(plan: Plan, problem: Problem) -> Plan | None:
-    """Return a plan for a changed group, where it has the same partitions; nobody has those of members that left."""
+    """Return the plan for a changed group with the same partitions; those of members that left become unowned."""
     if len(problem.lags) != len(plan.problem.lags):
         return None
     place = {name: m for m, name in enumerate(problem.members)}
     places = np.array([*(place.get(name, NOBODY) for name in plan.problem.members), NOBODY], dtype=np.int32)
-    return Plan(problem, places[plan.member_of])  # NOBODY, -1, is the last
+    return Plan(problem, places[plan.member_of])  # NOBODY is -1, the last place
 
 
 def _within(options: SolveOptions, seconds: float) -> SolveOptions:
-    """Return the options for one of the two; of a limit on work each gets half, the clock being a safety net then."""
+    """Return the options for one of the two solves; a work limit is halved, and the clock is then only a safety net."""
     return options.within(max(seconds, LEAST_SECONDS), options.time_limit / 2 if options.deterministic else None)
 
 
 @contextmanager
 def _named(when: str) -> Iterator[None]:
-    """Say in an error of the solver which of the two groups it is of."""
+    """Prefix an error of the solver with the group that it concerns."""
     try:
         yield
     except EvenlagError as error:

@@ -1,4 +1,4 @@
-"""Solving budgets one by one, for a curve: next always the one with the widest gap for the time it is to get."""
+"""Search over the budgets of a curve: the next to solve has the widest gap for the time that it will get."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import MOST_SEED, SolveOptions
 from evenlag.search.solver import search
 
-FIRST = 0.25  # of the time for solving, for each budget to be solved for the first time
-ENOUGH_SECONDS = 1.0  # for a first try: with less there is hardly a bound
+FIRST = 0.25  # share of the solving time for the first solve of all budgets
+ENOUGH_SECONDS = 1.0  # for a first solve, where possible: less rarely gives a bound
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class BudgetSearch:
     ----------
     budgets : list of int
     asked : callable
-        Returns the options for a budget.
+        Returns the solve options for a budget.
     known : Result
-        Of the same group: the pattern for what is known of a budget.
+        A result for the same group, used as a template for what is known about a budget.
     clock : Clock
     cache : SolveCache
     progress : callable or None
-        Called with how many budgets are done, or how many of them the time used up comes to, and how many there are.
+        Called with (budgets done, budgets in all); the time used counts as budgets done, if that is more.
     """
 
     budgets: list[int]
@@ -42,9 +42,9 @@ class BudgetSearch:
     progress: Callable[[int, int], None] | None
 
     def run(self, curve: Curve, share: float) -> None:
-        """Solve within a share of the time left.
+        """Solve budgets within a share of the time left.
 
-        Each budget gets little at first and twice as much every time it is gone on with, and other random draws.
+        Each budget gets little time at first, and twice as much with another seed each time it is resumed.
         """
         clock, budgets, draws = self.clock, self.budgets, count()
         allowed = share * clock.allowance()
@@ -71,7 +71,7 @@ class BudgetSearch:
 
 
 def within(options: SolveOptions, seconds: float, clock: Clock) -> SolveOptions:
-    """Return options with a limit; with work limits these stand for the seconds, and the clock has all that is left."""
+    """Return options with a time limit; with work limits, `seconds` of work and all of the clock's time."""
     if clock.deterministic:
         return options.within(max(clock.left(), LEAST_SECONDS), seconds)
     return options.within(max(seconds, LEAST_SECONDS))

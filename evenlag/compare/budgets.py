@@ -1,4 +1,4 @@
-"""How much spread each further move, or unit of another cost, buys: the curve of best spread against a budget."""
+"""The frontier: the least spread for each budget of moves, or of another cost."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ PATHS = (
     (0.3, 0.5),
 )  # greed and noise of relocations
 
-# What is taken of the time left when plans are there, one after the other: bounds by moves, solving budget by budget,
-# bounds again. With work limits, by which a search may take longer than by the clock, it is less.
+# Shares of the time left, in order: bounds from move counts, solving budget by budget, bounds again. They are smaller
+# with work limits, because a search may then take longer than by the clock.
 BEFORE = 0.3
 SHARES = {False: (0.8, 1.0), True: (0.3, 0.1)}
 
-SOLVED, PICKED = 1.25, 1.05  # how steps between budgets grow where each is solved, and where plans are there anyway
+SOLVED, PICKED = 1.25, 1.05  # growth of the steps between budgets that are solved, and between those with known plans
 
 
 @spelled
@@ -58,28 +58,28 @@ def frontier(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
-    """Find the best plans for rising budgets of a cost, from the least that the balance allows to as much as helps.
+    """Find the best plans for rising budgets of a cost, from the least that the balance allows to the largest useful.
 
-    Against moves, relocations give plans all the way; where the MIP is small budgets are then solved one by one, the
-    widest gap first. Every point's bound is the better of that and of what so many moves can bring at best. Against
-    any other cost moves are free, and up to 14 budgets are solved between the ends.
+    Against moves, relocations give plans for all budgets; if the MIP is small, budgets are then solved one by one, the
+    widest gap first. Each point's bound is the better of the solver's and of a bound on the effect of that many moves.
+    Against any other cost, moves are free, and up to 14 budgets are solved between the two ends.
 
     Parameters
     ----------
     problem : Problem
-        Judged by the lags of now, whatever scenarios it has.
+        Judged by current lags; scenarios are ignored.
     against : str
-        What the budgets are of: "moves", "crossings", "moved_size", or a cost of the problem's own.
+        The cost to vary: "moves", "crossings", "moved_size", or one of the problem's own costs.
     fetch_from : {"followers", "leader"}
         As in `solve`.
     balance : {"both", "topic", "group", "none"}
-        Which counts must be even, as in `solve`.
+        The counts that must be even, as in `solve`.
     time_limit : float
         Seconds for the whole curve.
     seed, deterministic, work, threads
         As in `solve`.
     progress : callable, optional
-        Called with how many budgets are done, or how many of them the time used up comes to, and how many there are.
+        Called with (budgets done, budgets in all); the time used counts as budgets done, if that is more.
 
     Returns
     -------
@@ -88,9 +88,9 @@ def frontier(
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have; the message names both.
+        A parameter has an invalid value; the message names both.
     InfeasibleError
-        Too little capacity for all partitions.
+        The members' capacity is too small for all partitions.
     """
     check_problem(problem)
     problem = problem.now
@@ -120,7 +120,7 @@ def frontier(
     curve.prove(fewest.moves, fewest.bound)
     curve.prove(widest.moves, widest.bound)
     solving, after = SHARES[deterministic]
-    by_moves = once(lambda: MoveBound(rule, bounds, fewest.moves_bound))  # slow where members are many
+    by_moves = once(lambda: MoveBound(rule, bounds, fewest.moves_bound))  # slow for many members
     if provable:
         if owned:
             _bound_by_moves(curve, budgets, by_moves, clock.stop(BEFORE))
@@ -136,7 +136,7 @@ def frontier(
 
 
 def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) -> list[Plan]:
-    """Plans from the fewest moves to even loads, by relocation; at each what costs no move is done too."""
+    """Return plans from the fewest moves to even loads, by relocation; each also has the improvements that are free."""
     if not (rule.problem.owner != NOBODY).any():
         return []
     wanted = bounds.min_load_ub, bounds.max_load_lb
@@ -150,7 +150,7 @@ def _on_the_way(rule: CountRule, bounds: LoadBounds, clock: Clock, seed: int) ->
 def _bound_by_moves(
     curve: Curve, budgets: list[int], moves: Callable[[], MoveBound], stop: Callable[[], bool]
 ) -> None:  # fmt: skip
-    """Raise bounds by what so many moves can bring at best, the outermost first."""
+    """Raise the bounds by what the budget's number of moves can achieve, the outermost budgets first."""
     for i in sorted(range(len(budgets)), key=lambda i: min(i, len(budgets) - 1 - i)):
         if stop():
             break
@@ -160,7 +160,7 @@ def _bound_by_moves(
 def _bound_by_patterns(
     curve: Curve, budgets: list[int], rule: CountRule, cache: SolveCache, stop: Callable[[], bool]
 ) -> None:
-    """Raise bounds by what each member may hold, where the gap is wider than what rounding loses."""
+    """Raise the bounds by the load patterns of members, for budgets whose gap exceeds the rounding error."""
     value = max((curve.best(budget).spread for budget in budgets if curve.gap(budget) > 0), default=0)
     if not value or not move_patterns.applies(rule):
         return
@@ -176,7 +176,7 @@ def _bound_by_patterns(
 
 
 def _budgets(fewest: int, widest: int, growth: float) -> list[int]:
-    """Every budget while they are few, then in growing steps."""
+    """Return every budget while they are few, then growing steps."""
     budgets, step = [], 1.0
     budget = fewest + 1
     while budget < widest:

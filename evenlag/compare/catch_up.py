@@ -1,4 +1,4 @@
-"""How long until the most loaded member has read all that waits for it, at the pace that a record shows."""
+"""Time for a plan's most loaded member to catch up, at the rates in a record."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from evenlag.model.rates import SECOND
 
 @dataclass(frozen=True)
 class Pace:
-    """What comes into a group, and how fast its members read.
+    """Rates of messages into a group, and the rate at which its members read.
 
     Attributes
     ----------
     rates : mapping of (topic, partition) to Fraction, or None
-        Messages per second since the snapshot before, where they are known; None without a record.
+        Messages per second into each partition since the snapshot before, if known; None without a record.
     capacity : Capacity or None
-        None where nobody says and no record tells.
+        None if it is neither given nor in the record.
     """
 
     rates: Rates | None
@@ -32,27 +32,27 @@ class Pace:
 
     @classmethod
     def of(cls, steps: Sequence[Interval], given: Capacity | None = None) -> Pace:
-        """Read the pace off a record; without intervals it tells nothing. A capacity that is given goes before it."""
+        """Derive the pace from a record, unknown without intervals; a given capacity takes precedence."""
         if not steps:
             return cls(None, given)
         rates = rates_of(steps[-1])
         try:
             return cls(rates, given or estimate_capacity(steps))
-        except InvalidProblemError:  # nobody is seen to read
+        except InvalidProblemError:  # no member was seen reading
             return cls(rates, None)
 
     def ceiling(self, problem: Problem, seconds: Fraction) -> Fraction | None:
-        """Return the most load per weight, as in `max_load`, that members read within a time.
+        """Return the largest load per weight, as in `max_load`, that members can read within a time.
 
-        Messages that come in meanwhile are not counted. None where the capacity is not known.
+        Messages that arrive meanwhile are not counted. Return None if the capacity is unknown.
         """
         return None if self.capacity is None else seconds * self.capacity.rate * problem.mean_weight
 
     def seconds(self, plan: Plan) -> Fraction | None:
-        """Return the seconds until the last member of a plan has caught up, while messages keep coming in.
+        """Return the seconds until the last member of a plan has caught up, while messages keep arriving.
 
-        A member of weight w reads capacity · w messages a second, its partitions together. What is not known to come
-        in is taken not to. None where some member gets more than it can read, or the capacity is not known.
+        A member of weight w reads capacity · w messages a second from its partitions together. Unknown rates count as
+        0. Return None if some member receives more than it can read, or if the capacity is unknown.
         """
         if self.capacity is None:
             return None
@@ -70,7 +70,7 @@ class Pace:
 
 
 def rates_of(step: Interval) -> Rates:
-    """Return the messages per second that come into each partition at the end of an interval, where that is known."""
+    """Return the known rates into partitions at the end of an interval, in messages per second."""
     return {
         name: Fraction(grown.produced * SECOND, grown.micros)
         for name, grown in zip(step.after.problem.partitions, step.grown, strict=True)
@@ -79,18 +79,18 @@ def rates_of(step: Interval) -> Rates:
 
 
 def pace_of(record: Sequence[Snapshot], capacity: float | None = None) -> Pace:
-    """Read the pace of a group off its record.
+    """Derive the pace of a group from its record.
 
     Parameters
     ----------
     record : sequence of Snapshot
-        In order of time; fewer than two tell nothing.
+        In order of time; at least two are needed for rates.
     capacity : float, optional
         Messages per second of a member of weight 1; default: estimated from the record (`estimate_capacity`).
     """
     given = Capacity.of_user(capacity)
     try:
         steps = list(intervals(record)) if len(record) > 1 else []
-    except InvalidProblemError:  # two snapshots of one time
+    except InvalidProblemError:  # two snapshots with the same time
         steps = []
     return Pace.of(steps, given)

@@ -1,4 +1,4 @@
-"""A change of a consumer group that somebody thinks of, and the group as it would be then."""
+"""A hypothetical change of a consumer group, and the group after it."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from evenlag.model.names import Name, spelled
 from evenlag.model.problem import Problem, check_problem
 from evenlag.model.values import check_mapping, check_name, is_whole, kind, parse_weight, shown
 
-MOST_NEW = 1_000_000  # partitions of a topic: so many are planned for
-MOST_MEMBERS = 100_000  # so many may come or go: of more the group alone takes longer to write down than a person waits
+MOST_NEW = 1_000_000  # largest number of partitions of a topic
+MOST_MEMBERS = 100_000  # largest number of new or leaving members; beyond, even printing the group takes too long
 
 
 class NewPartitions(Name):
-    """What the lags of a topic are taken to be once it has more partitions."""
+    """Assumption on a topic's lags once it has more partitions."""
 
-    EMPTY = "empty"  # Kafka leaves messages where they are: new partitions have none
+    EMPTY = "empty"  # Kafka leaves messages where they are, so new partitions are empty
     REHASHED = "rehashed"  # as if the keys had been hashed over all partitions from the beginning
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What is to be different in a group; at least one thing.
+    """A change of a group; at least one attribute must be set.
 
     Attributes
     ----------
     members : int
-        So many new members, which read what all others do; below 0, so many of the last members by name leave.
+        Number of new members, which read what all others read; if negative, the last members by name leave.
     add : mapping of member to the topics it reads
-        New members with names; None: what all others read.
+        New members by name; None: they read what all others read.
     remove : sequence of str
         Members that leave.
     partitions : mapping of topic to its number of partitions
-        No fewer than now, since Kafka takes none away.
+        At least the current number, because Kafka cannot remove partitions.
     weights : mapping of member to weight > 0
-        Of members that stay or come.
+        New weights of members that stay or join.
     balance : {"both", "topic", "group", "none"}, optional
-        The count balance from then on.
+        Count balance after the change.
     new_partitions : {"empty", "rehashed"}
-        Whether new partitions are empty, as they are on their first day, or the topic's lags what they would be if
-        keys, hashed as Kafka's default partitioner does and much alike, had come to all partitions.
+        "empty": new partitions are empty, as on their first day. "rehashed": the topic's lags are as if its keys had
+        been hashed over all partitions by Kafka's default partitioner; keys are assumed to be many and alike.
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have, a member is named twice, or nothing changes.
+        A parameter has an invalid value, a member is named twice, or nothing changes.
     """
 
     members: int = 0
@@ -97,22 +97,22 @@ Change.__init__ = spelled(Change.__init__)  # type: ignore[method-assign]
 
 
 def changed(problem: Problem, change: Change) -> Problem:
-    """Return the group as it would be after a change, as its problem file would say it.
+    """Return the group after a change, as its problem file would describe it.
 
-    What stays keeps its lag and its owner. New partitions have no owner. What a member that leaves held has none
-    either, and older claims of others to it count again.
+    Partitions that stay keep their lag and owner; new ones have no owner. Partitions of a member that leaves lose their
+    owner, and older claims of other members to them count again.
 
     Raises
     ------
     InvalidProblemError
-        The group has no such member or topic, a member that leaves has pins, nobody is left, or what new members read
-        is not clear; the message names it and says what to do.
+        The group has no such member or topic, a leaving member has pins, no member is left, or the topics of new
+        members are ambiguous; the message names it and says what to do.
     """
     return carried_out(problem, change)[0]
 
 
 def carried_out(problem: Problem, change: Change) -> tuple[Problem, tuple[str, ...]]:
-    """Return the group after a change, and what was decided for the user on the way, a sentence each."""
+    """Return the group after a change, and the assumptions made for the user, one sentence each."""
     check_problem(problem)
     if not isinstance(change, Change):
         raise InvalidProblemError(f"the change must be a Change; got {kind(change)}")
@@ -126,13 +126,13 @@ def carried_out(problem: Problem, change: Change) -> tuple[Problem, tuple[str, .
 
 
 class _Edit:
-    """A problem document that is being changed.
+    """A problem document under change.
 
     Attributes
     ----------
     document : dict
     notes : list of str
-        What was decided for the user.
+        Assumptions made for the user.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ class _Edit:
         self._members: dict[str, Any] = document["members"]
 
     def exchange_members(self, change: Change) -> None:
-        """Take members away, then add new ones."""
+        """Remove the leaving members, then add the new ones."""
         there = dict(self._members)
         for name in self._leaving(change):
             self._take_away(name)
@@ -150,7 +150,7 @@ class _Edit:
         if not there:
             alike = list(self._topics)
             if change.members > 0 or None in change.add.values():
-                self.notes.append("the group has no members, so new ones are taken to read all of its topics")
+                self.notes.append("the group has no members, so new ones are assumed to read all of its topics")
         for name, topics in change.add.items():
             if name in there:
                 raise InvalidProblemError(f"member {name!r} is in the group already; give the new one another name")
@@ -159,7 +159,7 @@ class _Edit:
         for name in names:
             self._add(name, alike)
         if names:
-            self.notes.append(f"new members{', who read what all others do' if there else ''}: {_listed(names)}")
+            self.notes.append(f"new members{', which read what all others read' if there else ''}: {_listed(names)}")
         if there and not self._members:
             raise InvalidProblemError("no member would be left: keep one, or add another")
 
@@ -175,7 +175,7 @@ class _Edit:
                 )
             last = stay[change.members :]
             leaving += last
-            self.notes.append(f"the last by name leave: {_listed(last)}; remove others by their names")
+            self.notes.append(f"the last members by name leave: {_listed(last)}; to remove others, name them")
         return leaving
 
     def _take_away(self, name: str) -> None:
@@ -200,17 +200,17 @@ class _Edit:
     def _add(self, name: str, topics: list[str] | None) -> None:
         if topics is None:
             raise InvalidProblemError(
-                "members do not all read the same topics, so what a new one reads must be said: "
-                "add it by its name, with its topics (--add NAME=TOPIC,TOPIC)"
+                "members read different topics, so a new member needs a name and its topics: add it with --add "
+                "NAME=TOPIC,TOPIC"
             )
         self._members[name] = {"topics": topics}
 
     def enlarge(self, topic: str, size: int, new_partitions: str) -> None:
-        """Give a topic more partitions, now and in all scenarios."""
+        """Give a topic more partitions, today and in all scenarios."""
         now = max(_numbered(self._topic(topic)), default=-1) + 1
         if size < now:
             raise InvalidProblemError(
-                f"topic {topic!r} has {now} partitions, and Kafka takes none away: ask for {now} or more, not {size}"
+                f"topic {topic!r} has {now} partitions, and Kafka cannot remove any: ask for {now} or more, not {size}"
             )
         if size == now:
             return
@@ -224,7 +224,7 @@ class _Edit:
             else:
                 raise InvalidProblemError(
                     f"topic {topic!r}: {now - len(known)} of its {now} partitions are missing in the input, so its "
-                    f"keys cannot be hashed anew; take new_partitions {NewPartitions.EMPTY}"
+                    f"keys cannot be rehashed; set new_partitions to {NewPartitions.EMPTY}"
                 )
         for name, unknown in (("partition_racks", None), ("move_sizes", 1), ("traffic", 1)):
             values = self.document.get(name, {}).get(topic)
@@ -233,16 +233,16 @@ class _Edit:
         if new_partitions == NewPartitions.EMPTY:
             self.notes.append(
                 f"the {size - now} new partitions of {topic} are empty, as Kafka leaves messages where they are; "
-                f"{NewPartitions.REHASHED} in place of {NewPartitions.EMPTY} shows how load spreads once keys are "
-                "hashed over all of them"
+                f"to see the load with keys hashed over all, set new_partitions to {NewPartitions.REHASHED} instead of "
+                f"{NewPartitions.EMPTY}"
             )
         else:
             self.notes.append(
-                f"lags of {topic} are taken as if its keys, many and alike, had been hashed over {size} partitions"
+                f"lags of {topic} are as if its keys, many and alike, had been hashed over {size} partitions"
             )
 
     def weigh(self, name: str, weight: float) -> None:
-        """Give a member another weight."""
+        """Set a member's weight."""
         self._member(name)["weight"] = weight
 
     def _member(self, name: str) -> Any:
@@ -262,11 +262,12 @@ def _numbered(lags: Any) -> dict[int, int]:
 
 
 def rehashed(lags: Sequence[int], size: int) -> list[int]:
-    """Return the lags of a topic if its messages had come to `size` partitions, its keys being many and alike.
+    """Return the lags of a topic as if its messages had been written to `size` partitions; its keys are many and alike.
 
-    Kafka's default partitioner takes a hash of the key modulo the number of partitions. Of n partitions, then, number
-    i shares its keys out evenly among those j of `size` for which i ≡ j modulo gcd(n, `size`), and with no others: of
-    twice as many, half of its keys stay and half go to partition i + n. Whole messages, none lost.
+    Kafka's default partitioner takes a hash of the key modulo the number of partitions. With n partitions before,
+    number i therefore spreads its keys evenly over those j below `size` for which i ≡ j modulo gcd(n, `size`), and
+    over no others. If the number doubles, half of its keys stay and half go to partition i + n. Results are whole
+    messages, none lost.
 
     Examples
     --------
@@ -284,13 +285,13 @@ def rehashed(lags: Sequence[int], size: int) -> list[int]:
 
 
 def new_names(wanted: int, taken: Collection[str]) -> list[str]:
-    """Return names for so many new members: `new-1`, `new-2`, … but for those that are taken."""
+    """Return names for the wanted number of new members: `new-1`, `new-2`, …, skipping those that are taken."""
     free = (name for number in count(1) if (name := f"new-{number}") not in taken)
     return list(islice(free, wanted))
 
 
 def _same_topics(members: Mapping[str, Any]) -> list[str] | None:
-    """Return the topics that all members read, None where they differ or nobody is there."""
+    """Return the topics that all members read; None if they differ or there are no members."""
     topics = [entry["topics"] for entry in members.values()]
     return list(topics[0]) if topics and all(each == topics[0] for each in topics) else None
 

@@ -1,4 +1,4 @@
-"""An audit and a frontier as a notebook shows them: a small page of HTML each."""
+"""HTML cards of audits and frontiers for notebooks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from evenlag.compare.curve import Frontier
     from evenlag.compare.strategies import Audit
 
-MOST_POINTS = 16  # rows before the rest is left out
+MOST_POINTS = 16  # rows shown at most, about
 
 
 def audit_card(audit: Audit) -> str:
-    """Return every strategy next to the best plan under the balance that it promises."""
+    """Return a card with every strategy next to the best plan under the balance that it promises."""
     problem = audit.problem
     highest = max([float(row.spread) for row in audit.rows if row.spread is not None], default=0.0) or 1.0
     rows: list[list[Cell]] = []
@@ -39,14 +39,14 @@ def audit_card(audit: Audit) -> str:
 
 
 def _headline(audit: Audit) -> list[tuple[str, str]]:
-    """Return today's spread next to the best under the narrowest balance."""
+    """Return today's spread, and the best spread under the first balance."""
     today = [("spread today", number(row.spread)) for row in audit.rows if row.strategy == "current"]
     best = [(f"best, balance {balance}", number(result.spread)) for balance, result in audit.optima.items()]
     return today + best[:1]
 
 
 def frontier_card(curve: Frontier) -> str:
-    """Return the least spread for each number of moves, the knee marked."""
+    """Return a card with the least spread for each number of moves, with the knee marked."""
     highest = max([float(point.spread) for point in curve.points], default=0.0) or 1.0
     last = len(curve.points) - 1
     step = max(-(-len(curve.points) // MOST_POINTS), 1)

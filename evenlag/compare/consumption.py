@@ -1,4 +1,4 @@
-"""The model of a replay: how many messages each member reads, and from which of its partitions."""
+"""Model of consumption in a replay: messages that each member reads, by partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from evenlag.model.problem import NOBODY, Index, Ints, summable
 from evenlag.model.rates import SECOND
 
-MOST = 2**62  # messages in one interval
+MOST = 2**62  # largest number of messages in one interval
 
 
 def budget(capacity: Fraction, weight: Fraction, since: int, until: int) -> int:
@@ -22,25 +22,25 @@ def budget(capacity: Fraction, weight: Fraction, since: int, until: int) -> int:
         Messages per second of a member of weight 1.
     weight : Fraction
     since, until : int
-        Microseconds since the replay began. Whole messages are counted from there, so that a slow member does not lose
-        a part of one in every interval.
+        Microseconds since the replay began. Messages are counted as whole numbers from there, so that a slow member
+        does not lose a fraction of a message in every interval.
     """
     rate = capacity * weight / SECOND
     return min(int(rate * until) - int(rate * since), MOST)
 
 
 def share_out(work: NDArray[np.int64], member_of: Index, budgets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Let every member read from its partitions in turn, a message each, until its budget or its work is used up.
+    """Let every member read from its partitions in turn, one message each, until its budget or its work is used up.
 
-    Partitions with little to read are emptied, the others give equally much; what does not come out even goes to the
-    first of them.
+    Partitions with little work are emptied, and the others contribute equally; a remainder comes from the first of
+    them.
 
     Parameters
     ----------
     work : int64 array (P,)
-        Messages that can be read.
+        Messages available to read.
     member_of : int32 array (P,)
-        Reader of each partition, or `NOBODY`.
+        Reader of each partition; `NOBODY` if it has none.
     budgets : int64 array (M,)
         Messages that each member can read.
 
@@ -58,12 +58,12 @@ def share_out(work: NDArray[np.int64], member_of: Index, budgets: NDArray[np.int
     held = np.flatnonzero(member_of != NOBODY)
     if not len(held):
         return read
-    order = held[np.lexsort((work[held], member_of[held]))]  # each member's partitions, the least work first
+    order = held[np.lexsort((work[held], member_of[held]))]  # by member, the least work first
     reader = member_of[order]
     first = np.searchsorted(reader, reader)
-    left = np.searchsorted(reader, reader, side="right") - np.arange(len(order))  # partitions from here on
+    left = np.searchsorted(reader, reader, side="right") - np.arange(len(order))  # the member's partitions from here on
     amount: Ints = summable(work[order])
-    before = np.cumsum(amount) - amount  # work of all that stand before
+    before = np.cumsum(amount) - amount  # work of all earlier partitions
     before = before - before[first]  # … of the same member
     rest = budgets[reader] - before
     emptied = (rest >= 0) & (amount <= rest // left)

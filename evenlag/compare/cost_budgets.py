@@ -1,4 +1,4 @@
-"""The curve of best spread against a budget of crossings, moved size or a cost of the caller's own."""
+"""The frontier against crossings, moved size or one of the problem's own costs."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from evenlag.search.clock import Clock
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
-MOST_BUDGETS = 14  # between the least cost and that of the least spread
-LEAST, WIDEST = 0.2, 0.2  # of the time, for the two ends
-SOLVING = {False: 1.0, True: 0.4}  # of the time left; with work limits, by which a search may take longer, less
-_SIZES = "sizes of moves are needed"
+MOST_BUDGETS = 14  # budgets between the least cost and the cost of the least spread
+LEAST, WIDEST = 0.2, 0.2  # shares of the time for the two ends
+SOLVING = {False: 1.0, True: 0.4}  # share of the time left, by deterministic; smaller as work may take longer
+_SIZES = "the problem needs move_sizes"
 
 
 def cost_frontier(
     problem: Problem, against: str, options: SolveOptions, progress: Callable[[int, int], None] | None
 ) -> Frontier:
-    """Find the best plans for rising budgets of one cost, each solved by itself.
+    """Find the best plans for rising budgets of one cost, each solved separately.
 
     Parameters
     ----------
     problem : Problem
-        Without scenarios.
+        A problem without scenarios.
     against : str
-        "crossings", "moved_size", "moves" or a cost of the problem's own.
+        "crossings", "moved_size", "moves" or one of the problem's own costs.
     options : SolveOptions
-        Moves and all else are free.
+        Moves and all other costs are free.
     progress : callable, optional
         As in `frontier`.
 
     Raises
     ------
     InvalidProblemError
-        There is no such cost, or the problem does not have its data.
+        There is no such cost, or the problem lacks its data.
     """
     cost = _measure(problem, against, options.fetch_from)
     clock = Clock(options.time_limit, options.deterministic, options.work)
@@ -66,7 +66,7 @@ def cost_frontier(
 
 
 def _measure(problem: Problem, against: str, fetch_from: str) -> Callable[[Plan], int]:
-    """Return what gives the units that a plan comes to."""
+    """Return a function that gives the units of the cost in a plan."""
     if against == MOVES:
         return lambda plan: plan.moves
     known = known_costs(problem, fetch_from)
@@ -83,7 +83,7 @@ def _with_budget(options: SolveOptions, against: str, budget: int) -> SolveOptio
 
 
 def _budgets(low: int, high: int) -> list[int]:
-    """Return every budget between two while they are few, else some, closer together where they are low."""
+    """Return every budget between the ends while they are few, else a selection that is denser at low cost."""
     if high - low - 1 <= MOST_BUDGETS:
         return list(range(low + 1, high))
     steps = range(1, MOST_BUDGETS + 1)

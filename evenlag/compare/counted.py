@@ -1,4 +1,4 @@
-"""A group with so many members: how fast it can drain, with a plan and a bound, and how fast the published ones do."""
+"""A group of a given size: its time to drain, with a plan and a bound, and that of published strategies."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
 PUBLISHED = ("range", "cooperative-sticky", "uniform")
-PROBES = 8  # questions for one count where messages keep coming in
-NEAR = Fraction(1, 10**6)  # how closely bound and plan are to meet then, as a fraction of the time
+PROBES = 8  # searches per group size if messages keep arriving
+NEAR = Fraction(1, 10**6)  # required closeness of bound and plan in that case, as a fraction of the time
 
 
 class Counted:
-    """A group of so many members, and what is known of its times so far.
+    """A group of a given size, with the times known so far.
 
     Parameters
     ----------
     today : Problem
-        The group, with what its members hold today.
+        The group, with the partitions that its members own today.
     course : Course
-        What there is to read.
+        Lag, incoming rates and capacity.
     options : SolveOptions
 
     Attributes
     ----------
     plan : Plan or None
     drain, bound : Fraction or NEVER
-        Seconds that the best plan takes, and that any plan takes at least.
+        Seconds that the best plan takes, and a lower bound for any plan.
     unruled, free_bound : Fraction or NEVER
-        The same without any count rule. More members can do whatever fewer can then, so that `free_bound` holds for all
-        smaller groups too.
+        The same without any count rule. Without one, more members can do whatever fewer can, so `free_bound` also holds
+        for all smaller groups.
     solved : bool
-        Whether plans were looked for.
+        True once a search for plans was made.
     """
 
     def __init__(self, today: Problem, course: Course, options: SolveOptions) -> None:
@@ -58,7 +58,7 @@ class Counted:
         self.unruled: Time = NEVER
         self.bound: Time = max(course.floor, course.mean(sum(self.problem.weights, Fraction(0))))
         lost = course.problem.assignable & ~self.problem.assignable
-        if lost.any():  # nobody who is left reads them
+        if lost.any():  # no remaining member reads these partitions
             self.bound = NEVER
         self.free_bound: Time = self.bound
         self.solved = False
@@ -69,7 +69,7 @@ class Counted:
 
     @cached_property
     def published(self) -> dict[str, Plan]:
-        """Plans of the published strategies that break no pin and no cap."""
+        """Plans of the published strategies that respect pins and caps."""
         plans = {}
         for name in PUBLISHED:
             try:
@@ -81,14 +81,14 @@ class Counted:
         return plans
 
     def time_of(self, strategy: str) -> Time | None:
-        """Return how long a published strategy takes; None where it gives no plan."""
+        """Return the time of a published strategy; None if it gives no valid plan."""
         plan = self.published.get(strategy)
         return None if plan is None else self.course.of_plan(plan)
 
     # ---- without a search ----
 
     def cheap_bound(self, deadline: Fraction) -> Time:
-        """Raise the bound by what needs no search, whatever the counts; it holds for fewer members too."""
+        """Raise the bound without a search and regardless of counts; the result also holds for fewer members."""
         if self.bound == NEVER or not self.problem.active.any():
             return self.free_bound
         ahead = self._ahead(deadline)
@@ -103,7 +103,7 @@ class Counted:
         return self.free_bound
 
     def ruled_bound(self, deadline: Fraction) -> Time:
-        """Raise the bound by what the counts say without a search."""
+        """Raise the bound by the count rule, without a search."""
         if self.bound < NEVER and self.problem.active.any():
             ahead = self._ahead(deadline)
             cache = SolveCache(ahead.problem)
@@ -115,7 +115,7 @@ class Counted:
     # ---- by search ----
 
     def solve(self, deadline: Fraction, clock: Clock, work: float) -> None:
-        """Look for the fastest plan, and prove how fast any can be."""
+        """Search for the fastest plan, and prove a bound."""
         self.solved = True
         if self.bound == NEVER:
             return
@@ -132,7 +132,7 @@ class Counted:
             self.bound = NEVER
 
     def solve_unruled(self, deadline: Fraction, clock: Clock | None, work: float) -> None:
-        """Look for the fastest plan whatever the counts, which shows what the balance costs; no clock: no time."""
+        """Search for the fastest plan without a count rule, to show what the balance costs; skip it without a clock."""
         self.unruled = self.drain
         settled = self.drain <= self.free_bound or self.options.balance == Balance.NONE
         if clock is None or self.plan is None or settled:
@@ -143,13 +143,13 @@ class Counted:
         self.unruled, self.free_bound = min(self.unruled, free.drain), max(self.free_bound, min(free.bound, free.drain))
 
     def _take_all(self) -> None:
-        """Give one member what it may have: there is no other plan."""
-        self._cache.rule(self.options.balance, self.options.slack)  # raises what it raises
+        """Give the only member everything it may have, which is the only plan."""
+        self._cache.rule(self.options.balance, self.options.slack)  # raises InfeasibleError where there is no plan
         self._take(Plan(self.problem, np.where(self.problem.assignable, 0, NOBODY).astype(np.int32)))
         self.bound = self.free_bound = self.drain
 
     def _begin(self) -> None:
-        """Take the best of the published plans, and today's, that keeps the balance."""
+        """Take the best plan among the published ones and today's that keeps the balance."""
         rule = self._cache.rule(self.options.balance, self.options.slack)
         plans = list(self.published.values())
         if len(self.today.members) == len(self.course.problem.members):
@@ -159,13 +159,13 @@ class Counted:
                 self._take(Plan(self.problem, plan.member_of.copy()))
 
     def _take(self, plan: Plan) -> None:
-        """Take a plan if it is faster."""
+        """Take the plan if it is faster."""
         time = self.course.of_plan(plan)
         if self.plan is None or time < self.drain:
             self.plan, self.drain = plan, time
 
     def _search(self, options: SolveOptions, deadline: Fraction, clock: Clock, work: float) -> None:
-        """Look for the fastest plan; where it may be as fast as the hottest partition, to the end."""
+        """Search for the fastest plan; if it may match the hottest partition's time, search until proven."""
         if self.course.steady:
             self._ask(options, Fraction(0), clock.left(), work)
         else:
@@ -174,12 +174,12 @@ class Counted:
             self._ask(replace(options, gap=0.0), Fraction(self.course.floor), clock.left(), work / PROBES)
 
     def _close_in(self, options: SolveOptions, deadline: Fraction, clock: Clock, work: float) -> None:
-        """Ask for the least makespan of the lags as they will be at one time after another.
+        """Search for the least makespan of the projected lags at one time after another.
 
-        A plan is through by t if the lags of then, lag + rate · t, are no more for any member than it reads until t; so
-        where no plan's makespan is that low, none is through by t, nor earlier. The first t is the deadline, or where
-        that is decided the bound: plans that are good then are good a little later. The next ones are just before the
-        best plan is through: either a better plan shows or that there is hardly one.
+        A plan drains by time t if no member's share of the lags at t, lag + rate · t, exceeds what the member reads
+        until t. If no plan has so small a makespan, none drains by t or earlier. The first t is the deadline, or the
+        bound if the deadline is decided: plans that are good at that time are also good slightly later. The next times
+        lie just before the best plan's time, which yields either a better plan or a proof that none is much better.
         """
         near, at = NEAR, deadline
         if self.bound and not self.bound <= deadline < self.drain:
@@ -203,7 +203,7 @@ class Counted:
                 return
 
     def _ask(self, options: SolveOptions, at: Fraction, seconds: float, work: float) -> None:
-        """Look for the least makespan at a time."""
+        """Search for the least makespan at a time."""
         ahead = self._ahead(at)
         limited = options.within(max(seconds, LEAST_SECONDS), work)
         start = None if self.plan is None else Plan(ahead.problem, self.plan.member_of.copy())
@@ -212,7 +212,7 @@ class Counted:
         self._take(Plan(self.problem, result.plan.member_of.copy()))
 
     def _ask_at_last(self, options: SolveOptions, seconds: float, work: float) -> None:
-        """Look for a plan in which everyone reads more than comes in; if there is none, nothing is ever drained."""
+        """Search for a plan in which every member reads more than it receives; without one, the group never drains."""
         course = self.course
         ahead = course.at_last(self.problem)
         limited = options.within(max(seconds, LEAST_SECONDS), work)
@@ -225,10 +225,11 @@ class Counted:
         return Ahead(self.problem, 1) if self.course.steady else self.course.at(self.problem, at)
 
     def _proven(self, ahead: Ahead, load: Number, at: Fraction) -> Time:
-        """Return the time that a bound of the largest load at some time proves.
+        """Return the time that a lower bound on the largest load at a time proves.
 
-        Where nothing comes in it is the time to read that load. Otherwise it proves something only if it is more than
-        can be read until then: then nobody is through by then, and whoever is later has that much to read at least.
+        If nothing arrives, it is the time to read that load. Otherwise the bound proves something only if the load
+        exceeds what can be read until then: then no plan drains by then, and a later one has at least that much to
+        read.
         """
         needed = self.course.time_of_load(self.problem, load, ahead.parts)
         return needed if self.course.steady or needed > at else Fraction(0)

@@ -1,4 +1,4 @@
-"""A curve of the least spread against a budget of moves, or of another cost: its points, and what is known so far."""
+"""A frontier: its points, and the plans and bounds known while it is computed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CostOf = Callable[[Plan], int]
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """The best plan found with at most `cost` units of what the curve is against.
+    """The best plan found with at most `cost` units of the frontier's cost.
 
     Attributes
     ----------
     moves : int
-        Moves that the plan makes.
+        Moves of the plan.
     spread, bound : number
-        Messages; no plan with at most `cost` units has a spread below `bound`.
+        In messages. No plan with at most `cost` units has a spread below `bound`.
     plan : Plan
     cost : int
-        Units that the plan comes to: its moves, crossings, moved size or a cost of the caller's own.
+        Units of the plan's cost: moves, crossings, moved size or one of the problem's own costs.
     """
 
     moves: int
@@ -38,13 +38,13 @@ class FrontierPoint:
 
     @property
     def assignment(self) -> dict[str, list[tuple[str, int]]]:
-        """`{member: [(topic, partition), …]}`."""
+        """The plan as `{member: [(topic, partition), …]}`."""
         return self.plan.assignment
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """Points of rising cost and falling spread, none dominated by another.
+    """Points of rising cost and falling spread; none dominates another.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class Frontier:
     balance : str
     points : list of FrontierPoint
     knee : int
-        Index of the point after which a unit of cost buys least: the one farthest below the line from first to last.
+        Index of the point after which further cost gains least: the one farthest below the line from first to last.
     against : str
-        What the cost is: "moves", "crossings", "moved_size" or a cost of the caller's own.
+        The cost: "moves", "crossings", "moved_size" or one of the problem's own costs.
     fetch_from : str
-        Replicas that members are taken to read.
+        Replicas that members read, as in `solve`.
     """
 
     problem: Problem
@@ -72,11 +72,11 @@ class Frontier:
         return f"<Frontier {self.problem.group!r}: points={len(self.points)}, {ends}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML shown by notebooks."""
         return frontier_card(self)
 
     def costs(self, plan: Plan) -> dict[str, int]:
-        """Return what a plan of the group comes to in each cost of pairs that is known."""
+        """Return a plan's units of each known cost of pairs."""
         return costs_of(plan.problem, plan.member_of, self.fetch_from)
 
 
@@ -87,41 +87,41 @@ class Curve:
     ----------
     plans : list of Plan
     cost : callable
-        Gives the units that a plan comes to.
+        Returns a plan's units of the cost.
     """
 
     def __init__(self, plans: list[Plan], cost: CostOf) -> None:
         self.cost = cost
-        self._plans: list[Plan] = []  # of rising cost and falling spread
-        self._bounds: dict[int, Number] = {}  # of the spread, by budget
+        self._plans: list[Plan] = []  # by rising cost and falling spread
+        self._bounds: dict[int, Number] = {}  # lower bounds on the spread, by budget
         self.take(*plans)
 
     def best(self, budget: int) -> Plan:
-        """Return the best plan with at most so many units; there must be one."""
+        """Return the best plan within a budget; at least one must be known."""
         return self._plans[bisect_right(self._plans, budget, key=self.cost) - 1]
 
     def bound(self, budget: int) -> Number:
-        """Return what is proven of the spread with at most so many units."""
+        """Return the proven lower bound on the spread within a budget."""
         proven = max((bound for most, bound in self._bounds.items() if most >= budget), default=0)
         return min(proven, self.best(budget).spread)
 
     def gap(self, budget: int) -> Number:
-        """Return how much better a plan with at most so many units might be, in messages."""
+        """Return the possible improvement of the spread within a budget, in messages."""
         return self.best(budget).spread - self.bound(budget)
 
     def take(self, *plans: Plan) -> None:
-        """Take plans, as far as they better all with as few units."""
+        """Add plans; keep those that beat all plans of no higher cost."""
         known, self._plans = [*self._plans, *plans], []
         for plan in sorted(known, key=lambda plan: (self.cost(plan), plan.spread)):
             if not self._plans or plan.spread < self._plans[-1].spread:
                 self._plans.append(plan)
 
     def prove(self, budget: int, bound: Number) -> None:
-        """Take a bound of the spread with at most so many units."""
+        """Add a lower bound on the spread within a budget."""
         self._bounds[budget] = max(self._bounds.get(budget, 0), bound)
 
     def points(self, budgets: Iterable[int]) -> list[FrontierPoint]:
-        """Return the best plans for these budgets, each once and at the cost that it really has."""
+        """Return the best plans for these budgets, each once and at its actual cost."""
         plans = {self.cost(plan): plan for plan in map(self.best, sorted(budgets))}
         return [FrontierPoint(plan.moves, plan.spread, self.bound(cost), plan, cost) for cost, plan in plans.items()]
 

@@ -1,8 +1,8 @@
-"""How long a plan takes to read what there is while more comes in; all in exact numbers.
+"""Time that a plan takes to drain a group while messages keep arriving, in exact arithmetic.
 
-A member of weight w reads capacity · w messages a second. It has read everything at t when L + R · t <= capacity · w ·
-t, L being the lag and R the rate of its partitions: after L / (capacity · w - R) seconds, and never where more comes
-in than it reads. A plan is drained when its last member is.
+A member of weight w reads capacity · w messages a second. It has drained at time t if L + R · t <= capacity · w · t,
+where L is the lag and R the incoming rate of its partitions. That takes L / (capacity · w - R) seconds, or for ever if
+more arrives than it reads. A plan has drained when its last member has.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from evenlag.model.problem import NOBODY, Problem
 NEVER = math.inf
 Time = Fraction | float  # seconds; the only float is NEVER
 
-FINE = 45  # bits of a group's lag: finer parts of a message than that are rounded off
+FINE = 45  # bits of a group's lag; finer fractions of a message are rounded off
 
 
 def reading_time(lag: int, rate: Fraction, speed: Fraction) -> Time:
-    """Return the seconds until a lag is read at so many messages a second, while so many come in.
+    """Return the seconds to read a lag at `speed` messages a second, while `rate` messages a second arrive.
 
     Examples
     --------
@@ -40,14 +40,14 @@ def reading_time(lag: int, rate: Fraction, speed: Fraction) -> Time:
 
 
 class Ahead(NamedTuple):
-    """A group as it will be: lags as if nothing were read until then, in parts of a message, rounded down.
+    """A group at a future time: its lags if nothing were read until then, in fractions of a message, rounded down.
 
     Attributes
     ----------
     problem : Problem
-        Without owners.
+        Has no owners.
     parts : int
-        Of a message.
+        Number of parts into which a message is divided.
     """
 
     problem: Problem
@@ -55,27 +55,27 @@ class Ahead(NamedTuple):
 
 
 class Course:
-    """What a group has to read: its lags now, what comes in, and how fast members read.
+    """Lags of a group, incoming rates and its members' capacity.
 
     Parameters
     ----------
     problem : Problem
         Today's group.
     rates : sequence of Fraction (P,)
-        Messages per second that come in.
+        Messages per second into each partition.
     capacity : Fraction
-        Messages per second that a member of weight 1 reads.
+        Messages per second read by a member of weight 1.
     heaviest : Fraction
-        The largest weight that a member may have.
+        The largest weight that any member may have.
 
     Attributes
     ----------
     steady : bool
-        Nothing comes in.
+        True if nothing arrives.
     hottest : int or None
-        The partition that takes longest, even alone on the heaviest member; None where there is none to be read.
+        The partition that takes longest, alone on the heaviest member; None if no partition can be assigned.
     floor : Fraction or NEVER
-        How long it takes: no plan for any number of members is faster.
+        Its time in seconds: no plan is faster, whatever the number of members.
     """
 
     def __init__(self, problem: Problem, rates: Sequence[Fraction], capacity: Fraction, heaviest: Fraction) -> None:
@@ -93,11 +93,11 @@ class Course:
                 self.hottest, self.floor = p, alone
 
     def alone(self, partition: int, weight: Fraction) -> Time:
-        """Return how long a member takes for one partition alone."""
+        """Return the time of one partition alone on a member of the given weight."""
         return self._time(self._lags[partition], self._rates[partition], weight)
 
     def capacity_for(self, partition: int, deadline: Fraction) -> Fraction:
-        """Return how many messages per second a member must read to be through with a partition by then."""
+        """Return the rate at which a member must read to drain a partition by the deadline, in messages per second."""
         return self._lags[partition] / deadline + Fraction(self._rates[partition], self._unit)
 
     @cached_property
@@ -107,16 +107,16 @@ class Course:
 
     @cached_property
     def total_rate(self) -> Fraction:
-        """Messages per second that come in."""
+        """Messages per second that arrive."""
         here = np.flatnonzero(self.problem.assignable).tolist()
         return Fraction(sum(self._rates[p] for p in here), self._unit)
 
     def mean(self, weight: Fraction) -> Time:
-        """Return how long members of so much weight in all take at least: as one that reads everything."""
+        """Return a lower bound on the time of members with this total weight: that of one member which reads all."""
         return self._time(self.total_lag, int(self.total_rate * self._unit), weight)
 
     def of_plan(self, plan: Plan) -> Time:
-        """Return how long a plan takes; NEVER too where a partition of today's group goes to nobody."""
+        """Return the time of a plan; NEVER if one of today's assignable partitions has no member."""
         problem = plan.problem
         if (self.problem.assignable & (plan.member_of == NOBODY)).any():
             return NEVER
@@ -128,11 +128,11 @@ class Course:
         return max((self._time(lag, rate, weight) for lag, rate, weight in loads), default=Fraction(0))
 
     def _time(self, lag: int, rate: int, weight: Fraction) -> Time:
-        """Return the time of a member; the rate is in messages per `_unit` seconds."""
+        """Return the time of a member; `rate` is in messages per `_unit` seconds."""
         return reading_time(lag, Fraction(rate, self._unit), self.capacity * weight)
 
     def at(self, problem: Problem, seconds: Fraction) -> Ahead:
-        """Return a group of these partitions as it will be after some time, if nothing is read."""
+        """Return the group at a time from now if nothing is read until then."""
         common = self._unit * seconds.denominator
         wholes = [lag * common + rate * seconds.numerator for lag, rate in zip(self._lags, self._rates, strict=True)]
         reduced = common // math.gcd(common, *wholes)
@@ -141,21 +141,21 @@ class Course:
         return Ahead(_with_lags(problem, [min(whole * parts // common, MAX_LAG) for whole in wholes]), parts)
 
     def at_last(self, problem: Problem) -> Ahead:
-        """Return a group with what comes in alone as its lags, as it is for ever: messages in so many seconds."""
+        """Return the group with the incoming messages of some seconds as its lags: its state in the long run."""
         parts = self._unit if max(self._rates, default=0) <= MAX_LAG else 1
         return Ahead(_with_lags(problem, [rate * parts // self._unit for rate in self._rates]), parts)
 
     def time_of_load(self, problem: Problem, load: Number, parts: int) -> Fraction:
-        """Return the time for a load per weight, the mean of weights being 1 as in a plan's makespan."""
+        """Return the time to read a load per weight, scaled as a plan's makespan is: to a mean weight of 1."""
         return Fraction(load) / (parts * self.capacity * problem.mean_weight)
 
     def load_within(self, problem: Problem, seconds: Fraction, parts: int) -> Fraction:
-        """Return the most load per weight that is read within a time; see `time_of_load`."""
+        """Return the largest load per weight that is read within a time; see `time_of_load`."""
         return seconds * parts * self.capacity * problem.mean_weight
 
 
 def without_owners(problem: Problem) -> Problem:
-    """Return the same group, its partitions nobody's: a new size moves what it likes."""
+    """Return the same group without owners, as a group of another size may move any partition."""
     return _with_lags(problem, problem.lags.tolist())
 
 

@@ -1,4 +1,4 @@
-"""What a plan is made for under horizon `auto`: scenarios from the record of a group up to the moment of the plan."""
+"""Forecast for horizon `auto`: scenarios derived from the group's record up to the time of the plan."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ KINDS = (COURSE, RATES, LAG)
 
 
 def ahead_micros(horizon: float | str) -> int:
-    """Read a horizon that may be "auto", which looks no fixed time ahead: 0.
+    """Parse a horizon, in microseconds; "auto" looks no fixed time ahead and gives 0.
 
     Raises
     ------
     InvalidProblemError
-        It is neither "auto" nor a time.
+        The horizon is neither "auto" nor a time.
     """
     return 0 if horizon == AUTO else horizon_micros(horizon, also=f", or {AUTO}")
 
 
 class Foresight:
-    """A group's record, and what its beginning tells at each of its snapshots.
+    """A group's record, and the forecasts that its beginning allows at each snapshot.
 
     Parameters
     ----------
     course : sequence of Interval
-        All of the record, at least one interval.
+        The whole record, at least one interval.
     given : Capacity, optional
-        How fast members read; by default estimated at each snapshot from what the record says till then.
+        The members' capacity; by default estimated at each snapshot from the record up to then.
 
     Attributes
     ----------
     kind : str
-        What the scenarios looked at last were made from: one of `KINDS`.
+        Source of the scenarios computed last: one of `KINDS`.
     """
 
     def __init__(self, course: Sequence[Interval], given: Capacity | None = None) -> None:
@@ -65,10 +65,10 @@ class Foresight:
         return np.array([self._column[name] for name in problem.partitions], dtype=np.int64)
 
     def scenarios(self, problem: Problem, snapshot: int) -> list[Scenario]:
-        """Return what a plan for the group as it is at a snapshot of the record, counted from 0, should be for.
+        """Return the scenarios for a plan of the group at a snapshot of the record; `snapshot` counts from 0.
 
-        Nothing is known of later snapshots. The problem has that snapshot's partitions, or those of them whose rows
-        were not lost; its lags are those of now.
+        Later snapshots are not used. The problem has that snapshot's partitions, possibly without some whose rows were
+        lost; its lags are the current ones.
         """
         expected = forecast(self.record(problem, snapshot).until(snapshot + 1)) if snapshot else None
         if expected is None:
@@ -78,52 +78,52 @@ class Foresight:
         return self.made_of(expected, problem, snapshot)
 
     def foreseen(self, problem: Problem, snapshot: int) -> tuple[Problem, str]:
-        """Return the group as it is at a snapshot with these scenarios; also say in a sentence what was assumed."""
+        """Return the group at a snapshot with its scenarios, and a sentence on the assumption behind them."""
         several = self.scenarios(problem, snapshot)
         if not several:
             return problem, f"horizon {AUTO}: planned for {self.kind}"
         return with_foresight(problem, several), (
-            f"horizon {AUTO}: planned for the time until the next rebalance that the record lets expect, by "
-            f"{self.kind}; single lags and loads are those of now"
+            f"horizon {AUTO}: planned for the forecast until the next rebalance, by {self.kind}; single lags and "
+            "loads are those of now"
         )
 
     def made_of(self, expected: Forecast, problem: Problem, snapshot: int) -> list[Scenario]:
-        """Return the scenarios that a forecast gives for the group as it is at a snapshot."""
+        """Return the scenarios of a forecast for the group at a snapshot."""
         members, capacity = int(problem.active.sum()), self.capacity(problem, snapshot)
         return scenarios(expected, problem.lags.astype(np.int64), problem.topic_of, members, capacity)
 
     def record(self, problem: Problem, snapshot: int) -> Record:
-        """Return the whole record, later snapshots too, of the partitions of the problem."""
+        """Return the whole record, including later snapshots, of the problem's partitions."""
         columns = self._columns[snapshot]
-        if len(columns) != len(problem.lags):  # rows of some were lost, and the history has them as they were
+        if len(columns) != len(problem.lags):  # rows were lost, which the history filled in
             columns = self._columns_of(problem)
         return Record(self._times, self._produced[:, columns], problem.topic_of, self._rebalances)
 
     def capacity(self, problem: Problem, snapshot: int) -> float | None:
-        """Return the messages a second that the whole group reads, as far as the record has shown that by now."""
+        """Return the messages per second that the whole group reads, as far as the record shows it by the snapshot."""
         known = self._given
         if known is None:
             try:
                 known = estimate_capacity(self._course[:snapshot])
-            except InvalidProblemError:  # nobody was seen to read anything
+            except InvalidProblemError:  # no member was seen reading
                 return None
         return group_capacity(known, problem)
 
 
 def kind_of(expected: Forecast) -> str:
-    """What a forecast is made from: one of `KINDS`."""
+    """Return the source of a forecast: one of `KINDS`."""
     return COURSE if expected.known.any() else RATES
 
 
 def with_foresight(problem: Problem, several: Sequence[Scenario]) -> Problem:
-    """Return a problem with scenarios, at least one."""
+    """Return the problem with scenarios, at least one."""
     found = problem.with_scenarios(several)
-    # In the order that a search puts them in: what it works out is kept for this very problem.
+    # Simplified as the search would do it: its caches are keyed by this very problem.
     return found.simplified if found.simplified.scenario_weights else found
 
 
 def group_capacity(known: Capacity, problem: Problem) -> float | None:
-    """Return the messages a second that the whole group reads; None where it may read faster than was seen."""
+    """Return the messages per second that the whole group reads; None if it may read faster than was observed."""
     if known.source == "highest":
         return None
     weights = (weight for weight, on in zip(problem.weights, problem.active, strict=True) if on)

@@ -1,4 +1,4 @@
-"""What the record of one group says: snapshots in order of time, and what happened between two of them."""
+"""The recorded history of one group: snapshots in order of time, and the changes between two of them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Snapshot:
     Attributes
     ----------
     ts : str
-        The time as the record writes it.
+        The time, as written in the record.
     micros : int
-        The same in microseconds since the epoch.
+        The time in microseconds since the epoch.
     problem : Problem
-        Partitions and members; lags and owners are the recorded ones.
+        Partitions and members, with recorded lags and owners.
     offsets : list of Offsets (P,)
-        Of each partition; their `micros` are earlier than those of the snapshot where it lacks the partition's row.
+        Offsets of each partition; their `micros` are earlier than the snapshot's if it lacks the partition's row.
     log_starts : int64 array (P,)
-        First offset that each log still holds; 0 where unknown.
+        First offset that each log still holds; 0 if unknown.
     """
 
     ts: str
@@ -50,7 +50,7 @@ class Snapshot:
 
 
 class Interval:
-    """What happened to the partitions of a snapshot until the next one, whoever read them.
+    """Changes to the partitions of a snapshot until the next one, independent of their readers.
 
     Attributes
     ----------
@@ -58,25 +58,25 @@ class Interval:
     micros : int
         Microseconds between them.
     same : bool
-        Whether partitions, members and subscriptions stay what they were.
+        True if partitions, members and subscriptions stay the same.
     produced : int64 array (P,)
-        Messages that came in; 0 for restated partitions.
+        Messages that arrived; 0 for restated partitions.
     consumed : list of int or None (P,)
-        Messages that the group read, as recorded; None where its commits do not tell.
+        Messages that the group read, as recorded; None if its commits do not show it.
     restated : bool array (P,)
-        Partitions whose lag at the end is the recorded one under every strategy, because the record does not lead there
-        by producing and reading: a log end is unknown or went back (the topic was made again), or the commit was set
-        back or vanished.
+        Partitions whose lag at the end is the recorded one under every strategy, because producing and reading cannot
+        explain it: a log end offset is unknown or went back (the topic was recreated), or a commit was reset or
+        vanished.
     recorded : int64 array (P,)
-        Recorded lag at the end; that of `before` where the partition is gone.
+        Recorded lag at the end; for partitions that are gone, the lag of `before`.
     room : int64 array (P,)
-        Messages that the log still holds at the end: no lag is larger, older ones were deleted by retention.
+        Messages that the log holds at the end. No lag is larger, because retention deleted older messages.
     grown : list of Growth or None (P of `after`,)
-        By how much the offsets of each partition grew since they were last seen; None where that is unknown.
+        Growth of each partition's offsets since they were last seen; None if unknown.
     source : int64 array (P of `after`,)
-        Which partition of `before` each one of `after` is, or `NOBODY`.
+        Index in `before` of each partition of `after`; `NOBODY` for new ones.
     target : int32 array (M of `before`,)
-        Which member of `after` each one of `before` is, or `NOBODY`.
+        Index in `after` of each member of `before`; `NOBODY` for those that left.
     """
 
     def __init__(self, before: Snapshot, after: Snapshot) -> None:
@@ -115,7 +115,7 @@ class Interval:
 
     @cached_property
     def steady(self) -> Bools:
-        """Which partitions have the same recorded owner, somebody, at both ends; shape (P,)."""
+        """Mask of partitions that have the same recorded owner at both ends; shape (P,)."""
         before, after = self.before.problem, self.after.problem
         stays = np.zeros(len(before.lags), dtype=bool)
         here = np.flatnonzero(self.source != NOBODY)
@@ -125,7 +125,7 @@ class Interval:
 
     @cached_property
     def observed(self) -> list[tuple[Fraction, bool]]:
-        """For members seen reading: messages per second and weight, and whether they had a backlog all the time."""
+        """For each member seen reading: messages per second and weight, and True if it had a backlog throughout."""
         problem = self.before.problem
         waiting: dict[int, int] = {}
         read: dict[int, int | None] = {}
@@ -142,16 +142,15 @@ class Interval:
         ]
 
     def carry(self, lags: Messages, member_of: Index) -> tuple[Messages, Index]:
-        """Take lags and an assignment over to the partitions and members of `after`.
+        """Return lags and an assignment for the partitions and members of `after`.
 
-        A partition that is new has its recorded lag and no owner; a member that left, or no longer subscribes, keeps
-        nothing.
+        A new partition has its recorded lag and no owner. A member that left or unsubscribed keeps nothing.
         """
         if self.same:
             return lags, member_of
         problem, known = self.after.problem, self.source != NOBODY
         new_lags = np.where(known, lags[self.source], problem.lags).astype(np.int64)
-        held = np.append(self.target, np.int32(NOBODY))[member_of]  # NOBODY, -1, is the last
+        held = np.append(self.target, np.int32(NOBODY))[member_of]  # NOBODY is -1, the last place
         owner = np.where(known, held[self.source], NOBODY).astype(np.int32)
         lost = np.flatnonzero(owner != NOBODY)
         owner[lost[~problem.subscribed[problem.topic_of[lost], owner[lost]]]] = NOBODY
@@ -159,12 +158,12 @@ class Interval:
 
 
 def intervals(history: Sequence[Snapshot]) -> Iterator[Interval]:
-    """Check that a history can be replayed, and go through it.
+    """Check a history and return its intervals.
 
     Raises
     ------
     InvalidProblemError
-        No list of snapshots, fewer than two, times that do not increase, or snapshots of several groups.
+        The history is not a list of snapshots, has fewer than two, its times do not increase, or it mixes groups.
     """
     if not isinstance(history, Sequence) or not all(isinstance(each, Snapshot) for each in history):
         raise InvalidProblemError("a history must be a list of Snapshots of one group, in order of time")
@@ -173,27 +172,27 @@ def intervals(history: Sequence[Snapshot]) -> Iterator[Interval]:
     for before, after in pairwise(history):
         if before.problem.group != after.problem.group:
             raise InvalidProblemError(
-                f"a history is one group's: {before.problem.group!r} and {after.problem.group!r} are two"
+                f"a history must be of one group, but this has {before.problem.group!r} and {after.problem.group!r}"
             )
         if after.micros <= before.micros:
             raise InvalidProblemError(
-                f"snapshot_ts must increase, but {after.ts} follows {before.ts}: keep one of the two"
+                f"snapshot_ts must increase, but {after.ts} follows {before.ts}: remove one of the two"
             )
     return map(Interval, history[:-1], history[1:])
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """How fast members read.
+    """Rate at which members read.
 
     Attributes
     ----------
     rate : Fraction
-        Messages per second of a member of weight 1; others take theirs by weight.
+        Messages per second of a member of weight 1; other members read in proportion to weight.
     source : str
-        "given", "backlog" or "highest": see `estimate_capacity`.
+        "given", "backlog" or "highest"; see `estimate_capacity`.
     cases : int
-        How many times a member was observed for it.
+        Number of observations behind the rate.
     """
 
     rate: Fraction
@@ -202,12 +201,12 @@ class Capacity:
 
     @classmethod
     def of_user(cls, rate: float | Fraction | None) -> Capacity | None:
-        """Return the capacity that a user gives, or None where none is given.
+        """Return the capacity given by the user; None if there is none.
 
         Raises
         ------
         InvalidProblemError
-            It is no number of messages, or none that a member could read.
+            The rate is not a number of messages per second between 0 and 2^63.
         """
         if rate is None:
             return None
@@ -218,23 +217,23 @@ class Capacity:
 
 
 def estimate_capacity(steps: Sequence[Interval]) -> Capacity:
-    """Estimate from the record how many messages per second a member of weight 1 can read.
+    """Estimate from the record the messages per second that a member of weight 1 can read.
 
-    A member is observed over an interval in which it kept all its partitions and its commits tell what it read. If it
-    read something, but less than was waiting when the interval began, it never ran dry: the median of these rates is
-    the capacity ("backlog"). If no member ever had such a backlog, the capacity is the highest rate seen ("highest"):
-    more cannot be known.
+    A member is observed over an interval in which it kept all its partitions and its commits show what it read. If it
+    read something, but less than was waiting at the beginning, it never ran dry: the median of these rates is the
+    capacity ("backlog"). If no member ever had such a backlog, the capacity is the highest observed rate ("highest"),
+    because nothing more can be known.
 
     Raises
     ------
     InvalidProblemError
-        Nobody is seen to read anything.
+        No member was seen reading.
     """
     return capacity_of(each for step in steps for each in step.observed)
 
 
 def capacity_of(cases: Iterable[tuple[Fraction, bool]]) -> Capacity:
-    """Do the same for cases that `Interval.observed` has told."""
+    """Estimate the capacity from cases as in `Interval.observed`; see `estimate_capacity`."""
     observed = list(cases)
     busy = [rate for rate, backlog in observed if backlog]
     if busy:
@@ -242,8 +241,7 @@ def capacity_of(cases: Iterable[tuple[Fraction, bool]]) -> Capacity:
     if observed:
         return Capacity(max(rate for rate, _ in observed), "highest", len(observed))
     raise InvalidProblemError(
-        "no member is seen to read anything in this record, so nobody knows how fast they are: give capacity "
-        "(--capacity)"
+        "this record shows no member reading, so the rate at which members read is unknown: give capacity (--capacity)"
     )
 
 

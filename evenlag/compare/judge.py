@@ -1,4 +1,4 @@
-"""Compare plans of one group by spread and by the costs of pairs asked for, under any balance."""
+"""Comparison of plans of one group by spread and the requested costs of pairs, under any balance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key = tuple[tuple[int, ...], Number]
 
 
 def without_moves(options: SolveOptions, **others: Any) -> SolveOptions:
-    """Return options in which moves are free, whatever they asked for, and the rest is as it was."""
+    """Return the options with moves made free and everything else unchanged."""
     return replace(
         options,
         stickiness=0,
@@ -36,13 +36,13 @@ def without_moves(options: SolveOptions, **others: Any) -> SolveOptions:
 
 
 class Judge:
-    """Compares plans of one group, moves being free.
+    """Comparison of plans of one group in which moves are free.
 
     Parameters
     ----------
     cache : SolveCache
     options : SolveOptions
-        Its prices, budgets, ceiling and criteria count, but for those of moves.
+        Prices, budgets, ceiling and criteria apply, except those on moves.
     """
 
     def __init__(self, cache: SolveCache, options: SolveOptions) -> None:
@@ -53,16 +53,16 @@ class Judge:
         self.costs = known_costs(self.problem, options.fetch_from)
 
     def rule(self, balance: str) -> CountRule:
-        """Return the count rule, of units where partitions go together."""
+        """Return the count rule; if partitions go together, it counts units."""
         return self._of_units.rule(balance)
 
     def goal(self, balance: str) -> Objective:
-        """Return the objective, with costs of pairs for the problem's own partitions.
+        """Return the objective, with costs of pairs per partition.
 
         Raises
         ------
         InfeasibleError
-            Too little capacity.
+            The members' capacity is too small.
         """
         if balance not in self._goals:
             goal = resolve_objective(self.rule(balance), ObjectiveKind.SPREAD, 0, None, asked=self._options.asked)
@@ -71,7 +71,7 @@ class Judge:
         return self._goals[balance]
 
     def units_of(self, plan: Plan, name: str) -> int | None:
-        """Return what a plan comes to in a cost of pairs; None where that is not known."""
+        """Return a plan's units of a cost of pairs; None if the cost is unknown."""
         costs = self.costs.get(name)
         return None if costs is None else total(costs, plan.member_of)
 
@@ -80,22 +80,22 @@ class Judge:
         return self.goal(balance).value(plan)
 
     def key(self, plan: Plan, balance: str) -> Key:
-        """Return what plans are compared by."""
+        """Return the key by which plans are compared."""
         goal = self.goal(balance)
         return tuple(total(self.costs[name], plan.member_of) for name in goal.first), goal.value(plan)
 
     def breaks_balance(self, plan: Plan, balance: str) -> str | None:
-        """Say how a plan breaks the problem's own rules or the balance; or None."""
+        """Return how a plan breaks the problem's own rules or the balance; None if it does not."""
         broken = plan_violation(plan)
         units = gathered(self.problem, plan) if broken is None else None
         return broken if units is None else self.rule(balance).violation(units.topic_counts)
 
     def broken(self, plan: Plan, balance: str) -> str | None:
-        """Say which rule, balance, budget or ceiling a plan breaks; or None."""
+        """Return how a plan breaks a rule, balance, budget or ceiling; None if it does not."""
         return self.breaks_balance(plan, balance) or self.goal(balance).broken(plan)
 
     def beaten(self, plan: Plan, best: Plan, balance: str) -> str | None:
-        """Say in which criterion that comes first a plan has more than the best one; or None."""
+        """Return a sentence on the first criterion in which a plan has more than the best one, if any."""
         names = self.goal(balance).first
         for name, had, least in zip(names, self.key(plan, balance)[0], self.key(best, balance)[0], strict=True):
             if had != least:

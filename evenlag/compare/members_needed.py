@@ -1,4 +1,4 @@
-"""How many members does a group need? The time to drain for each number of them, and the fewest that make it."""
+"""The number of members that a group needs: the time to drain for each size, and the fewest that meet the deadline."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from evenlag.model.values import exact, is_whole, kind, shown
 from evenlag.search.clock import LEAST_SECONDS, Clock
 from evenlag.search.options import NET, SolveOptions
 
-CLOSE = 1e-6  # of the mean load: nearer to the bound than that is not searched for, but where the deadline asks for it
-ALL = 24  # so many counts are all looked at; more in growing steps
-GROWTH = 1.25  # of these steps
-BEYOND = 2  # counts looked at beyond the fewest that make it
-TRIES = 10  # counts looked at for the one from which the hottest partition binds
-SHARE = 0.15  # of the time left, for one count while it is open which matter
-IN_TIME = 0.95  # of the time limit: a last search ends a little late
-PER_CELL = 2e-6  # seconds, about, that each topic and member of a count takes, whatever the limit
-COUNTS = 20  # as many solves as this share the work of a deterministic call
+CLOSE = 1e-6  # share of the mean load to which bounds are closed, unless the deadline needs more
+ALL = 24  # number of group sizes up to which all are tried; more are tried in growing steps
+GROWTH = 1.25  # growth of these steps
+BEYOND = 2  # sizes tried beyond the answer
+TRIES = 10  # sizes tried to find the one from which the hottest partition binds
+SHARE = 0.15  # share of the time left for one size while the relevant ones are unknown
+IN_TIME = 0.95  # share of the time limit used: the last search ends slightly late
+PER_CELL = 2e-6  # approximate seconds per topic and member of a size, whatever the limit
+COUNTS = 20  # number of solves that share the work of a deterministic call
 
 
 @dataclass(frozen=True)
 class SizeRow:
-    """What so many members can do. Times in seconds, exact; infinite: never.
+    """Times of a group of one size, in exact seconds; infinite means never.
 
     Attributes
     ----------
     members : int
     drain_seconds : Fraction or inf
-        Until the best plan found has read everything.
+        Time until the best plan found has read everything.
     bound_seconds : Fraction or inf
-        No plan that keeps the balance is faster.
+        Lower bound for any plan that keeps the balance.
     range_seconds, cooperative_sticky_seconds, uniform_seconds : Fraction or inf or None
-        Of the published strategies, which start from today's assignment where they look at it; None where they give no
-        plan or break a pin or cap. They need not keep the balance asked for.
+        Times of the published strategies, which start from today's assignment if they use it. None if a strategy gives
+        no plan or breaks a pin or cap. They need not keep the requested balance.
     unruled_seconds : Fraction or inf
-        Of the best plan found without any count rule.
+        Time of the best plan found without any count rule.
     plan : Plan or None
-        The best plan; None where there is none, or none was looked for since no plan ever drains.
+        The best plan; None if there is none, or if none was searched for because no plan ever drains.
     """
 
     members: int
@@ -64,7 +64,7 @@ class SizeRow:
     plan: Plan | None
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """Return the figures; what never ends is null, as is what is not there."""
+        """Return the figures as a dict; infinite and missing times are null."""
         return {
             "members": self.members,
             "drain_seconds": _seconds(self.drain_seconds),
@@ -78,7 +78,7 @@ class SizeRow:
 
     @property
     def rule_seconds(self) -> Time:
-        """What the count balance costs, as far as it is proven: more seconds than a plan without it takes."""
+        """Proven cost of the count balance: additional seconds compared with a plan without it."""
         if self.unruled_seconds == NEVER:
             return Fraction(0)
         return max(self.bound_seconds - self.unruled_seconds, Fraction(0))
@@ -86,40 +86,40 @@ class SizeRow:
 
 @dataclass(frozen=True)
 class Size:
-    """How many members a group needs.
+    """The number of members that a group needs.
 
     Attributes
     ----------
     problem : Problem
         Today's group.
     deadline, capacity : Fraction
-        Seconds to drain in; messages per second that a member of weight 1 reads.
+        Seconds to drain in; messages per second read by a member of weight 1.
     incoming : Fraction
-        Messages per second that are taken to come in meanwhile.
+        Messages per second assumed to arrive meanwhile.
     balance : str
     fewest : int or None
-        The fewest members found that make it; None where none do.
+        The fewest members found to meet the deadline; None if no size does.
     undecided : list of int
-        Fewer members, or, without `fewest`, numbers up to `most`, for which neither a plan nor a proof was found.
+        Smaller sizes (without `fewest`: sizes up to `most`) with neither a plan that meets the deadline nor a proof.
     most : int
-        The largest number of members that was thought of; where it was not given, or was more, others would idle.
+        The largest size considered; unless set lower, the size beyond which members would idle.
     needed_capacity : Fraction or None
-        Messages per second that a member of weight 1 had to read for the hottest partition to make it; None where it
-        does.
+        Messages per second that a member of weight 1 must read for the hottest partition to meet the deadline; None if
+        it does so already.
     binding_from : int or None
-        With so many members everything is read as soon as the hottest partition is: more bring nothing. None where
-        that was not found.
+        From this size on, everything is read as soon as the hottest partition is, so more members do not help. None if
+        no such size was found.
     hottest : (topic, partition) or None
     floor : Fraction or inf
-        Seconds that it takes alone: no number of members is faster.
+        Seconds that the hottest partition takes alone: no group size is faster.
     sizes : list of SizeRow
-        By rising number of members.
+        The sizes tried, in ascending order.
     not_reached : list of int
-        Counts that there was no time for.
+        Sizes skipped for lack of time.
     notes : tuple of str
     handover : Handover or None
-        The least that must move from today's assignment to `fewest` members that meet the deadline. None where nobody
-        owns anything today, where no such plan was found, or where no time was left.
+        The least that must move from today's assignment to a group of `fewest` members that meets the deadline. None if
+        no partition has an owner today, no such plan was found, or no time was left.
     """
 
     problem: Problem
@@ -145,15 +145,15 @@ class Size:
 
     @property
     def proven(self) -> bool:
-        """Whether no fewer than `fewest` can, or, where there is none, no number up to `most`."""
+        """True if no smaller size can meet the deadline, or, without `fewest`, no size up to `most`."""
         return not self.undecided
 
     def row(self, members: int) -> SizeRow | None:
-        """Return the row of so many members, if they were looked at."""
+        """Return the row of a size; None if it was not tried."""
         return next((row for row in self.sizes if row.members == members), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the document that `evenlag size --json` prints (docs/size.md), but for what it says of its input."""
+        """Return the document of `evenlag size --json` (docs/size.md), without its fields on the input."""
         return {
             "group": self.problem.group,
             "deadline_seconds": plain(self.deadline),
@@ -172,12 +172,12 @@ class Size:
 
     @property
     def costly(self) -> list[SizeRow]:
-        """Counts at which the count balance is proven to cost time."""
+        """Sizes at which the count balance provably costs time."""
         return [row for row in self.sizes if row.rule_seconds > 0]
 
     @property
     def slower(self) -> list[tuple[SizeRow, SizeRow]]:
-        """Counts proven to be slower than fewer members are, each with the fewest of those that beat it."""
+        """Sizes provably slower than a smaller one, each with the smallest that is faster."""
         found = []
         for place, row in enumerate(self.sizes):
             faster = next((less for less in self.sizes[:place] if less.drain_seconds < row.bound_seconds), None)
@@ -188,12 +188,12 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class SizeOptions:
-    """How to size a group; `size` says what each parameter means.
+    """Options for sizing a group; see `size` for each parameter.
 
     Raises
     ------
     InvalidProblemError
-        An option has a value that it cannot have; the message names both.
+        An option has an invalid value; the message names both.
     """
 
     drain_seconds: float | Fraction
@@ -209,16 +209,16 @@ class SizeOptions:
 
     @property
     def deadline(self) -> Fraction:
-        """Seconds, exact."""
+        """The deadline in exact seconds."""
         return _positive("drain_seconds", self.drain_seconds, "a number of seconds > 0")
 
     def reads(self, capacity: float | Fraction) -> Fraction:
-        """Return a capacity, exact."""
+        """Return an exact capacity, checked."""
         return _positive("capacity", capacity, "messages per second > 0")
 
 
 def solving_of(**parameters: Any) -> SolveOptions:
-    """Return the options of the searches: the least makespan, moves free."""
+    """Return the options of the searches: minimize the makespan, with free moves."""
     return SolveOptions(stickiness=0, objective=ObjectiveKind.MAKESPAN, **parameters)
 
 
@@ -239,32 +239,32 @@ def size(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Size:
-    """Find how many members it takes to read everything within a time, with proof.
+    """Find the fewest members that can read all lag by a deadline, with proof.
 
-    Moves are free. With fewer members than today the first by name stay, those named by a pin before all others; new
-    ones are what all present ones are (docs/size.md).
+    Moves are free. A smaller group keeps the first members by name, those named by a pin before all others. New members
+    are assumed to be like all present ones (docs/size.md).
 
     Parameters
     ----------
     problem : Problem
-        Today's group, with the lags of now, whatever scenarios it has.
+        Today's group, with current lags; scenarios are ignored.
     drain_seconds : number
-        The deadline.
+        Seconds until the deadline.
     capacity : number
-        Messages per second that a member of weight 1 reads; others by weight.
+        Messages per second read by a member of weight 1; others read in proportion to weight.
     rates : sequence of numbers (P,), optional
-        Messages per second that come into each partition meanwhile; default none.
+        Messages per second that arrive in each partition meanwhile; default: none.
     balance, slack
         As in `solve`.
     most : int, optional
-        Look at numbers of members up to this one, at most 100,000, or to where others would idle; default: up to
-        where more bring little.
+        Largest group size to try, at most 100,000; sizes at which members would idle are skipped. Default: just past
+        the answer.
     time_limit : float
-        Seconds for the whole call. What it does not reach is in `not_reached`.
+        Seconds for the whole call. Sizes not reached by then are in `not_reached`.
     gap, seed, deterministic, threads
-        As in `solve`, for each number of members.
+        As in `solve`, for each group size.
     progress : callable, optional
-        Called with counts looked at and counts in all, as far as that is known.
+        Called with (sizes tried, sizes in all), as far as the latter is known.
 
     Returns
     -------
@@ -273,7 +273,7 @@ def size(
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have, the group has no members, or new ones would have to be described.
+        A parameter has an invalid value, the group has no members, or the data of new ones would be needed.
     """
     options = SizeOptions(
         drain_seconds=drain_seconds, capacity=capacity, most=most,
@@ -292,7 +292,7 @@ def run_with_handover(
     rates: Sequence[float | Fraction] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Size:
-    """Size a group as `size` does, with options that are checked."""
+    """Size a group like `size`, with checked options."""
     solving, clock = options.solving, Clock(options.solving.time_limit)
     found = run(problem, options, capacity, rates, progress)
     row = None if found.fewest is None else found.row(found.fewest)
@@ -312,7 +312,7 @@ def run(
     rates: Sequence[float | Fraction] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Size:
-    """Size a group as `size` does, with options that are checked, and leave out the least that must move."""
+    """Size a group like `size`, with checked options, but without the least that must move."""
     check_problem(problem)
     problem = problem.now
     incoming = _rates(problem, rates)
@@ -326,7 +326,7 @@ def run(
 
 
 class _Sizing:
-    """One call of `size`: which numbers of members are looked at, in what order, and what follows."""
+    """One call of `size`: the group sizes to try, their order, and the conclusions."""
 
     def __init__(
         self, staff: Staff, course: Course, deadline: Fraction, options: SolveOptions, most: int | None,
@@ -336,13 +336,13 @@ class _Sizing:
         self.given, self.progress = most, progress
         self.present, self.least = len(staff.problem.members), staff.fewest
         self.top = max(len(staff.problem.lags), self.present) if most is None else min(most, staff.enough)
-        self.clock = Clock(options.time_limit * (NET if options.deterministic else IN_TIME))  # else work limits end it
+        self.clock = Clock(options.time_limit * (NET if options.deterministic else IN_TIME))  # NET: work limits end it
         self.work = options.time_limit / COUNTS
         self.counted: dict[int, Counted] = {}
         self.planned = 0
 
     def run(self) -> Size:
-        """Look for the fewest that make it, then fill the table, then see what the count balance costs."""
+        """Search for the fewest members, then fill the table, then find the cost of the count balance."""
         self._decide()
         self._bind()
         not_reached = self._fill()
@@ -377,7 +377,7 @@ class _Sizing:
         return self.counted[members]
 
     def _solve(self, members: int, seconds: float) -> Counted:
-        """Look for plans for a number of members, if that was not done."""
+        """Search for plans of a size, unless that was done."""
         counted = self._count(members)
         if not counted.solved:
             if self.progress is not None:
@@ -391,16 +391,16 @@ class _Sizing:
         return members in self.counted and self.counted[members].solved
 
     def _too_large(self, members: int) -> bool:
-        """Whether a group of so many members takes more than the whole call may, before any search begins."""
+        """Return True if a group of this size would take more than the call's time before any search begins."""
         return len(self.staff.problem.topics) * members * PER_CELL > self.options.time_limit
 
     def _part(self, seconds: float) -> Clock:
         return Clock(max(self.clock.left() if self.options.deterministic else seconds, LEAST_SECONDS))
 
-    # ---- what is looked at -----------------------------------------------------------------------------------------
+    # ---- sizes to try ----------------------------------------------------------------------------------------------
 
     def _least_for(self, seconds: Time) -> int:
-        """Return the fewest members that could do it within a time if lag could be cut at will; `top` + 1: none."""
+        """Return the fewest members that could do it in a time if lag were divisible; `top` + 1 if none could."""
         low, high = self.least, self.top + 1
         while low < high:
             middle = (low + high) // 2
@@ -409,7 +409,7 @@ class _Sizing:
         return low
 
     def _decide(self) -> None:
-        """Go up from where the bounds allow it to the first number of members that makes it."""
+        """Go up from the least size that the bounds allow to the first that meets the deadline."""
         if self.course.floor > self.deadline:
             return
         first = self._least_for(self.deadline)
@@ -422,7 +422,7 @@ class _Sizing:
                 return
 
     def _bind(self) -> None:
-        """Go up from where it is possible, a few counts far, to where the hottest partition binds."""
+        """Go up, for a few sizes, from the least possible one to where the hottest partition binds."""
         if self.course.floor == NEVER:
             return
         tried, stop = 0, self.clock.stop(SHARE)
@@ -438,7 +438,7 @@ class _Sizing:
                 return
 
     def _fill(self) -> list[int]:
-        """Look at the other counts of the table; return those that there was no time for."""
+        """Solve the other sizes of the table; return those skipped for lack of time."""
         made = [members for members, each in self.counted.items() if each.drain <= self.deadline]
         special = {self.least, self.present, *(members for members, each in self.counted.items() if each.solved)}
         if made:
@@ -457,7 +457,7 @@ class _Sizing:
         return late
 
     def _settle(self) -> None:
-        """Ask once more, and to the end, about counts of which it is open whether they make it."""
+        """Search once more, without a gap, for the sizes that are undecided."""
         for number, members in enumerate(still := self._open()):
             if self.clock.left() < LEAST_SECONDS or self._too_large(members):
                 return
@@ -469,12 +469,12 @@ class _Sizing:
                 return
 
     def _open(self) -> list[int]:
-        """Return the counts below the fewest that make it of which it is not proven that they do not."""
+        """Return the sizes below the answer for which the deadline is not proven out of reach."""
         made = [members for members, each in self.counted.items() if each.drain <= self.deadline]
         if self.course.floor > self.deadline:
             return []
         found: list[int] = []
-        more: Time = Fraction(0)  # what is proven of larger groups whatever the counts
+        more: Time = Fraction(0)  # proven for larger groups regardless of counts
         for members in range(min(made, default=self.top + 1) - 1, self._least_for(self.deadline) - 1, -1):
             counted = self.counted.get(members)
             more = max(more, counted.free_bound if counted else more)
@@ -483,20 +483,20 @@ class _Sizing:
         return found[::-1]
 
     def _free(self) -> None:
-        """See what plans without a count rule do, where they could do better."""
+        """Find the times of plans without a count rule, where they could be better."""
         solved = [each for each in self.counted.values() if each.solved]
         for number, counted in enumerate(solved):
             seconds = self.clock.left() / (len(solved) - number)
             counted.solve_unruled(self.deadline, self._part(seconds) if seconds >= LEAST_SECONDS else None, self.work)
 
     def _idle(self) -> list[str]:
-        """Say which numbers were asked for, and are none to look at."""
+        """Return a note on sizes that were asked for but not tried."""
         if self.given is None or self.given <= self.top:
             return []
-        return [f"more than {self.top:,} members are not looked at: there is no partition for them, so they would idle"]
+        return [f"sizes above {self.top:,} members are not tried: there is no partition for them, so they would idle"]
 
     def _needed_capacity(self) -> Fraction | None:
-        """Return what a member would have to read a second for the hottest partition to make it, if it does not."""
+        """Return the rate at which a member would have to read the hottest partition, if it misses the deadline."""
         hottest = self.course.hottest
         if hottest is None or self.course.floor <= self.deadline:
             return None
@@ -518,7 +518,7 @@ def _row(counted: Counted) -> SizeRow:
 
 
 def _steps(first: int, last: int) -> list[int]:
-    """All counts while they are few, then growing steps."""
+    """Return all sizes while they are few, then growing steps."""
     if last - first < ALL:
         return list(range(first, last + 1))
     counts, step = [], 1.0
@@ -540,7 +540,7 @@ def _check_most(most: Any) -> None:
 
 
 def _positive(name: str, value: Any, what: str, *, zero: bool = False) -> Fraction:
-    """Return a number as it is written."""
+    """Return a positive number, exactly as written."""
     number = exact(value)
     if number is None or number < 0 or (number == 0 and not zero):
         raise InvalidProblemError(f"{name} must be {what}, not {shown(value)}")
@@ -554,7 +554,7 @@ def _rates(problem: Problem, rates: Sequence[float | Fraction] | None) -> list[F
         raise InvalidProblemError(f"rates must be a list of messages per second; got {kind(rates)}")
     if len(rates) != len(problem.lags):
         raise InvalidProblemError(
-            f"rates must be one for each of the {len(problem.lags):,} partitions, not {len(rates)}"
+            f"rates needs one number for each of the {len(problem.lags):,} partitions, not {len(rates)}"
         )
     return [
         _positive(f"{topic}-{p}: rate", rate, "messages per second >= 0", zero=True)

@@ -1,4 +1,4 @@
-"""What comes of a replay: what every strategy did in every interval, and what that comes to."""
+"""Results of a replay: every strategy in every interval, and its summary."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class ReplayStep:
     strategy : str
         Strategy.
     since : str
-        Snapshot at which the interval begins.
+        Snapshot at the beginning of the interval.
     snapshot_ts : str
-        Snapshot at which it ends.
+        Snapshot at its end.
     seconds : float
         Length of the interval.
     rebalance : str or None
-        Why the group was assigned anew when the interval began: `start`, `membership` (members or partitions changed),
-        `threshold`; in the recorded history `recorded`; null: it was not.
+        Reason for a rebalance at the beginning of the interval: `start`, `membership` (members or partitions changed),
+        `threshold`; in the recorded history `recorded`; null if there was none.
     moves : int
-        Partitions that left their owner then.
+        Partitions that left their owner in it.
     forced_moves : int
-        Partitions that had no owner then.
+        Partitions without an owner that got one in it.
     members : int
         Active members.
     spread : number
@@ -40,15 +40,15 @@ class ReplayStep:
     mean_load : number
         Mean load at the end of the interval.
     lag_before : number
-        Lag of all partitions when the interval began.
+        Lag of all partitions at the beginning of the interval.
     produced : number
-        Messages that came in.
+        Messages that arrived.
     consumed : number
         Messages that were read.
     expired : number
         Messages that retention deleted before they were read.
     restated : number
-        By how much lags were set to the record; see `Interval.restated`.
+        Total by which lags were set to the recorded ones; see `Interval.restated`.
     lag : number
         Lag at the end: lag_before + produced − consumed − expired + restated.
     """
@@ -74,9 +74,9 @@ class ReplayStep:
 
 @dataclass(frozen=True)
 class ReplaySummary:
-    """One strategy over the whole history; None where it failed, or there is no such figure.
+    """One strategy over the whole history; None if it failed or a figure does not exist.
 
-    Means and `p99_spread` are over the time with active members: a value counts for as long as the interval at whose
+    Means and `p99_spread` are taken over the time with active members. A value has the weight of the interval at whose
     end it was taken.
 
     Attributes
@@ -84,18 +84,18 @@ class ReplaySummary:
     strategy : str
         Strategy.
     best : bool
-        Whether it would have served the group best: the shortest time above the lag limit, then the lowest cost, then
-        the fewest moves. The recorded history does not compete.
+        True for the strategy that would have served the group best: the least time above the lag limit, then the lowest
+        cost, then the fewest moves. The recorded history does not compete.
     rebalances : int or None
-        How often it assigned anew, the first time included.
+        Number of rebalances, including the first assignment.
     moves : int or None
         Partitions that left their owner.
     forced_moves : int or None
-        Partitions that had no owner.
+        Partitions without an owner that got one.
     mean_spread : number or None
         Mean spread; messages.
     p99_spread : number or None
-        The spread was no larger in 99 % of the time; messages.
+        Spread that was not exceeded during 99 % of the time; messages.
     mean_makespan : number or None
         Mean of the largest load; messages.
     cost : number or None
@@ -104,9 +104,9 @@ class ReplaySummary:
     mean_lag : number or None
         Messages still to be read in the whole group.
     seconds_above : float or None
-        Time in which a member had more than `lag_limit` to read, by weight; None without a limit.
+        Seconds during which a member had more than `lag_limit` to read, by weight; None without a limit.
     error : str or None
-        Why the strategy could not be run to the end.
+        Reason why the strategy could not be run to the end.
     """
 
     strategy: str
@@ -125,7 +125,7 @@ class ReplaySummary:
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of a replay.
+    """The outcome of a replay.
 
     Attributes
     ----------
@@ -134,17 +134,17 @@ class Replay:
         The first and the last snapshot.
     snapshots : int
     capacity : Capacity
-        How fast members read.
+        The members' capacity.
     lag_limit : float or None
     steps : list of ReplayStep
-        Strategy by strategy, in order of time; of a strategy that failed up to there.
+        By strategy, then in order of time; if a strategy failed, the steps up to there.
     summary : list of ReplaySummary
-        The recorded history first, then the strategies asked for.
+        The recorded history first, then the requested strategies.
     recorded_lag : number
-        Mean lag of the group as recorded, beside which stands the one that the model gives for the recorded
-        assignment (`mean_lag` of "recorded"): how far the model can be trusted.
+        Mean lag of the group as recorded. Compare it with the model's value for the recorded assignment (`mean_lag` of
+        "recorded") to see how far the model can be trusted.
     notes : tuple of str
-        What the reader should know of the record.
+        Remarks on the record.
     """
 
     group: str
@@ -164,5 +164,5 @@ class Replay:
 
     @property
     def best(self) -> str | None:
-        """The strategy that would have served the group best, None if all failed."""
+        """The strategy that would have served the group best; None if all failed."""
         return next((row.strategy for row in self.summary if row.best), None)

@@ -1,4 +1,4 @@
-"""A group with another number of members: who stays, and what those who come are like."""
+"""Groups of another size: the members that stay, and the data of those that join."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from evenlag.model.problem import NO_CAP, NOBODY, Problem
 
 
 class Staff:
-    """The members that a group of any size would have.
+    """The members of a group of any size.
 
-    With fewer members than today those named by a pin stay first, then the others in the order of their names. New
-    members are what all present ones are: they read the same topics, with the same weight and `max_partitions`. Where
-    weights differ a new member has weight 1, where caps differ it has none.
+    A smaller group keeps the members named by a pin first, then the others in the order of their names. New members are
+    like all present ones: they read the same topics, with the same weight and `max_partitions`. If weights differ, a
+    new member has weight 1; if caps differ, it has none.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ class Staff:
     Attributes
     ----------
     fewest : int
-        Members that cannot go: those named by a pin, at least one.
+        Members that cannot leave: those named by a pin, at least one.
     most : int or None
-        Members that are described; None: others may come, for all present ones read the same topics.
+        Members whose data is known; None if more may join because all present ones read the same topics.
     enough : int
-        With so many members nobody's share of the partitions is above one, and new ones could hold all: more bring
-        nothing.
+        With this many members, no member's even share exceeds one partition and new ones could hold all, so more do not
+        help.
     notes : list of str
-        What was taken for granted of new members.
+        Assumptions on new members.
 
     Raises
     ------
@@ -47,8 +47,8 @@ class Staff:
     def __init__(self, problem: Problem) -> None:
         if not problem.members:
             raise InvalidProblemError(
-                f"group {problem.group!r} has no members, so it is not known what new ones would read: describe one in "
-                "the input"
+                f"group {problem.group!r} has no members, so the topics of new ones are unknown: add one member to the "
+                "input"
             )
         self.problem = problem
         pinned = set(problem.pins[problem.pins != NOBODY].tolist())
@@ -61,36 +61,36 @@ class Staff:
         self._sums = [Fraction(0), *accumulate(problem.weights[m] for m in self._order)]
         self.enough = self._enough(alike=len(weights) == len(caps) == 1)
         self._cap = int(problem.caps[0]) if len(caps) == 1 else NO_CAP
-        self.notes = ["members have unlike weights: new ones are taken to have weight 1"] if len(weights) > 1 else []
+        self.notes = ["members differ in weight: new ones are assumed to have weight 1"] if len(weights) > 1 else []
         if len(caps) > 1:
-            self.notes.append("members differ in max_partitions: new ones are taken to have no such limit")
+            self.notes.append("members differ in max_partitions: new ones are assumed to have no such limit")
 
     def check(self, most: int) -> None:
-        """Refuse a number of members that is not to be had.
+        """Refuse a largest size that is not possible.
 
         Raises
         ------
         InvalidProblemError
-            It takes members that are not described, or leaves none to whom partitions are pinned.
+            The size needs members whose data is unknown, or is below the number of members with pins.
         """
         group = self.problem.group
         if most < self.fewest:
-            raise InvalidProblemError(f"group {group!r}: pins name {self.fewest} members, so most must be no less")
+            raise InvalidProblemError(f"group {group!r}: pins name {self.fewest} members; raise most to at least that")
         if self.most is not None and most > self.most:
             raise InvalidProblemError(
-                f"group {group!r}: its members read different topics, so it is not known what new ones would read: "
-                f"describe them in the input, or ask for no more than the {self.most} that are there (most)"
+                f"group {group!r}: its members read different topics, so the topics of new ones are unknown: "
+                f"add them to the input, or set most to {self.most}, the members it has, or less"
             )
 
     def _enough(self, alike: bool) -> int:
         present, partitions = len(self._order), len(self.problem.lags)
         if alike:
             return max(partitions, present)
-        lacking = partitions * self.heaviest() - self._sums[-1]  # until all shares are below one
+        lacking = partitions * self.heaviest() - self._sums[-1]  # weight missing until all shares are below one
         return present + max(partitions, math.floor(lacking / self._weight) + 1)
 
     def weight(self, members: int) -> Fraction:
-        """Return the weights of so many members, added up."""
+        """Return the total weight of a group of this size."""
         present = min(members, len(self._order))
         return self._sums[present] + (members - present) * self._weight
 
@@ -99,14 +99,14 @@ class Staff:
         return max((*self.problem.weights, self._weight) if self.most is None else self.problem.weights)
 
     def of(self, members: int) -> Problem:
-        """Return the group with so many members; what they hold today and still hold is theirs."""
+        """Return the group at this size; members that stay keep what they own today."""
         problem = self.problem
         kept = sorted(self._order[:members])
         new = new_names(members - len(kept), set(problem.members))
         names = [*(problem.members[m] for m in kept), *new]
-        like = [*kept, *(0 for _ in new)]  # whose topics each reads
+        like = [*kept, *(0 for _ in new)]  # the member whose topics each reads
         order = sorted(range(members), key=names.__getitem__)
-        place = np.full(len(problem.members) + 1, NOBODY, dtype=np.int32)  # NOBODY, -1, is the last
+        place = np.full(len(problem.members) + 1, NOBODY, dtype=np.int32)  # NOBODY is -1, the last place
         for there, i in enumerate(order):
             if i < len(kept):
                 place[kept[i]] = there

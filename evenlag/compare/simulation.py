@@ -1,7 +1,7 @@
-"""Which strategy would have served a group best: each one is run over the group's recorded history.
+"""Replay: run each strategy over a group's recorded history, to find the one that would have served it best.
 
-The record gives what was produced, who was a member when, and how fast members read. What each strategy is given is the
-same; only the assignment differs. docs/replay.md states the model and what it leaves out.
+The record provides what was produced, the membership over time, and the members' capacity. These are the same for all
+strategies; only the assignment differs. docs/replay.md describes the model and its limits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from evenlag.search.stage import Step
 
 EVENLAG = "evenlag"
 STRATEGIES = cast("tuple[StrategyWord, ...]", (*HEURISTICS, EVENLAG))
-_SEVERAL_FUTURES = (  # bounds and proofs take time that here goes to the plans: there are many, and only they are shown
+_SEVERAL_FUTURES = (  # no bounds or proofs: a replay shows only plans, and makes many
     Step(Enumeration()), *portfolio.START, Step(Scenarios(), 0.5), Step(Scenarios(again=True), 0.95),
 )  # fmt: skip
 START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
@@ -50,18 +50,18 @@ START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayOptions:
-    """How to replay a group; `replay` says what each parameter means.
+    """Options of a replay; see `replay` for each parameter.
 
     Attributes
     ----------
     solving : SolveOptions
-        Of "evenlag"; its limits are those of one rebalance. With "deterministic" and no `work` of its own the clock
-        cuts in after `NET` times the limit.
+        Options of "evenlag"; limits are per rebalance. With `deterministic` and no `work`, the clock still stops a
+        search after `NET` times its limit.
 
     Raises
     ------
     InvalidProblemError
-        An option has a value that it cannot have; the message names both.
+        An option has an invalid value; the message names both.
     """
 
     strategies: Sequence[str] = STRATEGIES
@@ -73,7 +73,7 @@ class ReplayOptions:
 
     @classmethod
     def of(cls, **parameters: Any) -> Self:
-        """Make them of the parameters of `replay` under their names."""
+        """Build the options from the parameters of `replay`."""
         own = {name: parameters.pop(name) for name in cls.__dataclass_fields__ if name in parameters}
         return cls(**own, solving=SolveOptions(**{"time_limit": 1.0, "gap": REPLAY_GAP} | parameters))
 
@@ -92,11 +92,11 @@ class ReplayOptions:
 
     @property
     def ahead(self) -> int:
-        """The horizon in microseconds; 0 with "auto", where all but "evenlag" see today's lag."""
+        """The horizon in microseconds; 0 with "auto", when all strategies but "evenlag" see today's lag."""
         return ahead_micros(self.horizon)
 
     def assign(self, strategy: str, problem: Problem) -> tuple[Index, bool]:
-        """Let a strategy assign a group, owners being those it had; also say whether only the clock stopped it."""
+        """Let a strategy assign a group from its owners; also return True if only the clock stopped the search."""
         if not problem.active.any():
             return np.full_like(problem.owner, NOBODY), False
         result = self._solve(problem) if strategy == EVENLAG else None
@@ -106,7 +106,7 @@ class ReplayOptions:
         return plan.member_of, result is not None and result.stopped_by == "time"
 
     def price(self, problem: Problem) -> Number:
-        """Return what a move costs, in messages; 0 with "fewest-moves"."""
+        """Return the price of a move in messages; 0 with "fewest-moves"."""
         if self.solving.stickiness == FEWEST_MOVES:
             return 0
         return move_price(self.solving.stickiness, problem.mean_load)
@@ -140,35 +140,35 @@ def replay(
 ) -> Replay:
     """Run strategies over the recorded history of one group.
 
-    Each starts from the recorded lags and owners, assigns the group, and keeps its assignment from snapshot to
-    snapshot. It assigns anew when members or partitions change, and where the spread crosses a threshold.
+    Each strategy starts from the recorded lags and owners, assigns the group, and keeps its assignment from snapshot to
+    snapshot. It rebalances when members or partitions change, or when the spread exceeds a threshold.
 
     Parameters
     ----------
     history : sequence of Snapshot
-        In order of time, at least two; `evenlag.tables.past` makes them of a snapshot table's rows.
+        At least two, in order of time; `evenlag.tables.past` builds them from the rows of a snapshot table.
     strategies : sequence of str
         Published heuristics by name, and "evenlag" for `solve`.
     horizon : float or str
-        "auto": "evenlag" plans for the time until the next rebalance, as forecast from the record up to then
-        (docs/forecast.md); other strategies see today's lag. Seconds, or text such as "10m": all see the lag predicted
-        for then, lag + produce rate · horizon, by the rate since the snapshot before. 0: today's lag.
+        "auto": "evenlag" plans for the load forecast until the next rebalance, from the record up to then
+        (docs/forecast.md); other strategies see today's lag. Seconds, or text such as "10m": all strategies see the lag
+        predicted for that time, lag + produce rate · horizon, with the rate since the snapshot before. 0: today's lag.
     lag_limit : float, optional
-        Messages: the time in which any member has more to read (by weight) is counted.
+        Messages; the time during which any member has more to read (by weight) is reported.
     rebalance_above : float, optional
-        Assign anew at every snapshot where the spread, in the lags that the strategy sees, is above this fraction of
-        the mean load.
+        Rebalance at every snapshot at which the spread of the lags seen by the strategy exceeds this fraction of the
+        mean load.
     capacity : float, optional
-        Messages per second that a member of weight 1 reads; by default estimated (`history.estimate_capacity`).
+        Messages per second read by a member of weight 1; by default estimated (`history.estimate_capacity`).
     balance, slack, stickiness, time_limit, gap, seed, deterministic, threads
-        Of "evenlag", as in `solve`; seconds for each rebalance. `stickiness` also prices moves in `cost`.
+        Options of "evenlag", as in `solve`; limits are per rebalance. `stickiness` also prices moves in `cost`.
     progress : callable, optional
-        Called with the strategies done and their number.
+        Called with (strategies done, strategies in all).
 
     Raises
     ------
     InvalidProblemError
-        No history, or an option with a value that it cannot have.
+        The history is not valid, or an option has an invalid value.
     """
     options = ReplayOptions.of(
         strategies=strategies, horizon=horizon, lag_limit=lag_limit, rebalance_above=rebalance_above, capacity=capacity,
@@ -184,9 +184,9 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     foresight: Foresight | None = None,
 ) -> Replay:
-    """Replay with options that are there already; see `replay`.
+    """Replay with prepared options; see `replay`.
 
-    `foresight`: with horizon "auto", what "evenlag" plans for, in place of the forecast.
+    `foresight` replaces the forecast that "evenlag" plans for with horizon "auto".
     """
     course = list(intervals(history))
     _tells_what_came_in(course)
@@ -229,7 +229,7 @@ def run(
 
 
 class _Runner:
-    """One strategy on its way through the history: its assignment and the lags that come of it."""
+    """One strategy on its way through the history: its assignment and the resulting lags."""
 
     def __init__(
         self,
@@ -242,8 +242,8 @@ class _Runner:
         self.strategy, self.course, self.capacity, self.options = strategy, course, capacity, options
         self.horizon = options.ahead
         self.foresight = foresight if strategy == EVENLAG else None
-        self.planned = Counter[str]()  # plans, by what foresight made them from
-        self.place = 0  # of the snapshot at which the interval begins
+        self.planned = Counter[str]()  # plans, by the source of their scenarios
+        self.place = 0  # index of the snapshot at which the interval begins
         self.steps: list[ReplayStep] = []
         self.prices: list[Number] = []
         self.stopped = 0
@@ -253,7 +253,7 @@ class _Runner:
         self.member_of: Index = first.problem.owner.copy()
 
     def run(self) -> str | None:
-        """Go through the whole history; return what went wrong, if anything did."""
+        """Go through the whole history; return the error that stopped it, or None."""
         previous: Interval | None = None
         for interval in self.course:
             try:
@@ -294,7 +294,7 @@ class _Runner:
         self.lags, self.member_of = interval.carry(lags, self.member_of)
 
     def _assigned(self, problem: Problem, previous: Interval | None, interval: Interval) -> tuple[str | None, Plan]:
-        """Return the assignment for the interval, and why it is another one than before, if it is."""
+        """Return the reason for a rebalance (None if there is none) and the assignment during the interval."""
         if self.strategy == RECORDED:
             plan = Plan(problem, interval.before.problem.owner.copy())
             return (RECORDED if (plan.member_of != problem.owner).any() else None), plan
@@ -326,7 +326,7 @@ class _Runner:
         return problem.at(np.array(lags, dtype=np.int64), self.member_of.copy())
 
     def _flow(self, interval: Interval) -> tuple[Messages, dict[str, int]]:
-        """Let messages come in and members read; return the lags at the end, and what flowed."""
+        """Let messages arrive and members read; return the lags at the end, and the totals."""
         problem = interval.before.problem
         since, until = (snapshot.micros - self.start for snapshot in (interval.before, interval.after))
         by_weight = {weight: budget(self.capacity, weight, since, until) for weight in set(problem.weights)}
@@ -342,7 +342,7 @@ class _Runner:
         return np.where(interval.restated, interval.recorded, kept), flows
 
     def summary(self) -> ReplaySummary:
-        """Sum the steps up."""
+        """Summarize the steps."""
         counted = [
             (step, interval.micros, price)
             for step, interval, price in zip(self.steps, self.course, self.prices, strict=True)
@@ -379,13 +379,13 @@ def _ranked(summary: list[ReplaySummary], options: ReplayOptions) -> list[Replay
 
 
 def _mean(values: list[tuple[int, Number]]) -> Number:
-    """Return the mean of (time, value) over the time; 0 of nothing."""
+    """Return the mean of (time, value) pairs weighted by time; 0 if there are none."""
     total = sum(micros for micros, _ in values)
     return sum((Fraction(micros) * value for micros, value in values), Fraction(0)) / total if total else 0
 
 
 def _quantile(values: list[tuple[int, Number]]) -> Number:
-    """Return the least value that is not exceeded in 99 % of the time; 0 of nothing."""
+    """Return the least value that is not exceeded during 99 % of the time; 0 if there are none."""
     total, passed = sum(micros for micros, _ in values), 0
     for micros, value in sorted(values, key=lambda pair: pair[1]):
         passed += micros
@@ -397,24 +397,24 @@ def _quantile(values: list[tuple[int, Number]]) -> Number:
 def _tells_what_came_in(course: Sequence[Interval]) -> None:
     if all(interval.restated[interval.source[interval.source != NOBODY]].all() for interval in course):
         raise InvalidProblemError(
-            "the record does not tell what was produced: a replay needs log_end_offset in at least two snapshots"
+            "the record does not show what was produced: a replay needs log_end_offset in at least two snapshots"
         )
 
 
 def _assumed(planned: Counter[str]) -> str:
     how = ", ".join(f"{planned[kind]} by {kind}" for kind in KINDS if planned[kind])
     return (
-        "horizon auto: each plan of evenlag is for the time until the next rebalance that the record up to then lets "
-        f"expect ({how or 'none was needed'}); other strategies see today's lag"
+        "horizon auto: each plan of evenlag is for the load forecast until the next rebalance, from the record up to "
+        f"then ({how or 'none was needed'}); other strategies see today's lag"
     )
 
 
 def _notes(course: Sequence[Interval], stopped: int) -> tuple[str, ...]:
     restated = sum(int(interval.restated.sum()) for interval in course)
     idle = sum(not interval.before.problem.active.any() for interval in course)
-    said = {
-        f"{restated} lags taken from the record: a log end unknown or gone back, or a commit set back": restated,
+    notes = {
+        f"{restated} lags set to the recorded ones: a log end offset unknown or gone back, or a commit reset": restated,
         f"{idle} intervals without an active member: left out of means": idle,
         f"{stopped} rebalances stopped by the wall clock before their work limit: another run may differ": stopped,
     }
-    return tuple(note for note, applies in said.items() if applies)
+    return tuple(note for note, applies in notes.items() if applies)

@@ -1,4 +1,4 @@
-"""The least that must move on the way from today's assignment to a group of another size that meets its deadline."""
+"""The least that must move from today's assignment to a group of another size that meets its deadline."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Handover:
     Attributes
     ----------
     moves : int
-        Partitions that leave their owner, including those of members that go.
+        Partitions that leave their owner, including those of members that leave the group.
     units : int
-        Their total size; their number where partitions have no sizes.
+        Total size of these partitions; their number if partitions have no sizes.
     bound : int
         No plan that meets the deadline moves fewer units.
     sized : bool
-        Whether partitions have sizes.
+        True if partitions have sizes.
     """
 
     moves: int
@@ -56,18 +56,18 @@ def least_handover(
     plan : Plan
         A plan of the new size that meets the deadline.
     deadline : Fraction
-        Seconds.
+        Seconds until the deadline.
     capacity : Fraction
-        Messages per second that a member of weight 1 reads.
+        Messages per second read by a member of weight 1.
     rates : sequence of Fraction (P,)
-        Messages per second that come in.
+        Messages per second that arrive in each partition.
     options : SolveOptions
         Balance and limits.
 
     Returns
     -------
     Handover or None
-        None where nobody owns anything today or nobody reads at the new size.
+        None if no partition has an owner today, or no member is active at the new size.
     """
     if not (problem.owner != NOBODY).any():
         return None
@@ -84,7 +84,7 @@ def least_handover(
     )  # fmt: skip
     found = search(then, asked, start=Plan(then, plan.member_of), tie_break=False, explain=False)
     best = Plan(resized, found.plan.member_of)
-    if course.of_plan(best) > deadline:  # the search has messages that come in rounded down
+    if course.of_plan(best) > deadline:  # the search rounds incoming messages down
         best = Plan(resized, plan.member_of)
     sizes = np.ones_like(problem.lags) if problem.pairs.move_sizes is None else problem.pairs.move_sizes
     gone = (problem.owner != NOBODY) & (resized.owner == NOBODY)

@@ -1,4 +1,4 @@
-"""How fast the members of a group read and messages come into its partitions, for a sizing, which must know both."""
+"""Capacity of a group's members and incoming rates of its partitions, both required for sizing."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evenlag.model.problem import Problem
 
 @dataclass(frozen=True)
 class Speeds:
-    """What a sizing needs to know beside the group.
+    """Inputs of a sizing in addition to the group.
 
     Attributes
     ----------
     capacity : Capacity
     rates : list of Fraction (P,)
-        Messages per second that come into each partition.
+        Messages per second into each partition.
     recorded : bool
-        Whether the rates are from the record; without one they are 0.
+        True if the rates are from the record; without one they are 0.
     """
 
     capacity: Capacity
@@ -31,32 +31,28 @@ class Speeds:
 
 
 def speeds(problem: Problem, record: Sequence[Snapshot], capacity: float | None = None) -> Speeds:
-    """Take what `pace_of` reads off a record; rates that are not known are 0.
+    """Return the capacity and rates of `pace_of`, with 0 for unknown rates.
 
     Parameters
     ----------
     problem : Problem
-        The group as it is in the last snapshot.
+        The group in the last snapshot.
     record : sequence of Snapshot
-        In order of time; fewer than two tell nothing.
+        In order of time; at least two are needed for rates.
     capacity : float, optional
-        Messages per second of a member of weight 1.
+        Messages per second read by a member of weight 1.
 
     Raises
     ------
     InvalidProblemError
-        No capacity is given, and the record does not tell it.
+        The capacity is neither given nor in the record.
     """
     pace = pace_of(record, capacity)
     if pace.capacity is None:
-        why = (
-            "no member is seen to read anything in this record"
-            if len(record) > 1
-            else "a single snapshot tells no rates"
-        )
+        why = "this record shows no member reading" if len(record) > 1 else "a single snapshot has no rates"
         raise InvalidProblemError(
-            f"{why}, so it is not known how fast members read: give capacity (--capacity), the messages that one reads "
-            "in a second"
+            f"{why}, so the rate at which members read is unknown: give capacity (--capacity), the messages that a "
+            "member reads per second"
         )
     known = pace.rates or {}
     return Speeds(pace.capacity, [known.get(name, Fraction(0)) for name in problem.partitions], pace.rates is not None)

@@ -1,7 +1,7 @@
-"""Every strategy beside the optimum, each held to the balance that it promises.
+"""Audit: every strategy compared with the optimum under the balance that it promises.
 
-Where the group has scenarios, strategies see the lags of now, as they would in a group, and what they give is judged by
-all scenarios: figures in messages are means over them, by weight.
+If the group has scenarios, strategies see the current lags, as in production. Their plans are judged by all scenarios:
+figures in messages are weighted means over them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from evenlag.search.options import AUTO, SolveOptions
 from evenlag.search.solver import search
 
 OPTIMAL, CURRENT = "optimal", "current"
-TODAY = "today: "  # goes before the assignor that the group uses
+TODAY = "today: "  # prefix of the assignor that the group uses
 
 _spread, _makespan = (Objective(kind).base for kind in (ObjectiveKind.SPREAD, ObjectiveKind.MAKESPAN))
 
 
 def of_plan(figure: Callable[[Plan], Number | None]) -> Any:
-    """Make a column of the audit that every strategy has alike: a figure of its plan."""
+    """Return an audit column whose value is a figure of the plan, computed alike for every strategy."""
     return field(default=None, metadata={"of_plan": figure})
 
 
@@ -48,31 +48,31 @@ def _counts(plan: Plan) -> list[int]:
 
 @dataclass(frozen=True)
 class AuditRow:
-    """One strategy under one balance; figures in messages and seconds, None where there is none.
+    """One strategy under one balance; figures in messages and seconds, None if they do not exist.
 
-    The table `audit` has these columns, in this order and with these sentences (`evenlag.tables.outputs`).
+    The table `audit` has these columns, in this order and with these descriptions (`evenlag.tables.outputs`).
 
     Attributes
     ----------
     strategy : str
-        A published heuristic, `current` (today's assignment), `today: ` and the assignor in use (the same assignment,
-        held to the promise of that assignor) or `optimal`.
+        A published heuristic; `current`, today's assignment; `today: ` and the assignor in use, the same assignment
+        judged by that assignor's promise; or `optimal`.
     balance : Balance
-        Balance that the strategy promises; its optimum is the one under the same balance.
+        Balance that the strategy promises; it is compared with the optimum under the same balance.
     status : Status
         `OPTIMAL`, `FEASIBLE`, `HEURISTIC`, `ERROR` or `EMPTY`.
     method : str or None
         Stage or strategy that found the plan.
     objective : number or None
-        Spread, and what costs of pairs come to at the prices asked for: what an audit minimises. Moves are free.
+        Spread plus costs of pairs at their prices, which an audit minimizes. Moves are free.
     bound : number or None
         No plan under this balance has a lower objective.
     gap : float or None
         Objective − bound of the optimum, as a share of the mean load.
     spread : number or None
-        Largest − smallest load per weight, with the lags of now; with scenarios their mean.
+        Largest − smallest load per weight, by current lags; with scenarios their mean.
     excess : number or None
-        Objective above the optimum's; null where the promise, or a limit asked for, is broken.
+        Objective above the optimum's; null if the plan breaks the balance or a requested limit.
     bound_excess : number or None
         Objective above the proven bound.
     makespan : number or None
@@ -80,9 +80,10 @@ class AuditRow:
     moves : int or None
         Partitions that leave their owner.
     moved_size : int or None
-        Sizes of the partitions that leave their owner; null where sizes are not known.
+        Total size of the partitions that leave their owner; null if sizes are unknown.
     crossings : int or None
-        Traffic, or without it partitions, that members read across racks; null where racks are not known.
+        Traffic that members read across racks, or the number of partitions if no traffic is given; null if racks are
+        unknown.
     forced_moves : int or None
         Partitions without an owner that get one.
     count_min : int or None
@@ -90,15 +91,15 @@ class AuditRow:
     count_max : int or None
         Most partitions of an active member.
     valid : bool
-        Whether every partition goes to one subscriber, and pins and caps are respected.
+        True if every partition goes to one subscriber, and pins and caps are respected.
     violation : str or None
-        How the plan breaks the problem's rules, the balance promised or a limit asked for.
+        The rule, balance or requested limit that the plan breaks.
     binding : tuple of Binding
-        Rules that hold the bound up, for the optimum only; in tables joined by `;`.
+        Rules that limit the optimum; only for `optimal`; in tables joined by `;`.
     seconds : float
-        Time that it took.
+        Time taken.
     error : str or None
-        Why there is no plan.
+        Reason why there is no plan.
     """
 
     strategy: str
@@ -148,7 +149,7 @@ class Audit:
         return f"<Audit {self.problem.group!r}: rows={len(self.rows)}, best spread {spreads or 'unknown'}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML shown by notebooks."""
         return audit_card(self)
 
 
@@ -170,15 +171,15 @@ def audit(
     threads: int | None = None,
     work: float | None = None,
 ) -> Audit:
-    """Solve the group under every balance (stickiness 0) and hold each strategy to its optimum.
+    """Solve the group under every balance (stickiness 0) and compare each strategy with its optimum.
 
     Parameters
     ----------
     problem : Problem
-        Judged by the mean over its scenarios where it has any, else by the lags of now.
+        Judged by the mean over its scenarios if it has any, else by the current lags.
     rack_price, max_crossings, fetch_from, max_load, first, prices, budgets
-        As in `solve`: the optima are found under these terms, and every strategy is judged by them. Moves stay free:
-        what would price, limit or order them is left out.
+        As in `solve`: the optima are found under these terms, and every strategy is judged by them. Moves stay free;
+        prices, limits and order of moves are ignored.
     time_limit : float
         Seconds for the whole audit.
     gap, seed, deterministic, threads, work
@@ -187,14 +188,14 @@ def audit(
     Returns
     -------
     Audit
-        Rows for today's assignment, every published heuristic, and the optimum under each balance. Where the
-        problem says which assignor the group uses, today's assignment has a second row: "today: cooperative-sticky".
-        A strategy, or an optimum, that cannot be had for this problem has a row with its `error`.
+        Rows for today's assignment, every published heuristic, and the optimum under each balance. If the problem
+        names the assignor that the group uses, today's assignment has a second row: "today: cooperative-sticky". A
+        strategy or optimum without a plan has a row with its `error`.
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have; the message names both.
+        A parameter has an invalid value; the message names both.
     """
     options = SolveOptions(
         rack_price=rack_price, max_crossings=max_crossings, fetch_from=fetch_from, max_load=max_load, first=first,
@@ -211,10 +212,10 @@ def audit_with(
     known: Mapping[str, Result] | None = None,
     cache: SolveCache | None = None,
 ) -> Audit:
-    """Audit a group; of the options all count that `audit` takes.
+    """Audit a group with the options that `audit` takes.
 
-    `known` has the optima of an earlier audit of the same problem, which are gone on from, and `cache` what other
-    calls have worked out.
+    `known` holds the optima of an earlier audit of the same problem, which are improved further, and `cache` the
+    intermediate results of other calls.
     """
     clock = Clock(options.time_limit, options.deterministic, options.work)
     cache = cache or SolveCache(problem)
@@ -240,7 +241,7 @@ def audit_with(
             optima[balance] = _no_worse(found, _published(cache), judge, cache, asked[balance])
         except EvenlagError as error:
             errors[balance] = error
-    for balance in filter(optima.__contains__, Balance):  # what a later one led to may keep this one too
+    for balance in filter(optima.__contains__, Balance):  # a plan of a later balance may keep this one too
         twin = _same_rule(problem, balance, optima)
         optima[balance] = twin or _no_worse(optima[balance], _plans_of(optima), judge, cache, asked[balance])
     rows = _today(judge, cache, optima) if (problem.owner != NOBODY).any() else []
@@ -254,7 +255,7 @@ def audit_with(
 
 
 def _today(judge: Judge, cache: SolveCache, optima: dict[str, Result]) -> list[AuditRow]:
-    """Today's assignment without a count rule, and held to what the assignor in use promises, where that is known."""
+    """Return rows of today's assignment: without a count rule, and under the balance of a known assignor in use."""
     rows = [_strategy_row(judge, cache, CURRENT, Balance.NONE, optima)]
     if (assignor := cache.problem.assignor) is not None:
         promised = PROMISED_BALANCE.get(published_name(assignor) or "", Balance.NONE)
@@ -267,14 +268,14 @@ def _plans_of(optima: dict[str, Result]) -> list[Plan]:
 
 
 def _published(cache: SolveCache) -> Iterator[Plan]:
-    """Give the plans of the published heuristics that are defined for this problem."""
+    """Yield the plans of the published heuristics that are defined for this problem."""
     for name in PROMISED_BALANCE:
         with suppress(EvenlagError):
             yield cache.plan(name)
 
 
 def _best(plans: Iterable[Plan], judge: Judge, balance: str, below: Key | None = None) -> Plan | None:
-    """Return the best plan that keeps a balance and all limits; None where none is below the key given."""
+    """Return the best plan that keeps the balance and all limits; None if none is below the given key."""
     best = None
     for plan in plans:
         key = judge.key(plan, balance)
@@ -284,7 +285,7 @@ def _best(plans: Iterable[Plan], judge: Judge, balance: str, below: Key | None =
 
 
 def _no_worse(result: Result, plans: Iterable[Plan], judge: Judge, cache: SolveCache, options: SolveOptions) -> Result:
-    """Return a result that none of these plans is better than; where time was short not all were tried."""
+    """Return the result, improved if one of these plans is better; short searches do not try them all."""
     if result.status == Status.EMPTY:
         return result
     better = _best(plans, judge, options.balance, judge.key(result.plan, options.balance))
@@ -295,7 +296,7 @@ def _no_worse(result: Result, plans: Iterable[Plan], judge: Judge, cache: SolveC
 
 
 def _same_rule(problem: Problem, balance: str, optima: dict[str, Result]) -> Result | None:
-    """With one topic, equal weights and no side rules, topic and group balance are the same as both."""
+    """Return the optimum of `both` if the balance is equivalent: one topic, equal weights, no pins or caps."""
     plain_topic = len(problem.topics) == 1 and problem.equal_weights
     same = balance in (Balance.TOPIC, Balance.GROUP) and plain_topic and not problem.capped_or_pinned
     return optima.get(Balance.BOTH) if same else None

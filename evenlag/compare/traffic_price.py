@@ -1,4 +1,4 @@
-"""The price of traffic between racks, for reports: bytes a second into an amount of money a month."""
+"""The price of traffic between racks, for reports: bytes per second to an amount of money per month."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem
 from evenlag.model.values import amount, shown
 
-MONTH = 730 * 3600  # seconds: a twelfth of a year, as the bills of clouds have it
+MONTH = 730 * 3600  # seconds in a twelfth of a year, as clouds bill it
 _PRICE = re.compile(r"\s*([^/\s]+)\s*/\s*([A-Za-z]+)\s*", re.ASCII)
 _UNITS = {
     f"{prefix}{binary}B": base**power
@@ -28,7 +28,7 @@ class TrafficPrice:
     Attributes
     ----------
     text : str
-        As it was given: "0.01/GB".
+        The price as given, such as "0.01/GB".
     per_byte : Fraction
     """
 
@@ -37,39 +37,39 @@ class TrafficPrice:
 
     @classmethod
     def of(cls, text: str) -> TrafficPrice:
-        """Read a price such as "0.01/GB"; KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
+        """Parse a price such as "0.01/GB"; KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
 
         Raises
         ------
         InvalidProblemError
-            It is no such price.
+            The text is not such a price.
         """
         match = _PRICE.fullmatch(text)
         number, percent = amount(match[1]) if match else (None, False)
         unit = {name.lower(): size for name, size in _UNITS.items()}.get(match[2].lower()) if match else None
         if number is None or percent or number < 0 or unit is None:
-            raise InvalidProblemError(f"a price of traffic is a number by a unit, such as 0.01/GB, not {shown(text)}")
+            raise InvalidProblemError(f"a traffic price is a number per unit, such as 0.01/GB, not {shown(text)}")
         return cls(text.strip(), number / unit)
 
     def month(self, traffic: int) -> Fraction:
-        """Return what traffic across racks costs a month of 730 hours, in bytes a second."""
+        """Return the cost per month of 730 hours of traffic across racks, given in bytes per second."""
         return self.per_byte * traffic * MONTH
 
     def check(self, problem: Problem) -> None:
-        """Raise InvalidProblemError unless the problem says what crosses racks, and how many bytes that is."""
+        """Raise InvalidProblemError unless the problem has both racks and traffic in bytes."""
         if pair_costs(problem, "crossings", "followers") is None:
             raise InvalidProblemError(
-                f"group {problem.group!r}: no racks are known of both members and partitions, so no traffic can be "
-                "priced: give the columns rack and replica_racks, or rack and partition_racks of a problem file"
+                f"group {problem.group!r}: pricing traffic needs the racks of members and of partitions: give the "
+                "columns rack and replica_racks, or rack and partition_racks of a problem file"
             )
         if problem.pairs.traffic is None:
             raise InvalidProblemError(
-                f"group {problem.group!r}: the traffic of its partitions is not known, so it cannot be priced: give "
-                "bytes a second as --traffic, as a column traffic, or in the problem file"
+                f"group {problem.group!r}: pricing traffic needs the traffic of partitions: give bytes per second as "
+                "--traffic, as a column traffic, or in the problem file"
             )
 
 
 def crossings_of(plan: Plan, fetch_from: str) -> int | None:
-    """Return the traffic of a plan that crosses racks, or the partitions that do; None where no racks are known."""
+    """Return the traffic (or without it, the partitions) that a plan reads across racks; None if racks are unknown."""
     costs = pair_costs(plan.problem, "crossings", fetch_from)
     return None if costs is None else total(costs, plan.member_of)

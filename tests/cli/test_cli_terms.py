@@ -248,7 +248,9 @@ def test_racks_that_nobody_knows_are_a_warning(tmp_path: Path) -> None:
     document = planned(path, "--rack-price", "100")
     assert "crossings are not counted: racks of members and of partitions are needed" in document["warnings"]
     assert "crossings" not in document["costs"]
-    refused(run("plan", path, "--traffic-price", "1/GB"), "no racks are known of both members and partitions")
+    refused(
+        run("plan", path, "--traffic-price", "1/GB"), "pricing traffic needs the racks of members and of partitions"
+    )
 
 
 # ---- reports ---------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def test_a_group_without_members_is_given_some() -> None:
         evenlag("whatif", TEXTS / "empty-group.txt", "--change-members", "+3", "--time-limit", 1, "--json").stdout
     )
     assert found["after"]["counts"] == {"new-1": 1, "new-2": 1, "new-3": 1}
-    assert "the group has no members, so new ones are taken to read all of its topics" in found["notes"]
+    assert "the group has no members, so new ones are assumed to read all of its topics" in found["notes"]
 
 
 @pytest.mark.parametrize("name", ["utf16-powershell.txt", "rpk.json", "coloured.txt"])

@@ -175,7 +175,7 @@ def test_a_frontier_of_partitions_that_go_together_is_one_of_units() -> None:
     ("against", "message"),
     [
         ("crossing", "did you mean 'crossings'"), ("crossings", "racks of members and of partitions are needed"),
-        ("moved_size", "sizes of moves are needed"), ("spread", "against must be one of"),
+        ("moved_size", "the problem needs move_sizes"), ("spread", "against must be one of"),
     ],
 )  # fmt: skip
 def test_what_a_frontier_cannot_be_against(against: str, message: str) -> None:

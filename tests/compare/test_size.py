@@ -251,7 +251,7 @@ def test_numbers_at_which_members_idle_are_not_looked_at() -> None:
     found = size(alike([5, 3, 9, 1], "ab"), 1, 1, most=100_000)
     assert [row.members for row in found.sizes] == [1, 2, 3, 4]
     assert (found.most, found.not_reached) == (4, [])
-    assert found.notes[-1].startswith("more than 4 members are not looked at")
+    assert found.notes[-1].startswith("sizes above 4 members are not tried")
     few = size(alike([5, 3, 9, 1], "ab"), 1, 1, most=4)
     assert (few.to_dict(), few.notes) == (found.to_dict(), ())
 
@@ -313,7 +313,7 @@ def test_a_group_larger_than_64_bits() -> None:
         ({"rates": 5}, "rates must be a list of messages per second; got int"),
         ({"drain_seconds": math.inf}, "drain_seconds must be"),
         ({"drain_seconds": "15m"}, "drain_seconds must be"),
-        ({"rates": [1]}, "rates must be one for each of the 2 partitions, not 1"),
+        ({"rates": [1]}, "rates needs one number for each of the 2 partitions, not 1"),
         ({"rates": [1, -1]}, "t-1: rate must be messages per second >= 0, not -1"),
         ({"most": 0}, "most must be a number of members from 1 to 100,000, not 0"),
         ({"balance": "odd"}, "balance must be one of"),
@@ -467,7 +467,7 @@ def test_a_picture_of_one_size_has_whole_members(tmp_path: Path) -> None:
 def test_what_the_command_refuses(billing: Path, tmp_path: Path) -> None:
     refused(
         run("size", billing, "--drain", "15m"),
-        "billing.json: a single snapshot tells no rates, so it is not known how fast members read: give capacity",
+        "billing.json: a single snapshot has no rates, so the rate at which members read is unknown: give capacity",
     )
     refused(run("size", billing, "--drain", "soon", "--capacity", 1), "drain must be seconds or a time such as")
     for none in ("0", "0s", "0.0m"):

@@ -156,7 +156,7 @@ def test_names_of_new_members_are_free() -> None:
 def test_fewer_members_are_the_last_by_name() -> None:
     found = whatif(alike([5, 3, 1], "dbca"), Change(members=-2))
     assert found.after.plan.problem.members == ("a", "b")
-    assert "the last by name leave: c, d; remove others by their names" in found.notes
+    assert "the last members by name leave: c, d; to remove others, name them" in found.notes
     assert changed(alike([5], "abc"), Change(members=-1, remove=["c"])).members == ("a",)
 
 
@@ -251,7 +251,7 @@ IMPOSSIBLE: dict[str, tuple[list[object], str]] = {
     "no name": (["--add", "=t"], "a member needs a name"),
     "a topic of nobody": (["--add", "d=t,x"], "there is no topic 'x' in the group; it has t, u"),
     "no such topic": (["--partitions", "x=5"], "there is no topic 'x'"),
-    "fewer partitions": (["--partitions", "t=3"], "topic 't' has 4 partitions, and Kafka takes none away"),
+    "fewer partitions": (["--partitions", "t=3"], "topic 't' has 4 partitions, and Kafka cannot remove any"),
     "no partitions": (["--partitions", "t=0"], "partitions must be a whole number from 1"),
     "negative partitions": (["--partitions", "t=-1"], "partitions must be a whole number from 1"),
     "too many partitions": (["--partitions", "t=99999999999"], "to 1,000,000, not 99999999999"),
@@ -378,7 +378,7 @@ def test_a_person_reads_before_and_after_side_by_side(tmp_path: Path) -> None:
     assert rows["c"][-1] == "gone"
     assert rows["new-1"][-1] == "new"
     assert rows["a"][1:4] == ["1", "→", "2"]
-    assert "note: new members, who read what all others do: new-1, new-2" in done.stdout
+    assert "note: new members, which read what all others read: new-1, new-2" in done.stdout
     GROUP_OF_NOBODY = {"topics": {"t": [5, 3]}, "members": {}}  # noqa: N806
     path.write_text(json.dumps(GROUP_OF_NOBODY))
     shown = run("whatif", path, "--add", "a=t").stdout

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SINCE = datetime(2026, 3, 2, 6, 0, tzinfo=UTC)
-SAID = "horizon auto: planned for the time until the next rebalance that the record lets expect"
+SAID = "horizon auto: planned for the forecast until the next rebalance"
 
 
 def record(group: str, times: int, minutes: int = 20, partitions: int = 5, step: int = 1) -> list[Row]:

@@ -176,7 +176,7 @@ def test_horizon_auto_gives_the_latest_snapshot_scenarios_where_there_are_severa
     assert (found.lags.tolist(), found.owner.tolist()) == (today.lags.tolist(), today.owner.tolist())
     assert found.warnings == today.warnings
     [note] = [note for note in notes if note.startswith("horizon auto")]
-    assert note.startswith("horizon auto: planned for the time until the next rebalance that the record lets expect")
+    assert note.startswith("horizon auto: planned for the forecast until the next rebalance")
     # What comes in is 0, 1 and 2 messages a second.
     assert today.lags.tolist() == [0, 2500, 5500]
     for nothing, one, two in found.scenario_lags.tolist():

@@ -66,7 +66,7 @@ def audit(
         if traffic_price is not None:
             traffic_price.check(problem)
         seconds = max(min(group_time_limit, clock.left() / (len(sources) - number)), LEAST_SECONDS)
-        with ending_searches() as watch, working(f"auditing {problem.group}"), ceiling.told(most):
+        with ending_searches() as watch, working(f"auditing {problem.group}"), ceiling.explained(most):
             audited = evenlag.audit(problem, time_limit=seconds, max_load=most, **parameters)
         ended, notes = watch, [*notes, *notes_of(watch)]
         rows = [vars(row) | report.traffic_fields(row.crossings, traffic_price) for row in audited.rows]
