@@ -1,4 +1,4 @@
-"""The problem and everything that defines it: balance, objective, bounds, the MIP and its backends."""
+"""The problem and its definition: balance, objective, bounds, the MIP and its backends."""
 
 from typing import TYPE_CHECKING
 
@@ -11,5 +11,5 @@ __all__ = ["files", "rates"]
 
 _HOMES = {"files": "evenlag.model.files", "rates": "evenlag.model.rates"}
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # type checkers read the imports above
     __getattr__, __dir__ = lazily(__name__, _HOMES)

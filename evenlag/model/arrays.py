@@ -1,4 +1,4 @@
-"""Arrays of this package: their types, what stands for nobody and no limit, and how sums stay exact."""
+"""Array types, the values for no owner and no limit, and exact sums."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 NO_CAP = np.iinfo(np.int64).max
 NOBODY = -1
 
-Ints = NDArray[Any]  # int64, or Python integers (dtype object) where sums could pass int64
+Ints = NDArray[Any]  # int64, or Python integers (dtype object) if sums could exceed int64
 Index = NDArray[np.int32]
 Whole = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
 def summable(values: NDArray[np.int64]) -> Ints:
-    """Return values >= 0 so that they can be added up: as Python integers (dtype object) if the sum needs it."""
+    """Return the values, which are >= 0, in a dtype in which they can be added up: object if int64 could overflow."""
     large = len(values) > 0 and len(values) * int(values.max()) >= 2**62
     return values.astype(object) if large and sum(values.tolist()) >= 2**62 else values
 
 
 def stacked(rows: Sequence[Ints]) -> Ints:
-    """Return lags of several scenarios as one table (S, P), of Python integers where one of them needs it."""
+    """Return the lags of several scenarios as one array (S, P), of dtype object if one of them is."""
     wide = any(row.dtype == object for row in rows)
     return np.array([row.astype(object) if wide else row for row in rows]) if rows else np.empty((0, 0), np.int64)
 
 
 def held_loads(lags: Ints, member_of: Index, members: int) -> Ints:
-    """Return the lag of each member's partitions in messages, exact, shape (M,)."""
+    """Return the exact lag of each member's partitions in messages, shape (M,)."""
     loads = np.zeros(members, dtype=lags.dtype)
     held = member_of != NOBODY
     np.add.at(loads, member_of[held], lags[held])
@@ -38,20 +38,20 @@ def held_loads(lags: Ints, member_of: Index, members: int) -> Ints:
 
 
 def leaving(owner: Index, members: int) -> Whole:
-    """Return 1 for each pair of a partition and a member that is not its owner, if it has one; shape (P, M)."""
+    """Return 1 for each partition and member other than its owner, 0 elsewhere or without an owner; shape (P, M)."""
     leaves: Whole = ((owner[:, None] != NOBODY) & (owner[:, None] != np.arange(members))).astype(np.int64)
     return leaves
 
 
 def stable_order(keys: NDArray[Any]) -> Whole:
-    """Return `argsort(keys, kind="stable")`; NumPy sorts whole numbers of 16 bits by radix, some ten times faster."""
+    """Return `argsort(keys, kind="stable")`, about ten times faster if all keys fit in 16 bits (radix sort)."""
     if len(keys) and keys.min() >= -(2**15) and keys.max() < 2**15:
         keys = keys.astype(np.int16)
     return np.argsort(keys, kind="stable")
 
 
 def rank_within(groups: NDArray[Any]) -> Whole:
-    """Return each entry's rank among the entries of its group, in the order given: [7, 3, 7, 7] → [0, 0, 1, 2]."""
+    """Return each entry's rank among the entries of its group, in the given order: [7, 3, 7, 7] → [0, 0, 1, 2]."""
     order = stable_order(groups)
     ordered = groups[order]
     firsts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))[: len(groups)]

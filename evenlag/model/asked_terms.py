@@ -1,4 +1,4 @@
-"""The parameters of a call turned into an objective: prices in messages, budgets, an order, for the data there is."""
+"""Build the objective from the parameters of a call: prices in messages, budgets and order of criteria."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from evenlag.model.values import amount, is_whole
 
 
 class FetchFrom(Name):
-    """Which replicas of a partition members read."""
+    """Replicas of a partition from which members read."""
 
     LEADER = "leader"
     FOLLOWERS = "followers"
@@ -40,18 +40,18 @@ class FetchFrom(Name):
 
 @dataclass(frozen=True)
 class AskedTerms:
-    """Terms asked for beyond loads and the number of moves.
+    """Requested terms other than loads and the number of moves.
 
     Attributes
     ----------
     prices : mapping of cost to messages or share
-        What a unit of each costs.
+        Price of a unit of each cost.
     budgets : mapping of cost to whole number
-        The most units of each that a plan may cost; None is no limit.
+        Upper limit on the units of each cost; None means no limit.
     first : tuple of str
-        Criteria that come before the loads, in this order.
+        Criteria to minimize before the loads, in this order.
     max_load : number or None
-        The most load per weight, in messages.
+        Upper limit on the load per weight, in messages.
     fetch_from : FetchFrom
     """
 
@@ -74,21 +74,21 @@ def resolve_objective(
     across: str = Across.MEAN,
     asked: AskedTerms = NO_TERMS,
 ) -> Objective:
-    """Turn the parameters of `solve` into an `Objective`.
+    """Build an `Objective` from the parameters of `solve`.
 
-    A percentage of the mean load is rounded up to whole messages, so that objectives stay whole numbers. Costs of
-    pairs that the problem has no data of are left out.
+    A percentage of the mean load is rounded up to whole messages, so that objectives remain whole numbers. Costs of
+    pairs for which the problem has no data are left out.
 
     Raises
     ------
     InvalidProblemError
-        A parameter has a value that it cannot have.
+        A parameter has an invalid value.
     InfeasibleError
-        The balance needs more moves than `max_moves`; the message says how many.
+        The balance needs more moves than `max_moves`; the message gives the number needed.
     """
     goal = Objective(ObjectiveKind.of(kind, "objective"), across=Across.of(across, "across"))
     check_budget("max_moves", max_moves)
-    fewest = bool(stickiness == FEWEST_MOVES)  # of a number of NumPy it is one of its booleans
+    fewest = bool(stickiness == FEWEST_MOVES)  # comparing a NumPy number gives a NumPy boolean
     mean_load = goal.scale(rule.problem)
     price = 0 if fewest else move_price(stickiness, mean_load)
     if asked is NO_TERMS and not rule.problem.pairs:
@@ -104,9 +104,9 @@ def resolve_objective(
 
 @dataclass
 class _Wishes:
-    """Price and budget of each cost by name, once it is known what a move is measured in.
+    """Price and budget of each cost by name, with moves expressed in their final measure.
 
-    Moves are plain, a number, unless partitions have sizes (then their price and order are by size) or are units.
+    Moves are counted, unless partitions have sizes (then their price and order apply to size) or are units.
     """
 
     problem: Problem
@@ -120,9 +120,9 @@ class _Wishes:
         self.budgets = {name: most for name, most in self.asked.budgets.items() if most is not None}
 
     def measure_moves(self, share: bool) -> None:
-        """Turn to what moves are measured in; with `share` the price is of a move of the mean size.
+        """Express moves in their final measure; if `share`, the price applies to a move of the mean size.
 
-        A price of moved sizes takes the place of `stickiness`: they are one term.
+        A price of moved size replaces `stickiness`: they are the same term.
         """
         of_a_unit = self.prices.pop(MOVED_SIZE, None)
         if of_a_unit is not None:
@@ -134,17 +134,17 @@ class _Wishes:
             self.prices[MOVED_SIZE] = _per_unit(self.price, sizes) if share else self.price
             self.price = 0
             self.first = tuple(MOVED_SIZE if name == MOVES else name for name in self.first)
-        elif MOVED_SIZE in self.budgets:  # each partition is of size 1
+        elif MOVED_SIZE in self.budgets:  # every partition has size 1
             most = self.budgets.pop(MOVED_SIZE)
             self.max_moves = most if self.max_moves is None else min(most, self.max_moves)
-        if MOVES in self.problem.pairs.matrices:  # a unit is several moves
+        if MOVES in self.problem.pairs.matrices:  # moving a unit makes several moves
             if sizes is None:
                 self.prices[MOVES], self.price = self.price, 0
             if self.max_moves is not None:
                 self.budgets[MOVES], self.max_moves = self.max_moves, None
 
     def put_into(self, goal: Objective, rule: CountRule) -> Objective:
-        """Return the objective with these terms."""
+        """Return the objective extended by these terms."""
         pairs = self._pairs()
         named = {pair.name for pair in pairs}
         first = tuple(name for name in self.first if name in named or name == MOVES)
@@ -160,7 +160,7 @@ class _Wishes:
         )  # fmt: skip
 
     def _pairs(self) -> tuple[PairCost, ...]:
-        """Return the costs of pairs that matter, those that come first without a price."""
+        """Return the costs of pairs that matter; those that come first have no price."""
         known = (*PAIR_COSTS, *self.problem.pairs.costs)
         pairs = []
         for name in dict.fromkeys((*self.prices, *self.budgets, *self.first)):
@@ -168,7 +168,7 @@ class _Wishes:
             if costs is None:
                 one_of((*known, MOVES), name, "a cost of pairs")
                 continue
-            free = name in self.first or not costs.any()  # its price may be beyond 64 bits
+            free = name in self.first or not costs.any()  # its price may exceed 64 bits
             price = 0 if free else self.prices.get(name, 0)
             pair = PairCost(name, costs, price, self.budgets.get(name))
             if pair.matters or name in self.first:
@@ -177,12 +177,12 @@ class _Wishes:
 
 
 def not_counted(problem: Problem, asked: AskedTerms, fetch_from: str) -> list[str]:
-    """Return notes on what does not count: costs asked for without data, reads from leaders in unknown racks."""
+    """Return notes on terms that cannot count: costs without data, and reads from leaders in unknown racks."""
     named = {name: 0 for name, price in asked.prices.items() if price}
     named |= {name: 0 for name, most in asked.budgets.items() if most is not None}
     names = [name for name in dict.fromkeys((*named, *asked.first)) if name not in (MOVES, MOVED_SIZE)]
     notes = [
-        f"{name} are not counted: {NEEDED.get(name, 'the problem does not say what pairs cost')}"
+        f"{name} are not counted: {NEEDED.get(name, 'the problem has no costs of this name')}"
         for name in names
         if pair_costs(problem, name, asked.fetch_from) is None
     ]
@@ -190,19 +190,19 @@ def not_counted(problem: Problem, asked: AskedTerms, fetch_from: str) -> list[st
     unknown = unknown_leaders(whole) if fetch_from == FetchFrom.LEADER else 0
     if unknown and pair_costs(problem, CROSSINGS, fetch_from) is not None:
         notes.append(
-            f"the rack of the leader is not known for {quantity(unknown, 'partition')} of {len(whole.lags):,}: "
+            f"the leader's rack is unknown for {quantity(unknown, 'partition')} of {len(whole.lags):,}: "
             "reading from it does not count as a crossing"
         )
     return notes
 
 
 def _count_moves(problem: Problem, sizes: Ints) -> bool:
-    """Return whether moved sizes are numbers of moves: all that may move is of size 1."""
+    """Return True if moved sizes equal numbers of moves, because every partition that may move has size 1."""
     return bool((sizes == leaving(problem.owner, len(problem.members))).all())
 
 
 def _per_unit(price: Number, sizes: Ints) -> Number:
-    """Return the price of a unit of size such that a move of the mean size has this price; to three digits or so."""
+    """Return the price per unit of size at which a move of the mean size has the given price, to about three digits."""
     largest = [size for size in sizes.max(axis=1, initial=0).tolist() if size]
     mean = max(sum(largest) // max(len(largest), 1), 1)
     parts = 2 ** max(mean.bit_length() + 10 - max(int(price), 1).bit_length(), 0)
@@ -210,7 +210,7 @@ def _per_unit(price: Number, sizes: Ints) -> Number:
 
 
 def _budget_of_moves(rule: CountRule, max_moves: int | None, fewest: bool) -> int | None:
-    """Return the budget of moves: the fewest that the balance needs, or the one given, None where all may move."""
+    """Return the budget of moves: the fewest that the balance needs, or the given one; None if all may move."""
     needed, _ = rule.fewest_moves()
     if max_moves is not None and needed > max_moves:
         raise InfeasibleError(
@@ -229,12 +229,12 @@ def check_budget(name: str, most: Any) -> None:
 
 
 def move_price(price: float | str, mean_load: Fraction, what: str = MOVES) -> Number:
-    """Return what a move, or a unit of another cost, costs: messages, or a share of the mean load rounded up.
+    """Return the price of a move, or of a unit of another cost, in messages; a share of the mean load is rounded up.
 
     Raises
     ------
     InvalidProblemError
-        It is neither.
+        The price is neither a number of messages nor a share.
     """
     number, percent = amount(price)
     if number is None or number < 0:

@@ -1,4 +1,4 @@
-"""The hard count balance: which partition counts a plan may have (docs/formulation.md, section 'Counts')."""
+"""The count balance: numbers of partitions that a plan may have (docs/formulation.md, section 'Counts')."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evenlag.model.values import is_whole
 
 
 class Balance(Name):
-    """The hard count balance (docs/formulation.md), from narrow to wide."""
+    """The count balance (docs/formulation.md), from narrow to wide."""
 
     BOTH = "both"
     TOPIC = "topic"
@@ -26,11 +26,11 @@ class Balance(Name):
 
 @dataclass(frozen=True)
 class RankRule:
-    """Σ over members of a rising cost of their partitions must be least: the group rule where counts differ.
+    """The group rule for uneven counts: Σ over members of a rising cost of their partitions must be least.
 
-    Within the optimal set every member's count lies in `{base, base + 1, base + 2}`; `steps[0]` and `steps[1]`
-    cost its first and second partition above `base`, and their sum must not pass `total`. The costs are ranks of
-    the marginal values (2n + 1) / w: exchanging ranks for values keeps the set of optima (docs/formulation.md).
+    In the optimal set, every member's count is `base`, `base + 1` or `base + 2`. `steps[0]` and `steps[1]` are the
+    costs of its first and second partition above `base`; their sum must not exceed `total`. Costs are ranks of the
+    marginal values (2n + 1) / w: replacing values by ranks keeps the set of optima (docs/formulation.md).
     """
 
     base: Cells
@@ -38,12 +38,12 @@ class RankRule:
     total: int
 
     def cost(self, counts: Cells) -> int:
-        """Return the rank sum of counts that lie in their three values."""
+        """Return the rank sum of counts that are within their three values."""
         over = counts - self.base
         return int((self.steps[0] * (over >= 1)).sum() + (self.steps[1] * (over >= 2)).sum())
 
     def allows(self, counts: Cells, source: int | Ints, target: int | Ints) -> Any:
-        """Say whether `source` may hand one partition over to `target`, both counts staying in their three values."""
+        """Return True if `source` may give one partition to `target`, with both counts within their three values."""
         over = counts - self.base
         saved = np.where(over >= 2, self.steps[1], self.steps[0])[source]
         added = np.where(over <= 0, self.steps[0], self.steps[1])[target]
@@ -52,20 +52,20 @@ class RankRule:
 
 @dataclass(frozen=True)
 class CountRule:
-    """What `balance`, `slack`, pins and caps allow, in numbers.
+    """The counts allowed by `balance`, `slack`, pins and caps, in numbers.
 
     Attributes
     ----------
     balance : Balance
     slack : int
     topic_bounds : CountBounds or None
-        Shape (T, M): each topic count lies in its box, but for a total distance of `topic_distance`.
+        Shape (T, M): bounds on each topic count, which may be exceeded by a total of `topic_distance`.
     topic_distance : int
         0 unless pins or caps make the bounds unreachable.
     member_bounds : CountBounds
-        Shape (M,): each total count lies in its box, always.
+        Shape (M,): bounds on each member's total count, without exception.
     ranks : RankRule or None
-        The group rule where bounds alone do not state it (mixed subscriptions, weights, pins or caps).
+        The group rule if bounds alone do not express it (mixed subscriptions, weights, pins or caps).
     network : CountNetwork
         The counts that pins, caps and subscriptions leave possible.
     """
@@ -80,7 +80,7 @@ class CountRule:
 
     @property
     def problem(self) -> Problem:
-        """The problem that the rule is about."""
+        """The problem to which the rule applies."""
         return self.network.problem
 
     def at(self, problem: Problem) -> CountRule:
@@ -89,14 +89,14 @@ class CountRule:
 
     @cached_property
     def interchangeable(self) -> bool:
-        """Whether any two partitions can be exchanged without a count of the rule noticing."""
+        """True if any two partitions can be exchanged without changing a count of the rule."""
         if not self.problem.equal_subscriptions:
             return False
         return self.topic_bounds is None or (self._used_topics.size <= 1 and self.topic_distance == 0)
 
     @cached_property
     def total_bounds(self) -> CountBounds:
-        """`member_bounds`, narrowed by those of the topic where there is only one topic; shape (M,)."""
+        """`member_bounds`, narrowed by the topic's bounds if there is only one topic; shape (M,)."""
         if self.topic_bounds is None or self._used_topics.size != 1 or self.topic_distance:
             return self.member_bounds
         only = self._used_topics[0]
@@ -104,15 +104,15 @@ class CountRule:
         return CountBounds(lo, np.minimum(self.member_bounds.hi, self.topic_bounds.hi[only]))
 
     def may_shift(self, counts: Cells, source: Ints | int, target: Ints | int) -> Bools:
-        """Say whether the total counts, shape (M,), let each `source` hand one partition over to its `target`."""
+        """Return a mask of the pairs in which `source` may give one partition to `target`; counts are totals, (M,)."""
         bounds = self.total_bounds
         fits: Bools = (counts[source] > bounds.lo[source]) & (counts[target] < bounds.hi[target])
         return fits if self.ranks is None else fits & self.ranks.allows(counts, source, target)
 
     def may_shift_of(self, topics: Ints, topic_counts: Cells, source: Ints | int, target: Ints | int) -> Bools:
-        """Say whether the counts of these topics, in all shape (T, M), let each `source` hand one to its `target`.
+        """Return a mask of the pairs in which `source` may give one partition of the topic to `target`.
 
-        That is for rules with counts of topics. Arguments are broadcast against one another.
+        `topic_counts` has shape (T, M); the other arguments are broadcast. Only for rules with topic counts.
         """
         bounds = self.topic_bounds
         assert bounds is not None
@@ -126,7 +126,7 @@ class CountRule:
         return np.flatnonzero(self.network.sizes)
 
     def violation(self, topic_counts: Cells) -> str | None:
-        """Say in one line how the counts break the rule, or None."""
+        """Return a sentence on how the counts break the rule, or None."""
         counts = topic_counts.sum(axis=0)
         names = self.problem.members
         count_bounds = self.member_bounds
@@ -146,7 +146,7 @@ class CountRule:
         return None
 
     def keeps(self, topic_counts: Cells) -> Bools:
-        """Say which of many plans' counts keep the rule, as `violation` does for one; shape (N, T, M) gives (N,)."""
+        """Return a mask of the plans whose counts keep the rule, as in `violation`; shape (N, T, M) gives (N,)."""
         counts = topic_counts.sum(axis=1)
         kept: Bools = ((counts >= self.member_bounds.lo) & (counts <= self.member_bounds.hi)).all(axis=1)
         if self.ranks is not None:
@@ -160,7 +160,7 @@ class CountRule:
         return kept
 
     def fewest_moves(self) -> tuple[int, Cells]:
-        """Return the fewest moves the rule allows, and counts n[t, m] that reach it."""
+        """Return the fewest moves that the rule allows, and counts n[t, m] that need no more."""
         return self._fewest_moves
 
     @cached_property
@@ -176,13 +176,13 @@ class CountRule:
 
     @property
     def _keeps_today(self) -> bool:
-        """Return whether today's assignment keeps the rule as it is, and leaves nothing to decide."""
+        """True if today's assignment keeps the rule and leaves no partition to assign."""
         problem = self.problem
         settled = not problem.capped_or_pinned and np.array_equal(problem.owner != NOBODY, problem.assignable)
         return settled and self.violation(self.network.owned) is None
 
     def some_counts(self) -> Cells:
-        """Return one choice of counts n[t, m] that keeps the rule."""
+        """Return counts n[t, m] that keep the rule."""
         return self._counts(keep_owned=False)
 
     def _counts(self, keep_owned: bool) -> Cells:
@@ -198,14 +198,14 @@ def check_slack(slack: Any) -> None:
 
 
 def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) -> CountRule:
-    """State which counts `balance` and `slack` allow.
+    """Return the counts that `balance` and `slack` allow.
 
     Raises
     ------
     InvalidProblemError
-        Unknown balance or negative slack.
+        The balance is unknown or the slack is negative.
     InfeasibleError
-        The members cannot take all partitions.
+        The members' caps are too small for all partitions.
     """
     balance = Balance.of(balance, "balance")
     check_slack(slack)
@@ -229,7 +229,7 @@ def count_rule(problem: Problem, balance: str = Balance.BOTH, slack: int = 0) ->
 
 
 def _topic_bounds(problem: Problem, network: CountNetwork) -> CountBounds:
-    """⌊q⌋ and ⌈q⌉ with q = P_t · w_m / Σ w over the topic's subscribers."""
+    """Return ⌊q⌋ and ⌈q⌉ with q = P_t · w_m / Σ w over the topic's subscribers."""
     whole = problem.relative_weights
     fits = int(whole.sum()) * max(len(problem.lags), 1) < 2**62
     weights = np.where(problem.allowed, whole.astype(np.int64) if fits else whole, 0)
@@ -260,7 +260,7 @@ def _group_rule(rule: CountRule) -> CountRule:
 
 
 def _ranked_counts(network: CountNetwork, topic_bounds: CountBounds | None, **last: Any) -> tuple[Cells, Cells]:
-    """Return the counts of least rank sum, and the ranks; only as many ranks as the counts come near."""
+    """Return counts of least rank sum, and the ranks, computed only as far as the counts need them."""
     most = max(int(network.capacity.max(initial=0)), 1)
     weights = network.problem.relative_weights
     share = int(network.sizes.sum() * max(weights, default=0) // max(int(sum(weights)), 1))
@@ -279,7 +279,7 @@ def _ranked_counts(network: CountNetwork, topic_bounds: CountBounds | None, **la
 
 
 def _marginal_ranks(problem: Problem, width: int) -> Cells:
-    """Dense ranks of (2n + 1) / w, n = 0 … width − 1; shape (M, width)."""
+    """Return the dense ranks of (2n + 1) / w for n = 0 … width − 1; shape (M, width)."""
     if problem.equal_weights:
         return np.broadcast_to(np.arange(width, dtype=np.int64), (len(problem.members), width))
     values = np.multiply.outer(problem.load_factors.astype(object), 2 * np.arange(width).astype(object) + 1)
@@ -290,7 +290,7 @@ def _marginal_ranks(problem: Problem, width: int) -> Cells:
 
 
 def _with_slack(rule: CountRule, exact: bool) -> CountRule:
-    """Widen every count's box to [lo − s, hi + s]; lo and hi are its extremes over the optimal counts."""
+    """Return the rule with every count's range [lo, hi] over the optimal counts widened to [lo − s, hi + s]."""
     network = rule.network
     s, base, top = min(rule.slack, len(rule.problem.lags)), network.pinned.sum(axis=0), network.capacity
     topics, members = rule.topic_bounds, rule.member_bounds
@@ -319,9 +319,9 @@ def _extremes(rule: CountRule) -> tuple[CountBounds | None, CountBounds]:
 
 
 def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> CountBounds:
-    """Where pins or caps force counts out of their bounds, a count that can move at all may move more than a step.
+    """Return the extremes of counts if pins or caps force some out of their bounds, so that they vary by more than one.
 
-    Counts of topics alike on members alike have the same extremes, so one of them is asked about.
+    Counts of equivalent topics on equivalent members have the same extremes, so one of each kind is solved for.
     """
     members = None if ranks is not None else rule.member_bounds
     lo, hi = near.lo.copy(), near.hi.copy()
@@ -337,7 +337,7 @@ def _wide_extremes(rule: CountRule, near: CountBounds, ranks: Cells | None) -> C
 
 
 def _kinds(network: CountNetwork) -> tuple[Cells, Cells]:
-    """Number the kinds of topics and of members: counts of the same kind are told apart by their names alone."""
+    """Return kind numbers of topics and of members; equal kinds differ in nothing but their names."""
     allowed, pinned = network.problem.allowed, network.pinned
     weights = np.unique(network.problem.relative_weights, return_inverse=True)[1]
     of_topics = np.column_stack([network.sizes, allowed, pinned])

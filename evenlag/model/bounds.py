@@ -1,12 +1,12 @@
-"""Lower bounds that need no solver, O(P log P + T·M); each argument stands beside its code.
+"""Lower bounds without a solver, in O(P log P + T·M); each argument is stated next to its code.
 
-Written for load per weight with weights of mean 1, so everything is in messages. C is the number of active
-members, S the total lag; `fewest` and `most` bound every member's count.
+Loads are per weight with mean weight 1, so all values are in messages. C is the number of active members, S the total
+lag; `fewest` and `most` bound every member's count.
 
-Members are identical parallel machines, lags are processing times, and the largest load is the makespan of P||Cmax; a
-balanced count is its cardinality constraint. Sources: Dell'Amico and Martello 1995 (P||Cmax) and 2001 (cardinality
-constrained P||Cmax); Haouari, Gharbi and Jemmali 2006 (bounds for some j of the machines). What differs: the smallest
-load is bounded too, from above, since the spread needs both ends.
+Members correspond to identical parallel machines and lags to processing times, so the largest load is the makespan of
+P||Cmax; balanced counts are its cardinality constraint. Sources: Dell'Amico and Martello 1995 (P||Cmax) and 2001
+(cardinality-constrained P||Cmax); Haouari, Gharbi and Jemmali 2006 (bounds for j of the machines). In addition, the
+smallest load is bounded from above, because the spread depends on both ends.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from evenlag.model.problem import NOBODY, Problem
 Sums = NDArray[Any]
 Argument = tuple[str, int]
 
-# Oversized partitions for which the bound by topic also counts what totals ask for beyond the topics; it sorts once for
-# each of them, and the first ones decide.
+# Number of oversized partitions for which the bound by topic also counts partitions that total counts require beyond
+# those of the topics. Each of them takes a sort, and the first ones matter most.
 MOST_WITH_EXTRAS = 128
 
 
 @dataclass
 class LoadBounds:
-    """What is proven of the loads per weight of any plan, in messages.
+    """Proven bounds on the loads per weight of any plan, in messages.
 
     Attributes
     ----------
     max_load_lb : int or Fraction
-        A lower bound of the largest load.
+        Lower bound on the largest load.
     min_load_ub : int or Fraction
-        An upper bound of the smallest load.
+        Upper bound on the smallest load.
     largest_by, smallest_by : (str, int)
-        The argument that proves each, and its number, such as how many of the biggest partitions it is about: what
-        `evenlag verify` reckons again.
+        The argument that proves each bound, and its number, such as how many of the biggest partitions it uses.
+        `evenlag verify` computes it again.
     """
 
     max_load_lb: Number
@@ -53,26 +53,26 @@ class LoadBounds:
     smallest_by: Argument = ("mean", 0)
 
     def raise_max(self, value: Number, of: int, by: str, number: int = 0) -> None:
-        """Take value / `of`, which is proven of the largest load by an argument, if it is more than is known."""
+        """Raise the bound on the largest load to value / `of` if higher; `by` and `number` name the argument."""
         known = self.max_load_lb
-        if value * known.denominator > known.numerator * of:  # a fraction is made of few
+        if value * known.denominator > known.numerator * of:  # avoids building a fraction in most calls
             self.max_load_lb, self.largest_by = value if of == 1 else Fraction(value, of), (by, number)
 
     def lower_min(self, value: Number, of: int, by: str, number: int = 0) -> None:
-        """Take value / `of`, which is proven of the smallest load by an argument, if it is less than is known."""
+        """Lower the bound on the smallest load to value / `of` if lower; `by` and `number` name the argument."""
         known = self.min_load_ub
         if value * known.denominator < known.numerator * of:
             self.min_load_ub, self.smallest_by = value if of == 1 else Fraction(value, of), (by, number)
 
     def least(self, kind: str | None) -> Number:
-        """Return the least spread or makespan that this leaves, in messages; 0 where loads do not count."""
+        """Return the least possible spread or makespan in messages; 0 if loads do not count."""
         if kind is None:
             return 0
         return max(self.max_load_lb - (self.min_load_ub if kind == ObjectiveKind.SPREAD else 0), 0)
 
 
 def load_bounds(rule: CountRule) -> LoadBounds:
-    """Return how high the largest and how low the smallest load per weight must be in any plan."""
+    """Return bounds on the largest and the smallest load per weight of any plan."""
     problem = rule.problem
     mean = problem.mean_load
     bounds = LoadBounds(mean, mean)
@@ -107,26 +107,26 @@ def load_bounds(rule: CountRule) -> LoadBounds:
 
 
 def first_bounds(rule: CountRule) -> LoadBounds:
-    """Return what the mean and the biggest partition leave of the loads: weaker, and some ten times as quick."""
+    """Return bounds from the mean and the biggest partition only: weaker, but about ten times faster."""
     problem, members = rule.problem, int(rule.problem.active.sum())
     bounds = LoadBounds(problem.mean_load, problem.mean_load)
     if members > 1 and problem.equal_weights:
         total, biggest = problem.total_lag, int(problem.lags[problem.assignable].max(initial=0))
-        if problem.assignable.any():  # some member holds it, and the others share what is left
+        if problem.assignable.any():  # some member holds the biggest, and the others share the rest
             bounds.raise_max(biggest, 1, "biggest")
             bounds.lower_min(total - biggest, members - 1, "biggest")
     return bounds
 
 
 def _round_to_gcd(bounds: LoadBounds, lags: Sums) -> None:
-    """Every load is a multiple of the greatest common divisor of the lags."""
+    """Round the bounds to multiples of the greatest common divisor of the lags, as every load is one."""
     unit = gcd(*lags.tolist()) or 1
     bounds.max_load_lb = ceil(Fraction(bounds.max_load_lb) / unit) * unit
     bounds.min_load_ub = floor(Fraction(bounds.min_load_ub) / unit) * unit
 
 
 def _per_member(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) -> None:
-    """A member holds at least its pins and at most the biggest partitions that its counts let it take."""
+    """Bound each member's load from below by its pins, and from above by the biggest that its counts allow."""
     problem = rule.problem
     largest = np.zeros(len(problem.members), dtype=problem.lags.dtype)
     for t in np.flatnonzero(problem.subscribed.any(axis=1) & (problem.topic_sizes > 0)).tolist():
@@ -136,7 +136,7 @@ def _per_member(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) 
         if rule.topic_bounds is not None:
             room = np.minimum(room, rule.topic_bounds.hi[t] + rule.topic_distance)
         largest += sums[np.minimum(room, rule.member_bounds.hi)]
-    factors, unit = problem.load_factors.astype(object), problem.load_unit  # products may pass 64 bits
+    factors, unit = problem.load_factors.astype(object), problem.load_unit  # products may exceed 64 bits
     held = problem.pins != NOBODY
     if held.any():
         pinned = np.zeros(len(problem.members), dtype=problem.lags.dtype)
@@ -148,7 +148,7 @@ def _per_member(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64]) 
 
 
 def _per_subscription(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:
-    """What only some members may take must fit on them; what some members may take is all they can get."""
+    """Bound loads by subscriptions: lag that only some members may take, and all the lag that some members may take."""
     allowed = problem.allowed[:, active].astype(np.float64)
     total = sum(int(w) for w in problem.relative_weights)
     weights = [Fraction(int(problem.relative_weights[m]) * len(active), total) for m in active]
@@ -167,12 +167,12 @@ def _per_subscription(bounds: LoadBounds, problem: Problem, active: NDArray[np.i
 
 
 def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
-    """Some j members hold the j biggest partitions, and with them enough others; the rest share what is left.
+    """Bound the mean load of the j members that hold the j biggest partitions and enough others, and of the rest.
 
-    Oversized partitions, those of more than a fair load, make this the best bound there is. Source: the bounds on
-    subsets of machines of Haouari, Gharbi and Jemmali 2006, with the counts that balance gives.
+    If there are oversized partitions, whose lag exceeds a fair load, this is the best bound. Source: the bounds on
+    subsets of machines of Haouari, Gharbi and Jemmali 2006, with counts from the balance.
 
-    Mirrored: some j members hold the j smallest partitions, and with them at most so many others.
+    Mirrored: j members hold the j smallest partitions, with at most a number of others.
     """
     count = len(lags)
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
@@ -189,7 +189,7 @@ def _oversized(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: 
 
 
 def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
-    """Where some members hold one partition more: they hold the smallest at best, and the others the biggest."""
+    """Bound loads if some members hold one partition more: at best these hold the smallest, the others the biggest."""
     over = len(lags) - members * fewest
     if 0 < over < members:
         held = over * (fewest + 1)
@@ -198,16 +198,16 @@ def _uneven(bounds: LoadBounds, lags: Sums, members: int, fewest: int) -> None:
 
 
 def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
-    """A partition just short of the smallest load needs companions, and they take its member past it.
+    """Bound the smallest load by partitions just short of it, whose companions take their member past it.
 
-    The question is one of bin covering: can every member be filled up to m? The bound is a continuous one that counts
-    what must be wasted, as in Labbé, Laporte and Martello 1995.
+    The question is one of bin covering: can every member be filled up to m? The bound is continuous and counts what
+    must be wasted, as in Labbé, Laporte and Martello 1995.
 
-    For a smallest load m, each partition of more than m/2 costs its member what it is beyond m. If it is short of m by
-    d, it comes with two of at least the smallest lag each, or with one of at least d, which then is no other's: so of
-    the lags below two smallest ones each serves one that is short by no more. Two partitions of more than m/2 on one
-    member cost no less, if what is counted of companions is at most m/2. What all cost beyond m, and m for every
-    member, must be there.
+    For a smallest load m, each partition of more than m/2 costs its member the part beyond m. If it is short of m by
+    d, it needs either two companions of at least the smallest lag each, or one of at least d, which then serves no
+    other. Each lag below twice the smallest thus serves one partition that is short by no more than it. Two partitions
+    of more than m/2 on one member cost no less, provided at most m/2 is counted for companions. The sum of these
+    costs, plus m for every member, cannot exceed the total lag.
     """
     positive = lags[lags > 0][::-1]
     if not len(positive):
@@ -221,8 +221,8 @@ def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
         companions = np.where(short > 0, np.maximum(short, two), 0)
         ones = positive[: np.searchsorted(positive, two)]
         rank = np.arange(len(ones))
-        served = np.searchsorted(np.sort(short[short > 0]), ones, side="right")  # are short by no more
-        used = np.minimum(rank + 1, np.minimum.accumulate(served - rank) + rank)  # of the first so many
+        served = np.searchsorted(np.sort(short[short > 0]), ones, side="right")  # partitions short by no more
+        used = np.minimum(rank + 1, np.minimum.accumulate(served - rank) + rank)  # companions used among the first ones
         saved = (two - ones)[np.diff(used, prepend=0) > 0]
         return members * low + int((big + companions - low).sum()) - int(saved.sum()) <= total
 
@@ -236,12 +236,11 @@ def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
 
 
 def _pairs(bounds: LoadBounds, lags: Sums, members: int) -> None:
-    """With at most two each, big with small is best: it makes both the largest load least and the smallest greatest.
+    """Bound loads if members hold at most two partitions: pairing big with small is optimal for both ends.
 
-    For the largest load this is Graham's 1969 result on two jobs a machine, where LPT is optimal.
-
-    By exchange: where the biggest is not with the smallest, swapping so that it is makes no load larger than the
-    largest and none smaller than the smallest. Empty places count as lags of 0.
+    For the largest load, this is Graham's 1969 result on two jobs per machine, for which LPT is optimal. By exchange:
+    if the biggest is not paired with the smallest, a swap that pairs them leaves no load above the largest and none
+    below the smallest. Empty places count as lags of 0.
     """
     places = np.zeros(2 * members, dtype=lags.dtype)
     places[: len(lags)] = lags
@@ -251,9 +250,9 @@ def _pairs(bounds: LoadBounds, lags: Sums, members: int) -> None:
 
 
 def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.int64], fewest: int, most: int) -> None:
-    """Bound as `_oversized` does where the holders of the biggest partitions must also hold enough of every topic.
+    """Bound like `_oversized`, but require the holders of the biggest partitions to hold enough of every topic as well.
 
-    Besides the j biggest, some j members hold at least so many of each topic, and in total at least so many.
+    In addition to the j biggest, j members hold minimum numbers of partitions of each topic and in total.
     """
     problem = rule.problem
     assert rule.topic_bounds is not None
@@ -292,10 +291,10 @@ def _oversized_by_topic(bounds: LoadBounds, rule: CountRule, active: NDArray[np.
 
 
 def _oversized_by_weight(bounds: LoadBounds, problem: Problem, active: NDArray[np.int64]) -> None:
-    """The j biggest are on at most j members, at best the heaviest ones; what is left is for the others."""
+    """Bound loads: the j biggest partitions are on at most j members, at best the heaviest, the rest on the others."""
     lags = np.sort(problem.lags[problem.assignable])[::-1]
     weights = sorted((int(problem.relative_weights[m]) for m in active), reverse=True)
-    unit = Fraction(sum(weights), len(weights))  # a member of this weight counts as one
+    unit = Fraction(sum(weights), len(weights))  # the mean weight
     left, heavy, light, top = int(lags.sum()), 0, sum(weights), 0
     for j, (lag, weight) in enumerate(zip(lags[: len(weights)].tolist(), weights, strict=False), 1):
         heavy, light, top, left = heavy + weight, light - weight, top + lag, left - lag
@@ -305,9 +304,9 @@ def _oversized_by_weight(bounds: LoadBounds, problem: Problem, active: NDArray[n
 
 
 def _pigeonholes(bounds: LoadBounds, lags: Sums, members: int, fewest: int, most: int) -> None:
-    """Among the t·C + 1 biggest partitions some t + 1 share a member; likewise among the smallest.
+    """Bound loads by pigeonholes: of the t·C + 1 biggest partitions, some t + 1 share a member; so do the smallest.
 
-    The pigeonhole bound of Dell'Amico and Martello 1995, with the companions that counts ask for.
+    This is the bound of Dell'Amico and Martello 1995, extended by the companions that counts require.
     """
     count = len(lags)
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])

@@ -1,4 +1,4 @@
-"""A problem, a plan and a result as a notebook shows them: a small page of HTML each."""
+"""HTML cards of problems, plans and results for notebooks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from evenlag.model.problem import Problem
     from evenlag.model.result import Result
 
-MOST_MEMBERS, MOST_TOPICS, MOST_MOVES = 12, 8, 6  # rows before the rest is summed up
+MOST_MEMBERS, MOST_TOPICS, MOST_MOVES = 12, 8, 6  # rows shown before the rest are counted
 MOST_NOTES = 8
 
 
 def problem_card(problem: Problem) -> str:
-    """Return a group as it is: who holds what today, its topics, and what was assumed."""
+    """Return a card of a group: today's assignment, its topics, and assumptions."""
     owned = int((problem.owner != NOBODY).sum())
     shown = [("lag", number(problem.total_lag)), ("partitions with an owner", f"{owned:,} of {len(problem.lags):,}")]
     if owned:
@@ -40,13 +40,13 @@ def problem_card(problem: Problem) -> str:
 
 
 def plan_card(plan: Plan) -> str:
-    """Return a plan: its figures, its members before and after, and its largest moves."""
+    """Return a card of a plan: its figures, its members before and after, and its largest moves."""
     shown = [*_measured(plan, "spread"), ("makespan", number(plan.makespan)), *_moves_made(plan)]
     return card(plan.problem.group, _size(plan.problem), figures(shown), *_details(plan))
 
 
 def result_card(result: Result) -> str:
-    """Return a result: how good its plan is and is proven to be, its members before and after, its largest moves."""
+    """Return a card of a result: its plan's figures and bound, its members before and after, and its largest moves."""
     plan, below = result.plan, f"{_size(result.plan.problem)}, balance {result.balance}"
     if result.status == "EMPTY":
         why = "no member can take anything" if len(plan.problem.lags) else "the group has no partitions"
@@ -71,7 +71,7 @@ def result_card(result: Result) -> str:
 
 
 def listed_notes(texts: Sequence[str]) -> str:
-    """Return notes as a list, of many the first."""
+    """Return notes as a list, limited to the first ones."""
     more = len(texts) - MOST_NOTES
     return notes([*texts[:MOST_NOTES], *([f"… {more:,} more notes"] if more > 0 else [])])
 
@@ -82,7 +82,7 @@ def _size(problem: Problem) -> str:
 
 
 def _measured(plan: Plan, what: str) -> list[tuple[str, str]]:
-    """Return the spread or the makespan, next to today's where anything has an owner."""
+    """Return the spread or the makespan, with today's value if any partition has an owner."""
     planned = number(plan.spread if what == "spread" else plan.makespan)
     if (plan.problem.owner == NOBODY).all():
         return [(what, planned)]
@@ -91,7 +91,7 @@ def _measured(plan: Plan, what: str) -> list[tuple[str, str]]:
 
 
 def _scenarios(result: Result) -> str:
-    """Say what the objective is where there are scenarios: the figures above are of the lags of now."""
+    """Return a line on the objective if there are scenarios, because the other figures are by current lags."""
     count = len(result.plan.problem.scenario_weights)
     return f"objective: the {result.across} {result.kind} of {quantity(count, 'scenario')}, moves paid" if count else ""
 
@@ -110,7 +110,7 @@ def _details(plan: Plan) -> list[str]:
 
 
 def _members(problem: Problem, loads: Ints, before: Ints | None, counts: Ints) -> str:
-    """Return the members by falling load, with a thin bar for the load before where that is known."""
+    """Return the members by falling load, each with a thin bar for its load today if known."""
     highest = max(int(max(loads, default=0)), int(max(before, default=0)) if before is not None else 0, 1)
     order = np.argsort(-loads.astype(np.float64), kind="stable").tolist()
     weighted = not problem.equal_weights
@@ -137,7 +137,7 @@ def _bars(load: int, was: int | None, highest: int) -> Bars:
 
 
 def _topics(problem: Problem) -> str:
-    """Return the topics by falling lag, with the partition that lags most."""
+    """Return the topics by falling lag, each with its largest partition."""
     sums = [int(problem.lags[problem.topic_slice(t)].sum()) for t in range(len(problem.topics))]
     order = sorted(range(len(sums)), key=lambda t: -sums[t])
     highest = max([*sums, 1])
@@ -154,7 +154,7 @@ def _topics(problem: Problem) -> str:
 
 
 def _moves(plan: Plan) -> str:
-    """Return the moves by falling lag."""
+    """Return the largest moves, by falling lag."""
     problem = plan.problem
     moved = np.flatnonzero((problem.owner != NOBODY) & (problem.owner != plan.member_of))
     if not len(moved):

@@ -1,6 +1,6 @@
-"""How a bound is proven again by others, as plain data: what `evenlag verify` reads (docs/verify.md).
+"""Certificates: plain data from which `evenlag verify` proves a bound again (docs/verify.md).
 
-A certificate is made of what a stage has at hand anyway; its document is put together when somebody asks for it.
+A stage makes a certificate of data that it has anyway; the document is built only on request.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from evenlag.model.problem import Problem
 Document = dict[str, Any]
 Fewest = Callable[[], tuple[int, NDArray[np.int64]]]
 
-DISTRIBUTIONS = {"cp-sat": "ortools", "cbc": "pulp", "highs": "highspy"}  # that a solver comes with
+DISTRIBUTIONS = {"cp-sat": "ortools", "cbc": "pulp", "highs": "highspy"}  # package of each solver
 
 
 class Certificate:
-    """How one bound is proven again.
+    """The data that proves one bound again.
 
     Parameters
     ----------
     make : callable
-        Returns the document, which JSON can hold; it is called once, when the document is asked for.
+        Returns the document, which must be serializable as JSON; called once, when the document is requested.
     """
 
     def __init__(self, make: Callable[[], Document]) -> None:
@@ -41,30 +41,30 @@ class Certificate:
 
     @cached_property
     def document(self) -> Document:
-        """The document: its `kind`, and what that is to be checked by."""
+        """The document: its `kind`, and the data for the check."""
         assert self._make is not None
-        document, self._make = self._make(), None  # what it was made of is not needed any more
+        document, self._make = self._make(), None  # frees the data that it is made of
         return document
 
     def __reduce__(self) -> tuple[type[_Written], tuple[Document]]:
-        """Pickle what the document says, not what it is made of."""
+        """Pickle the document only."""
         return _Written, (self.document,)
 
 
 class _Written(Certificate):
-    """A certificate whose document is there."""
+    """A certificate whose document already exists."""
 
     def __init__(self, document: Document) -> None:
         super().__init__(lambda: document)
 
 
 def searched(bounds: LoadBounds) -> Certificate:
-    """Return the certificate of a search that left nothing out: all that members may hold is put together again."""
+    """Return the certificate of an exhaustive search, which the verifier repeats by combining members' holdings."""
     return Certificate(lambda: {"kind": "search", "each": of_loads([bounds])})
 
 
 def all_plans(number: int) -> Certificate:
-    """Return the certificate of a look at all plans; `number` of them keep the count balance."""
+    """Return the certificate of a complete enumeration; `number` plans keep the count balance."""
     return Certificate(lambda: {"kind": "plans", "plans": number})
 
 
@@ -82,7 +82,7 @@ def by_solver(solver: str, booleans: int, bounds: LoadBounds) -> Certificate:
 
 
 def by_loads(bounds: list[LoadBounds], problem: Problem, fewest: Fewest | None = None) -> Certificate:
-    """Return the certificate of how uneven loads must be; `fewest` gives the fewest moves, where these are paid too."""
+    """Return the certificate of a bound on loads; `fewest` gives the fewest moves, if moves have a price too."""
 
     def document() -> Document:
         moves = {} if fewest is None else {"counts": _cells(problem, fewest()[1])}
@@ -92,16 +92,16 @@ def by_loads(bounds: list[LoadBounds], problem: Problem, fewest: Fewest | None =
 
 
 def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certificate | None) -> Certificate:
-    """Return the certificate of the moves that windows of loads take.
+    """Return the certificate of a bound on the moves that windows of loads need.
 
     Parameters
     ----------
     bounds : LoadBounds
     rule : CountRule
     base : number
-        What is proven of the spread (makespan), whatever is moved.
+        Proven lower bound on the spread (makespan), regardless of moves.
     proof : Certificate or None
-        How that is proven again.
+        Certificate of that bound.
     """
 
     def document() -> Document:
@@ -112,7 +112,7 @@ def by_moves(bounds: LoadBounds, rule: CountRule, base: Number, proof: Certifica
 
 
 def of_scenarios(parts: Sequence[tuple[Number, Certificate | None]]) -> Certificate:
-    """Return the certificate that each scenario alone has a bound; together they bound what counts of all."""
+    """Return a certificate that combines bounds of the single scenarios."""
 
     def document() -> Document:
         return {"kind": "scenarios", "scenarios": [_nested(*part) for part in parts]}
@@ -125,25 +125,25 @@ def _nested(bound: Number, proof: Certificate | None) -> Document:
 
 
 def _cells(problem: Problem, counts: NDArray[np.int64]) -> list[list[Any]]:
-    """Return counts of shape (T, M) as topic, member and number, where there is any."""
+    """Return the positive counts of shape (T, M) as lists of topic, member and number."""
     cells = np.argwhere(counts).tolist()
     return [[problem.topics[t], problem.members[m], int(counts[t, m])] for t, m in cells]
 
 
 def of_loads(bounds: Sequence[LoadBounds]) -> list[Document]:
-    """Return the arguments on the largest and the smallest load, of each scenario."""
+    """Return the arguments on the largest and the smallest load, for each scenario."""
     return [{"largest": list(each.largest_by), "smallest": list(each.smallest_by)} for each in bounds]
 
 
 def exact(number: Number) -> int | str:
-    """Return a number as JSON can hold it exactly: a whole one, or a fraction as text."""
+    """Return a number that JSON can hold exactly: an integer, or a fraction as text."""
     number = whole(number)
     return str(number) if isinstance(number, Fraction) else int(number)
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A bound, the question that it answers, and how it is proven again.
+    """A bound, the question that it answers, and its certificate.
 
     Attributes
     ----------
@@ -154,12 +154,12 @@ class Proof:
     bound : number
     certificate : Certificate or None
     first : tuple of (str, int or None)
-        Criteria that were made least before the objective, in this order, and the budget that was asked for; the
-        objective has what they came to as budgets.
+        Criteria that were minimized before the objective, in this order, each with the budget requested for it; in the
+        objective, their optimal values are budgets.
     fetch_from : str
-        Which replicas members read.
+        Replicas from which members read.
     counts : array of shape (T, M), or None
-        Counts that reach the fewest moves, where only plans with these are asked for.
+        Counts that need the fewest moves, if only plans with these counts are considered.
     """
 
     problem: Problem
@@ -173,7 +173,7 @@ class Proof:
     counts: NDArray[np.int64] | None = None
 
     def to_dict(self) -> Document:
-        """Return `Result.certificate`."""
+        """Return the document `Result.certificate`."""
         goal = self.goal
         if self.certificate is None:
             proof = {"kind": "none", "reason": "its stage writes no certificate"}
@@ -196,7 +196,7 @@ class Proof:
         }
 
     def _terms(self) -> Document:
-        """Return the terms beyond loads and moves, where there are any."""
+        """Return the terms beyond loads and moves, if there are any."""
         goal = self.goal
         if not (goal.terms or self.first or self.problem.pairs.units is not None):
             return {}

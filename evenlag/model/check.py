@@ -1,4 +1,4 @@
-"""The independent check: rules read off a finished plan, sharing nothing with how plans are found."""
+"""Independent check of a finished plan against the rules; shares no code with the search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evenlag.model.units import gathered, parted
 
 
 def plan_violation(plan: Plan) -> str | None:
-    """Say which rule of the problem itself the plan breaks (subscriptions, pins, units, caps), or None."""
+    """Return how the plan breaks a rule of the problem itself (subscriptions, pins, units, caps), or None."""
     problem, member_of = plan.problem, plan.member_of
     if member_of.shape != problem.lags.shape:
         return f"the plan has {member_of.size} partitions, the problem {problem.lags.size}"
@@ -20,22 +20,22 @@ def plan_violation(plan: Plan) -> str | None:
     if held.any() and not (member_of[held].min() >= 0 and member_of[held].max() < len(problem.members)):
         return "the plan names a member that does not exist"
     for p in (held & ~problem.subscribed[problem.topic_of, np.maximum(member_of, 0)]).nonzero()[0][:1]:
-        return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, who does not subscribe to its topic"
+        return f"{_name(plan, p)} goes to {problem.members[member_of[p]]!r}, which does not subscribe to its topic"
     for p in (~held & problem.assignable).nonzero()[0][:1]:
-        return f"{_name(plan, p)} goes to nobody, though it has subscribers"
+        return f"{_name(plan, p)} has no member, though it has subscribers"
     for p in ((problem.pins != NOBODY) & (problem.pins != member_of)).nonzero()[0][:1]:
-        return f"{_name(plan, p)} is pinned to {problem.members[problem.pins[p]]!r} and goes elsewhere"
+        return f"{_name(plan, p)} is pinned to {problem.members[problem.pins[p]]!r} but goes elsewhere"
     if problem.pairs.together:
         return _violation_of_units(plan)
     return _over_cap(plan)
 
 
 def _violation_of_units(plan: Plan) -> str | None:
-    """Say which partitions that go together are apart, or which member has too many units; or None."""
+    """Return which partitions of a unit are apart, or which member has too many units; or None."""
     apart = parted(plan.problem, plan.member_of)
     if apart is not None:
         first, second = (_name(plan, p) for p in apart)
-        return f"{first} and {second} go to different members, though they go together"
+        return f"{first} and {second} must go to one member, but go to two"
     units = gathered(plan.problem, plan)
     return None if units is None else _over_cap(units)
 
@@ -48,12 +48,12 @@ def _over_cap(plan: Plan) -> str | None:
 
 
 def violation(plan: Plan, rule: CountRule, objective: Objective | None = None) -> str | None:
-    """Say which rule the plan breaks: the problem's own, the count balance, a budget or the ceiling; or None."""
+    """Return how the plan breaks a rule of the problem, the count balance, a budget or the ceiling; or None."""
     return plan_violation(plan) or rule_violation(plan, rule, objective)
 
 
 def rule_violation(plan: Plan, rule: CountRule, objective: Objective | None = None) -> str | None:
-    """Say how a plan that keeps the problem's own rules breaks the count balance, a budget or the ceiling."""
+    """Return how a plan that keeps the problem's rules breaks the count balance, a budget or the ceiling; or None."""
     broken = rule.violation(plan.topic_counts)
     return broken if broken is not None or objective is None else objective.broken(plan)
 

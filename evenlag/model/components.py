@@ -9,7 +9,7 @@ Nodes = NDArray[np.int64]
 
 
 def strong_components(nodes: int, tail: Nodes, head: Nodes) -> Nodes:
-    """Return a component number for every node: equal numbers can reach each other.
+    """Return a component number for every node; nodes with equal numbers can reach each other.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def strong_components(nodes: int, tail: Nodes, head: Nodes) -> Nodes:
     starts = np.searchsorted(tail[order], np.arange(nodes + 1)).tolist()
     component = [-1] * nodes
     index, low = [-1] * nodes, [0] * nodes
-    path: list[int] = []  # nodes whose component is still open
+    path: list[int] = []  # nodes whose component is not yet complete
     seen = found = 0
     for root in range(nodes):
         if index[root] >= 0:

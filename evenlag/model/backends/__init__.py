@@ -1,4 +1,4 @@
-"""The MIP backends by name; to add one, write its `solve` in a file beside these and name it here."""
+"""The MIP backends by name. To add one, write its `solve` in a module of this package and register it here."""
 
 from collections.abc import Callable
 from types import ModuleType
@@ -10,32 +10,32 @@ from evenlag.model.problem import Problem
 
 
 def _pulp_models() -> ModuleType:
-    # PuLP and HiGHS take 0.2 s and 10 MB, and most calls need neither.
+    # PuLP and HiGHS take 0.2 s and 10 MB to import, and most calls use neither.
     from evenlag.model.backends import pulp_models
 
     return pulp_models
 
 
-# Each loads its backend: in the process that asks for it, not in every one that is forked to run it.
+# Backends are imported on request, by the calling process rather than by each process forked to run one.
 BACKENDS: dict[str, Callable[[], Backend]] = {
     "cp-sat": lambda: cp_sat.solve,
     "cbc": lambda: _pulp_models().solve_cbc,
     "highs": lambda: _pulp_models().solve_highs,
 }
 
-AUTO_BACKEND = "cp-sat"  # where none is asked for by name
+AUTO_BACKEND = "cp-sat"  # used unless another is requested by name
 
-# Booleans beyond which a backend is not tried: CP-SAT's presolve would ignore the time limit, and for the others
-# building the model alone would outlast it.
+# Largest number of booleans for which a backend is tried. Beyond it, CP-SAT's presolve ignores the time limit, and the
+# other backends would spend it on building the model.
 LARGEST: dict[str, int] = {"cp-sat": 20_000, "cbc": 100_000, "highs": 100_000}
 
-# What a backend imports beside what all of evenlag does, by the names of the packages, which are those of their modules
-# too: executors are asked for it where groups are solved by that backend.
+# Packages that a backend imports in addition to evenlag's own; module and package names are the same. Spark executors
+# are checked for them if groups are solved by that backend.
 PACKAGES_OF: dict[str, tuple[str, ...]] = {"cp-sat": (), "cbc": ("pulp", "highspy"), "highs": ("pulp", "highspy")}
 
 __all__ = ["AUTO_BACKEND", "BACKENDS", "LARGEST", "PACKAGES_OF", "Backend", "Limits", "Outcome", "fits"]
 
 
 def fits(problem: Problem, backend: str = AUTO_BACKEND) -> bool:
-    """Whether a backend is tried: it would not build and presolve larger programs in time."""
+    """Return True if the problem is small enough for a backend to build and presolve its program in time."""
     return boolean_count(problem) <= LARGEST[backend]

@@ -1,4 +1,4 @@
-"""OR-Tools CP-SAT."""
+"""Backend that uses OR-Tools CP-SAT."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from evenlag.model.backends.integer_program import Answer, IntegerProgram
 from evenlag.model.backends.outcome import Ended, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 
-LAST_BITS = 8  # units in the last place by which a double may be wrong
-LARGEST_SUM = 2**60  # CP-SAT works in int64 and wants room to spare
+LAST_BITS = 8  # assumed error of a double, in units in the last place
+LARGEST_SUM = 2**60  # CP-SAT computes in int64 and needs some headroom
 
 
 def solve(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
-    """Solve the program; every improving solution goes to `report` as it is found."""
+    """Solve the program with CP-SAT; pass every improving solution to `report`."""
     started = time.monotonic()
     if max(mip.upper, default=0) * sum(abs(cost) for cost in mip.costs.values()) >= LARGEST_SUM:
         return Outcome(stopped="failed", failure="lags are too large for CP-SAT's 64-bit integers")
@@ -51,7 +51,7 @@ def solved_within(
     started: float,
     improved: Callable[[Callable[[int], int]], None] | None = None,
 ) -> Answer:
-    """Let CP-SAT solve a program within these limits; `started` (monotonic) is when the call began that they are of."""
+    """Run CP-SAT on a program within limits; `started` is the monotonic time at which the limits began to count."""
     return program.solve(
         threads=limits.threads if limits.work is None else 1, seed=limits.seed, seconds=limits.solver_seconds(started),
         work=limits.work, improved=improved,
@@ -59,9 +59,9 @@ def solved_within(
 
 
 def stopped_by(answer: Answer, limits: Limits) -> Ended:
-    """Say what ended CP-SAT: a proof, its deterministic time, or else the wall clock.
+    """Return what ended CP-SAT: a proof, its deterministic time limit, or otherwise the wall clock.
 
-    The wall time says little: CP-SAT ends before its limit where it expects that its next step would pass it.
+    The elapsed time is not a criterion: CP-SAT may stop early if it expects its next step to exceed the limit.
     """
     if answer.status in ("optimal", "infeasible"):
         return "proof"
@@ -69,9 +69,9 @@ def stopped_by(answer: Answer, limits: Limits) -> Ended:
 
 
 def round_up(bound: float, margin: float = 1e-6) -> int | None:
-    """Turn a double into a whole bound that is certainly no higher than the true one allows.
+    """Return the largest whole lower bound that is safe to conclude from a double.
 
-    Whole doubles below 2^53 are taken as they are. Others may be wrong by the margin and in their last bits.
+    Whole doubles below 2^53 are exact up to the margin. Others may also be wrong in their last bits.
     """
     if not math.isfinite(bound):
         return None

@@ -1,7 +1,7 @@
-"""A program in whole numbers, written straight into CP-SAT's own form.
+"""An integer program, written directly into CP-SAT's own format.
 
-OR-Tools' `cp_model` imports pandas, which takes longer than most plans do. What it puts into a model and asks of the
-solver is little where variables are known by number, and all of it is in the compiled module below `cp_model`.
+OR-Tools' `cp_model` imports pandas, which takes longer than most plans. If variables are addressed by number, little
+remains of what it adds to a model, and all of that is in the compiled module below `cp_model`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ortools.sat.python import cp_model_helper as helper
 from evenlag.model.interrupt import LOOK, interrupted, watching
 
 Status = Literal["optimal", "feasible", "infeasible", "invalid", "unknown"]
-LEAST, GREATEST = -(2**63), 2**63 - 1  # stand for no limit
+LEAST, GREATEST = -(2**63), 2**63 - 1  # no limit
 
 _STATUSES: dict[int, Status] = {
     int(helper.CpSolverStatus.OPTIMAL): "optimal",
@@ -29,17 +29,17 @@ _STATUSES: dict[int, Status] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of CP-SAT to a program.
+    """CP-SAT's answer to a program.
 
     Attributes
     ----------
     status : {"optimal", "feasible", "infeasible", "invalid", "unknown"}
     values : list of int
-        A value for each variable, by number; empty where no solution was found.
+        Value of each variable by number; empty if no solution was found.
     bound : float
-        Proven lower bound of the objective.
+        Proven lower bound on the objective.
     work : float
-        Deterministic time that was used.
+        Deterministic time used.
     """
 
     status: Status
@@ -49,25 +49,25 @@ class Answer:
 
     @property
     def found(self) -> bool:
-        """Return whether there is a solution."""
+        """Return True if there is a solution."""
         return self.status in ("optimal", "feasible")
 
 
 class IntegerProgram:
-    """A program that is being put together; variables go by the numbers that `variable` returns, from 0."""
+    """A program under construction; variables are addressed by the numbers that `variable` returns, from 0."""
 
     def __init__(self) -> None:
         self._model: Any = helper.CpModelProto()
 
     def variable(self, low: int = 0, high: int = 1) -> int:
-        """Add a variable with values from `low` to `high`, and return its number."""
+        """Add a variable with values from `low` to `high` and return its number."""
         self._model.variables.add().domain.extend([low, high])
         return len(self._model.variables) - 1
 
     def require(
         self, variables: Sequence[int], coefficients: Sequence[int], low: int | None = None, high: int | None = None
     ) -> None:
-        """Require Σ coefficient · variable to be at least `low` and at most `high`; None is no limit."""
+        """Require `low` <= Σ coefficient · variable <= `high`; None means no limit."""
         linear = self._model.constraints.add().linear
         _write(linear, variables, coefficients)
         linear.domain.extend([LEAST if low is None else low, GREATEST if high is None else high])
@@ -77,12 +77,12 @@ class IntegerProgram:
         self._model.constraints.add().exactly_one.literals.extend(booleans)
 
     def minimize(self, variables: Sequence[int], coefficients: Sequence[int]) -> None:
-        """Make Σ coefficient · variable the objective, as small as possible."""
+        """Set the objective: minimize Σ coefficient · variable."""
         self._model.objective.scaling_factor = 1.0
         _write(self._model.objective, variables, coefficients)
 
     def hint(self, values: Sequence[int]) -> None:
-        """Begin with these values of the first variables."""
+        """Suggest values for the first variables."""
         self._model.solution_hint.vars.extend(range(len(values)))
         self._model.solution_hint.values.extend(values)
 
@@ -95,23 +95,23 @@ class IntegerProgram:
         work: float | None = None,
         improved: Callable[[Callable[[int], int]], None] | None = None,
     ) -> Answer:
-        """Let CP-SAT solve the program.
+        """Run CP-SAT on the program.
 
         Parameters
         ----------
         threads : int
-            One is reproducible.
+            With one thread, runs are reproducible.
         seed : int
         seconds : float, optional
-            Wall clock.
+            Limit of wall-clock time.
         work : float, optional
-            CP-SAT's deterministic time.
+            Limit of CP-SAT's deterministic time.
         improved : function, optional
-            Called at every better solution with a function that gives the value of a variable by its number.
+            Called at every better solution with a function that returns the value of a variable by number.
         """
         parameters: Any = helper.SatParameters()
         parameters.num_workers, parameters.random_seed = threads, seed
-        parameters.catch_sigint_signal = False  # whose signals are Python's
+        parameters.catch_sigint_signal = False  # signals are left to Python
         if seconds is not None:
             parameters.max_time_in_seconds = seconds
         if work is not None:
@@ -129,14 +129,14 @@ class IntegerProgram:
 
 
 def _write(linear: Any, variables: Sequence[int], coefficients: Sequence[int]) -> None:
-    """Write the terms of a sum, in the order and without the zeros of `cp_model`: so its runs repeat."""
+    """Write the terms of a sum in `cp_model`'s order and without zeros, so that runs match it exactly."""
     terms = sorted(pair for pair in zip(variables, coefficients, strict=True) if pair[1])
     linear.vars.extend([variable for variable, _ in terms])
     linear.coeffs.extend([coefficient for _, coefficient in terms])
 
 
 def _interruptibly(solver: Any, model: Any) -> Any:
-    """Solve in a thread: Python takes an interrupt only where its main thread is not inside CP-SAT."""
+    """Solve in a thread, because Python handles interrupts only while its main thread is outside CP-SAT."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(solver.solve(model)), daemon=True)
     thread.start()
@@ -148,11 +148,11 @@ def _interruptibly(solver: Any, model: Any) -> Any:
 
 
 class _Improved(helper.SolutionCallback):
-    """Hands every better solution on."""
+    """Callback that passes on every better solution."""
 
     def __init__(self, improved: Callable[[Callable[[int], int]], None]) -> None:
         super().__init__()
         self._improved = improved
 
-    def OnSolutionCallback(self) -> None:  # noqa: N802 - the name that CP-SAT calls
+    def OnSolutionCallback(self) -> None:  # noqa: N802 - the name required by CP-SAT
         self._improved(self.SolutionIntegerValue)

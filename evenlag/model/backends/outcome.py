@@ -1,4 +1,4 @@
-"""What a MIP backend is given and what it hands back."""
+"""Input and output of MIP backends."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Stopped = Literal[Ended, "failed"]
 
 @dataclass(frozen=True)
 class Limits:
-    """How long and how hard a backend may try.
+    """Limits on a backend's time and effort.
 
     Attributes
     ----------
     seconds : float
-        Wall clock for building, solving and reading the result.
+        Wall-clock time for building, solving and reading the result.
     work : float or None
-        Work limit of the deterministic profile, in seconds of CP-SAT's deterministic time; other backends take so many
-        nodes for each. None: no limit.
+        Work limit of the deterministic mode, in seconds of CP-SAT's deterministic time; other backends convert it to
+        nodes. None: no limit.
     threads : int
     seed : int
     """
@@ -36,9 +36,9 @@ class Limits:
     seed: int = 0
 
     def solver_seconds(self, started: float) -> float:
-        """Return what a solver may take of the time left since `started` (monotonic), so that it can hand over.
+        """Return the time that a solver may take, given the time used since `started` (monotonic).
 
-        Solvers look at the clock now and then only; a tenth is kept back for that and for reading the result.
+        Solvers check the clock only now and then, so a tenth is reserved for that and for reading the result.
         """
         left = self.seconds - (time.monotonic() - started)
         return max(0.9 * left - 0.02, 0.005)
@@ -46,22 +46,22 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a backend found.
+    """A backend's result.
 
     Attributes
     ----------
     values : array (X,) or None
-        The booleans of its best solution.
+        Booleans of its best solution.
     bound : int or None
         Proven lower bound, in steps of the program's objective.
     stopped : {"proof", "time", "work", "failed"}
-        What ended it. "work" only where the solver itself says that its work limit did: such an outcome is the same
-        in every run. "time": the wall clock, be it the solver's or that of the process around it. "failed": anything
-        else, with the reason in `failure`.
+        Reason for the end. "work" only if the solver itself reports its work limit: such an outcome is the same in
+        every run. "time": the wall clock, of the solver or of the process around it. "failed": anything else, with the
+        reason in `failure`.
     failure : str or None
-        What went wrong: the backend died, hung, refused the model, or ended in a way that it should not.
+        Error message: the backend died, hung, refused the model, or ended in an unexpected way.
     infeasible : bool
-        The backend says that no plan keeps the rules.
+        True if the backend reports that no plan keeps the rules.
     """
 
     values: NDArray[Any] | None = None

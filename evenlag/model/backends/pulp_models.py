@@ -1,4 +1,4 @@
-"""PuLP with CBC and HiGHS, and the program as LP or MPS text."""
+"""Backends that use PuLP with CBC and HiGHS, and export of the program as LP or MPS."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from evenlag.model.backends.cp_sat import round_up
 from evenlag.model.backends.outcome import Limits, Outcome, Report, Stopped
 from evenlag.model.formulation import Mip
 
-NODES_PER_WORK = 2000  # of branch and bound, in place of CP-SAT's deterministic second
-LARGEST = 1e7  # of a load's coefficient, or a pair cost as a whole: CBC and HiGHS 1.13 err from some 1e8 on
-DIGITS = 1e15  # of the highest objective: beyond it doubles do not tell messages apart, and nothing is believed
-TOLERANCE = 1e-6  # within which booleans of the solvers are whole: so much of the highest objective may a bound be off
+NODES_PER_WORK = 2000  # branch-and-bound nodes per second of CP-SAT's deterministic time
+LARGEST = 1e7  # of a load's coefficient, or a whole pair cost: CBC and HiGHS 1.13 return wrong results from about 1e8
+DIGITS = 1e15  # of the highest objective: above it doubles do not distinguish messages, so results are discarded
+TOLERANCE = 1e-6  # the solvers' integrality tolerance; a bound may be wrong by this share of the highest objective
 _NUMBER = r":?\s+(-?[\d.]+(?:e[+-]?\d+)?)"
 _PROVEN = re.compile(r"^Objective value" + _NUMBER, re.MULTILINE)
 _BOUND = re.compile(r"^(?:Lower bound|Continuous objective value is)" + _NUMBER, re.MULTILINE)
@@ -32,15 +32,15 @@ _NODE_LIMIT = re.compile(r"^Result - Stopped on node limit", re.MULTILINE)
 _HIGHS_STOPPED: dict[highspy.HighsModelStatus, Stopped] = {
     highspy.HighsModelStatus.kOptimal: "proof",
     highspy.HighsModelStatus.kTimeLimit: "time",
-    highspy.HighsModelStatus.kSolutionLimit: "work",  # what HiGHS says of its node limit too
+    highspy.HighsModelStatus.kSolutionLimit: "work",  # also reported for the node limit
 }
 
 
 def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
-    """Write the program with its levels of load and the objective in units of so many messages."""
+    """Build a PuLP model with load levels and objective in units of `messages` messages."""
     problem = pulp.LpProblem("evenlag", pulp.LpMinimize)
     unit, step = float(mip.unit) / messages, float(mip.step) / messages
-    measured = dict.fromkeys(mip.levels, unit)  # sums, in units of their own
+    measured = dict.fromkeys(mip.levels, unit)  # unit of each continuous variable
     measured |= {i: min(LARGEST / largest, 1.0) for i, largest in _largest_costs(mip).items()}
     columns = []
     for i, (lower, upper, name) in enumerate(zip(mip.lower, mip.upper, mip.names, strict=True)):
@@ -66,15 +66,15 @@ def build(mip: Mip, messages: float = 1.0) -> pulp.LpProblem:
 
 
 def _largest_costs(mip: Mip) -> dict[int, int]:
-    """Return the largest number in the row of each pair cost, its budget counted, by the cost's column."""
+    """Return, by column, the largest number in the row of each pair cost, including its budget."""
     rows = {int(row[0][-1]): row[1] for row in mip.rows if len(row[0]) and int(row[0][-1]) in mip.pairs}
     return {i: max(mip.upper[i], *(abs(int(cost)) for cost in rows[i])) for i in mip.pairs}
 
 
 def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) -> Outcome:
-    """Solve the program by the CBC that comes with PuLP.
+    """Solve the program with the CBC that PuLP ships.
 
-    Its bound, and the objective of what it proves, are read from its log: PuLP's solution file has 8 digits.
+    The bound and the proven objective are read from CBC's log, because PuLP's solution file has only 8 digits.
     """
     started = time.monotonic()
     scale = _scale(mip)
@@ -102,7 +102,7 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
         except pulp.PulpSolverError:
             if time.monotonic() - called < seconds:
                 raise
-            # Where the clock ends CBC in presolve, one run in some fifty ends by SIGSEGV.
+            # If the time runs out during presolve, about one CBC run in fifty ends by SIGSEGV.
             return Outcome(stopped="time", failure="CBC crashed when its time was up")
         text = log.read_text(errors="replace") if log.exists() else ""
     if problem.sol_status == pulp.LpSolutionInfeasible:
@@ -110,38 +110,38 @@ def solve_cbc(mip: Mip, hint: NDArray[Any] | None, limits: Limits, _: Report) ->
     if problem.status == pulp.LpStatusUndefined:
         return Outcome(stopped="failed", failure="CBC ended without a result")
     proven = problem.sol_status == pulp.LpSolutionOptimal
-    said = (_PROVEN if proven else _BOUND).findall(text)
+    reported = (_PROVEN if proven else _BOUND).findall(text)
     values = None
     if problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         variables = problem.variablesDict()
         values = _whole([variables[name].value() if name in variables else 0 for name in mip.names[: mip.booleans]])
-    # A stop that is not said to be the node limit's is never called work: in presolve the clock ends CBC unsaid.
+    # Only a reported node limit counts as work: in presolve, the clock ends CBC without a message.
     stopped: Stopped = "proof" if proven else "work" if _NODE_LIMIT.search(text) else "time"
-    return _outcome(mip, values, _at_least(said[-1]) * scale if said else None, stopped)
+    return _outcome(mip, values, _at_least(reported[-1]) * scale if reported else None, stopped)
 
 
 def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
-    """Solve the program by HiGHS, its gaps tightened to 0; every improving solution goes to `report`.
+    """Solve the program with HiGHS, with gaps of 0; pass every improving solution to `report`.
 
-    Its tolerances stay as they are: with mip_feasibility_tolerance 1e-9 HiGHS 1.13 calls wrong optima proven.
+    Tolerances keep their defaults: with mip_feasibility_tolerance 1e-9, HiGHS 1.13 reports wrong optima as proven.
     """
     started = time.monotonic()
     scale = _scale(mip)
     problem = build(mip, scale)
-    # A caller that used HiGHS before the fork leaves a scheduler whose threads this process does not have.
+    # If the caller used HiGHS before the fork, its scheduler refers to threads that this process does not have.
     highspy.Highs.resetGlobalScheduler(False)
     options: dict[str, Any] = {"random_seed": limits.seed}
     if limits.work is not None:
         options["mip_max_nodes"] = int(limits.work * NODES_PER_WORK)
     if hint is not None:
         _set_values(problem, mip, hint)
-    places: list[int] = []  # of the booleans among HiGHS's columns, once PuLP has built its model
+    places: list[int] = []  # columns of the booleans in HiGHS, known once PuLP has built its model
 
-    def improved(_: Any, __: str, said: Any, ___: Any, ____: Any) -> None:
+    def improved(_: Any, __: str, event: Any, ___: Any, ____: Any) -> None:
         if not places:
             variables = problem.variablesDict()
             places.extend(variables[name].index for name in mip.names[: mip.booleans])
-        report(_whole(np.asarray(said.mip_solution)[places].tolist()))
+        report(_whole(np.asarray(event.mip_solution)[places].tolist()))
 
     solver = pulp.HiGHS(
         msg=False,
@@ -154,7 +154,7 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
         callbacksToActivate=[highspy.cb.HighsCallbackType.kCallbackMipImprovingSolution],
         **options,
     )
-    with contextlib.suppress(KeyError):  # PuLP 3.3 does not know the status of a node limit; what counts is read below
+    with contextlib.suppress(KeyError):  # PuLP 3.3 lacks the node limit's status; the status is read below instead
         problem.solve(solver)
     highs = problem.solverModel
     info, status = highs.getInfo(), highs.getModelStatus()
@@ -170,7 +170,7 @@ def solve_highs(mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Rep
 
 
 def write(mip: Mip, path: Path, form: str | None = None) -> None:
-    """Write the program to `path` as "lp" or "mps" (default: by its suffix), its names explained in comments."""
+    """Write the program to `path` as "lp" or "mps" (default: by the suffix), with a legend of its names in comments."""
     problem = build(mip)
     lp = (form or path.suffix.lstrip(".")) == "lp"
     partitions, members = mip.problem.partitions, mip.problem.members
@@ -193,31 +193,31 @@ def _set_values(problem: pulp.LpProblem, mip: Mip, hint: NDArray[Any]) -> None:
 
 
 def _scale(mip: Mip) -> float:
-    """Return the unit, in messages, in which no coefficient of a load is beyond `LARGEST`."""
+    """Return the unit, in messages, in which no coefficient of a load exceeds `LARGEST`."""
     largest = max(int(future.lags.max(initial=0)) for future in mip.problem.judged_by)
     return max(float(largest * _heaviest(mip)) / LARGEST, 1.0)
 
 
 def _heaviest(mip: Mip) -> Fraction:
-    """Return the load per weight, in messages, that one message is on the member with the least weight."""
+    """Return the load per weight, in messages, that one message adds to the member with the least weight."""
     factor = max((int(f) for f in mip.problem.load_factors), default=1)
     return factor * mip.problem.load_unit
 
 
 def _unscaled(mip: Mip, scale: float) -> bool:
-    """Return whether all numbers were small enough to be written as they are: only then is infeasibility believed."""
+    """Return True if all numbers were written unscaled; only then is a report of infeasibility reliable."""
     small = scale == 1 and max(_largest_costs(mip).values(), default=0) <= LARGEST
     return small and _highest(mip) <= DIGITS
 
 
 def _highest(mip: Mip) -> float:
-    """Return a number of messages that no objective passes."""
+    """Return an upper limit on any objective, in messages."""
     total = float(max(future.total_lag for future in mip.problem.judged_by) * max(_heaviest(mip), Fraction(1)))
     return total + sum(float(mip.costs.get(i, 0) * mip.upper[i] * mip.step) for i in mip.pairs)
 
 
 def _at_least(printed: str) -> float:
-    """Return a number that is no higher than the one that was rounded to these digits; CBC prints six at times."""
+    """Return a number no higher than any that rounds to the printed digits; CBC sometimes prints only six."""
     digits = Decimal(printed)
     return float(digits - Decimal((0, (1,), int(digits.as_tuple().exponent))))
 
@@ -227,7 +227,7 @@ def _whole(values: list[float | None]) -> NDArray[np.int64]:
 
 
 def _outcome(mip: Mip, values: NDArray[np.int64] | None, bound: float | None, stopped: Stopped) -> Outcome:
-    """Round the bound up to a multiple of the step, less what floating point may have added, or leave it out."""
+    """Build the outcome; round the bound up to a multiple of the step after subtracting the floating-point error."""
     highest = _highest(mip)
     if bound is None or highest > DIGITS:
         return Outcome(values, None, stopped)

@@ -1,4 +1,4 @@
-"""Runs a backend in a process of its own, so that one that hangs or dies costs nothing but its time."""
+"""Execution of a backend in its own process, so that one that hangs or dies costs only its time."""
 
 from __future__ import annotations
 
@@ -22,40 +22,42 @@ from evenlag.model.backends.outcome import Backend, Limits, Outcome, Report
 from evenlag.model.formulation import Mip
 from evenlag.model.interrupt import LOOK, interrupted, watching
 
-GRACE = 0.05  # seconds past its limit in which a backend may hand over its result
+GRACE = 0.05  # seconds past the limit in which a backend may still deliver its result
 
 
 def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -> Outcome:
-    """Run `backend` on the program and return what it found, at the latest just after `limits.seconds`.
+    """Run a backend on the program and return its result, at the latest shortly after `limits.seconds`.
 
-    The best solution reported so far is kept outside: it survives a backend that is ended or dies. One that had to be
+    The best solution reported so far is kept by the caller, so it survives a backend that is terminated or dies. A
+    terminated backend has stopped by "time", with a message in `failure`. Its child processes end with it, and its
+    temporary files are removed.
     ended has stopped by "time", and `failure` says so. What it has started ends with it, and its temporary files go.
     """
     deadline = time.monotonic() + limits.seconds
     with _folder() as folder:
         try:
             process, ours = _started(backend, mip, hint, limits, folder)
-        except AssertionError:  # inside a daemonic pool worker no process may be started
+        except AssertionError:  # daemonic workers of a pool cannot start processes
             return _in_a_thread(backend, mip, hint, limits, deadline)
-        except OSError as error:  # there are as many processes or open files as there may be, or no memory is left
+        except OSError as error:  # the limit of processes, open files or memory is reached
             return _failed(error)
-        return _heard(process, ours, limits, deadline)
+        return _received(process, ours, limits, deadline)
 
 
 def _started(*job: Any) -> tuple[Any, Connection]:
-    """Start `_work` in a process of its own, and return it with the end of the pipe on which it reports."""
+    """Start `_work` in a new process; return it with the receiving end of its pipe."""
     context: Any = mp.get_context("fork" if "fork" in mp.get_all_start_methods() else "spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(*job, theirs), daemon=True)
     with warnings.catch_warnings(), theirs:
-        # Forking beside threads can block the child on a lock; the deadline ends such a child.
+        # Forking while threads run can block the child on a lock; the deadline ends such a child.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     return process, ours
 
 
-def _heard(process: Any, ours: Connection, limits: Limits, deadline: float) -> Outcome:
-    """Return what a backend says until the deadline, and end it."""
+def _received(process: Any, ours: Connection, limits: Limits, deadline: float) -> Outcome:
+    """Receive a backend's messages until the deadline, then end its process; return its result."""
     best: NDArray[Any] | None = None
     try:
         while True:
@@ -68,7 +70,7 @@ def _heard(process: Any, ours: Connection, limits: Limits, deadline: float) -> O
                 return Outcome(best, None, "time", f"did not stop within its {limits.seconds:.3g} s and was ended")
             try:
                 message = ours.recv()
-            except (EOFError, OSError):  # it died, perhaps amid a message, or is about to
+            except (EOFError, OSError):  # the process died, perhaps in the middle of a message, or is about to
                 wait([process.sentinel], GRACE)
                 break
             if isinstance(message, Outcome):
@@ -81,14 +83,14 @@ def _heard(process: Any, ours: Connection, limits: Limits, deadline: float) -> O
 
 
 def _in_a_thread(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, deadline: float) -> Outcome:
-    """Return what a backend says in a thread of this process until the deadline; a thread cannot be ended."""
-    said: SimpleQueue[Any] = SimpleQueue()
-    job = threading.Thread(target=lambda: said.put(_guarded(backend, mip, hint, limits, said.put)), daemon=True)
+    """Run a backend in a thread of this process until the deadline; return its result. Threads cannot be ended."""
+    messages: SimpleQueue[Any] = SimpleQueue()
+    job = threading.Thread(target=lambda: messages.put(_guarded(backend, mip, hint, limits, messages.put)), daemon=True)
     job.start()
     best: NDArray[Any] | None = None
     while (left := deadline + GRACE - time.monotonic()) > 0 and not interrupted():
         try:
-            message = said.get(timeout=min(left, LOOK) if watching() else left)
+            message = messages.get(timeout=min(left, LOOK) if watching() else left)
         except Empty:
             continue
         if isinstance(message, Outcome):
@@ -99,13 +101,13 @@ def _in_a_thread(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: 
 
 
 def _with(best: NDArray[Any] | None, outcome: Outcome) -> Outcome:
-    """Return an outcome, its values the best ones reported where it has none itself."""
+    """Return the outcome; if it has no values, with the best ones reported before."""
     return outcome if outcome.values is not None else replace(outcome, values=best)
 
 
 @contextlib.contextmanager
 def _folder() -> Iterator[str | None]:
-    """Give a folder for a backend's temporary files, and remove it; None where there can be none, which few need."""
+    """Create a folder for temporary files and remove it afterwards; yield None if that fails, since few need it."""
     try:
         made = tempfile.TemporaryDirectory(prefix="evenlag-", ignore_cleanup_errors=True)
     except OSError:
@@ -119,14 +121,14 @@ def _work(
     backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, folder: str | None, out: Connection
 ) -> None:
     with contextlib.suppress(OSError):
-        os.setsid()  # a group of its own, so that solvers it starts are ended with it
+        os.setsid()  # a process group, so that solvers started by the backend end with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if folder is not None:
         tempfile.tempdir = folder
     outcome = _guarded(backend, mip, hint, limits, out.send)
     out.send(outcome)
     out.close()
-    os._exit(0)  # skip exit handlers inherited from the parent
+    os._exit(0)  # skip the exit handlers inherited from the parent
 
 
 def _guarded(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits, report: Report) -> Outcome:
@@ -141,9 +143,9 @@ def _failed(error: Exception) -> Outcome:
 
 
 def _end(process: Any) -> int | None:
-    """End a backend and all that it has started, and return its exit code; one that died by itself keeps its own.
+    """Kill a backend with all its child processes, and return its exit code, its own if it had ended by itself.
 
-    Its group is ended before anyone waits for it: until then nobody else can have its number.
+    The process group is killed before the process is waited for: until then its id cannot be reused.
     """
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)

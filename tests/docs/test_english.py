@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 BEGINNINGS = re.compile(r"(What(?!-if)|Whether|How|Who|Which|Of|So|That|Those|Say|Tell)\b")
 PHRASES = re.compile(
     r"(?<![Tt]here )\b(is|are) no [a-z]|\bas (it is|they are)$|\bas they are\b|\bso many\b|\bso much\b(?! as)"
