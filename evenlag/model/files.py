@@ -1,4 +1,4 @@
-"""Problem and result files: JSON in, JSON out, nothing half-written."""
+"""Reading and writing of problem and result files: JSON, never half-written."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def read_problem(path: File) -> Problem:
     Raises
     ------
     SourceError
-        The file cannot be read or is no JSON; the message names the line.
+        The file cannot be read or is not JSON; the message names the line.
     InvalidProblemError
-        It describes no valid problem; the message names the place.
+        The document is not a valid problem; the message names the place.
     """
     document = read_json(path)
     try:
@@ -35,14 +35,14 @@ def read_problem(path: File) -> Problem:
 
 
 def read_json(path: File) -> Any:
-    """Read JSON in which no object has a name twice, with or without a byte order mark.
+    """Read JSON, with or without a byte order mark; refuse objects with duplicate names.
 
     Raises
     ------
     SourceError
-        The file cannot be read or is no JSON; the message names the line.
+        The file cannot be read or is not JSON; the message names the line.
     InvalidProblemError
-        A name is given twice.
+        An object has a name twice.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -51,18 +51,18 @@ def read_json(path: File) -> Any:
     try:
         document = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        raise SourceError(f"{path}: no valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise SourceError(f"{path}: invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{path}: {error}") from error
     except RecursionError as error:
         raise SourceError(f"{path}: nested too deeply") from error
-    except ValueError as error:  # Python reads no integer of more than some thousand digits
-        raise SourceError(f"{path}: holds a number of too many digits") from error
+    except ValueError as error:  # Python limits integers to some thousand digits
+        raise SourceError(f"{path}: contains a number with too many digits") from error
     return document
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """Write a document aside and rename it.
+    """Write a JSON document to a temporary file, then rename it to `path`.
 
     Raises
     ------
@@ -75,10 +75,10 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """Give a new file (same suffix) to write to; it takes the place of `path` if all went well.
+    """Yield a new file with the same suffix to write to; it replaces `path` if no exception occurs.
 
-    It has the rights that the user's new files have, and keeps those that it is given. Where `path` is a link, what it
-    names is replaced, not the link. A pipe or a device stays what it is, and is given what was written.
+    The file has the permissions of the user's new files, unless they are changed in between. If `path` is a link, its
+    target is replaced. A pipe or a device is kept and receives the content.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def written_aside(path: Path) -> Iterator[Path]:
 
 
 def _is_device(path: Path) -> bool:
-    """Whether what is there must not be renamed over: a pipe or a device."""
+    """Return True for a pipe or a device, which must not be replaced by renaming."""
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -124,12 +124,12 @@ def _for_device(path: Path) -> Iterator[Path]:
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of what JSON has for one (`object_pairs_hook`).
+    """Build an object from JSON's name-value pairs (`object_pairs_hook`).
 
     Raises
     ------
     InvalidProblemError
-        A name is given twice.
+        A name occurs twice.
     """
     once = dict(pairs)
     if len(once) < len(pairs):

@@ -1,10 +1,9 @@
-"""Partition counts as a min-cost flow: topics → members → sink, never one arc per partition.
+"""Partition counts as a min-cost flow: topics → members → sink, without an arc per partition.
 
-Within a topic partitions are interchangeable as far as counts go, so the counts n[t, m] that an assignment can
-have are exactly the integral flows of this small network. Costs come in three levels, each more important than
-all of the next: distance from their bounds, Σ of ranks (the group rule), and a fine level (moves, or one tilted
-count). The levels share one integer: a simple cycle uses at most two arcs into the sink and 2·min(T, M) arcs
-between topics and members, so the weights below keep them apart.
+For counts, the partitions of a topic are interchangeable, so the counts n[t, m] of all assignments are exactly the
+integral flows of this small network. Costs have three levels, each dominating all of the next: distance from bounds,
+Σ of ranks (the group rule), and a fine level (moves, or one tilted count). All share one integer: a simple cycle uses
+at most two arcs into the sink and 2·min(T, M) arcs between topics and members, so suitable weights separate them.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CountBounds:
-    """Intervals that counts should lie in: `lo <= count <= hi`, elementwise."""
+    """Intervals for counts: `lo <= count <= hi`, elementwise."""
 
     lo: Cells
     hi: Cells
 
     def distance(self, counts: Cells) -> int:
-        """Return how far the counts lie outside their bounds in total."""
+        """Return the total distance of the counts from their bounds."""
         return int(np.maximum(self.lo - counts, 0).sum() + np.maximum(counts - self.hi, 0).sum())
 
 
 @dataclass(frozen=True)
 class _Arcs:
-    """The arcs of a solved network; `cell` is the topic count that an arc carries, or −1 for arcs into the sink."""
+    """Arcs of a solved network; `cell` is the topic count that an arc carries, or −1 for an arc into the sink."""
 
     cell: Cells
     tail: Cells
@@ -59,7 +58,7 @@ class _Arcs:
 
     @cached_property
     def _potential(self) -> Cells:
-        """Shortest distances in the residual network (Bellman-Ford); an optimal flow has no negative cycle."""
+        """Shortest distances in the residual network (Bellman-Ford); an optimal flow leaves no negative cycle."""
         tail, head, cost = self._residual()
         potential = np.zeros(self.nodes, dtype=np.int64)
         for _ in range(self.nodes):
@@ -71,19 +70,19 @@ class _Arcs:
         return potential
 
     def reduced_cost(self) -> Cells:
-        """Return every arc's cost less what its ends' potentials explain."""
+        """Return the reduced cost of every arc, that is, cost plus the potential of its tail minus that of its head."""
         reduced: Cells = self.cost + self._potential[self.tail] - self._potential[self.head]
         return reduced
 
     def zero_cost_components(self) -> Cells:
-        """Return the strongly connected component of every node over residual arcs of reduced cost 0."""
+        """Return the strongly connected component of every node over residual arcs with reduced cost 0."""
         tail, head, cost = self._residual()
         free = cost + self._potential[tail] == self._potential[head]
         return strong_components(self.nodes, tail[free], head[free])
 
 
 class CountNetwork:
-    """The network of one problem: which counts its pins, caps and subscriptions leave possible."""
+    """The network of one problem: the counts that its pins, caps and subscriptions allow."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -102,7 +101,7 @@ class CountNetwork:
 
     @staticmethod
     def _owned(problem: Problem) -> Cells:
-        """Return how many partitions of each topic each member owns that are pinned to nobody."""
+        """Return the number of partitions without a pin that each member owns of each topic."""
         free = (problem.pins == NOBODY) & problem.assignable
         return Plan(problem, np.where(free, problem.owner, NOBODY)).topic_counts
 
@@ -119,30 +118,30 @@ class CountNetwork:
         Parameters
         ----------
         topic_bounds, member_bounds : CountBounds, optional
-            Shapes (T, M) and (M,): the total distance outside is made least, first of all.
+            Bounds of shapes (T, M) and (M,). The total distance from them is minimized first.
         ranks : int64 array (M, K), optional
-            Cost of each member's 1st, 2nd, … partition, rising: its total is made least next. No member may
-            take more than K.
+            Cost of each member's 1st, 2nd, … partition, ascending. The total is minimized next. No member may take more
+            than K.
         keep_owned : bool
-            Last, keep as many partitions with their owner as the counts allow.
+            Finally, keep as many partitions with their owner as the counts allow.
         tilt : (topic or None, member, ±1), optional
-            Last, make this one count (of the topic, or in total) as small (+1) or as large (−1) as possible.
+            Finally, minimize (+1) or maximize (−1) this one count, of the topic or in total.
 
         Raises
         ------
         InfeasibleError
-            The members cannot take all partitions.
+            The members' caps are too small for all partitions.
         """
         return self._counts(self._solved(topic_bounds, member_bounds, ranks, keep_owned, tilt))
 
     def counts_and_ranges(
         self, topic_bounds: CountBounds | None, member_bounds: CountBounds | None, ranks: Cells | None
     ) -> tuple[Cells, CountBounds, CountBounds]:
-        """Return best counts as `counts` does, and what other best counts differ by at most one step from them.
+        """Return the best counts as `counts` does, and the range of each within one step over all best counts.
 
         A count can rise by one at no cost if and only if its arc lies on a cycle of cost 0 in the residual network,
-        that is, if its ends are strongly connected by arcs of reduced cost 0; likewise fall. One step is all there
-        is where bounds hold (their counts have two values) and for totals (a strictly convex cost).
+        that is, if its ends are strongly connected by arcs of reduced cost 0; the same applies to falling. One step is
+        the whole range if bounds hold (such counts have two values), and for totals (whose cost is strictly convex).
 
         Returns
         -------
@@ -259,6 +258,6 @@ class CountNetwork:
         short = supply - network.maximum_flow()
         capped = int((self.problem.caps != NO_CAP).sum())
         raise InfeasibleError(
-            f"group {self.problem.group!r}: {short} of {int(self.sizes.sum())} partitions find no room, "
+            f"group {self.problem.group!r}: {short} of {int(self.sizes.sum())} partitions do not fit: "
             f"{capped} members have a max_partitions; raise it, or add members"
         )

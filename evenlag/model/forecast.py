@@ -1,6 +1,6 @@
-"""What the record of a group lets expect until its next rebalance, as scenarios for a plan that has to last till then.
+"""Forecast of a group's rates until its next rebalance, as scenarios for a plan that lasts until then.
 
-docs/forecast.md states the rules in words. Nothing here knows of times after the record's last one.
+docs/forecast.md describes the rules. Only data up to the record's last time is used.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from evenlag.model.rates import SECOND
 Table = NDArray[np.float64]
 Scenario = tuple[Fraction, NDArray[np.int64]]
 
-STEP = 1_800  # seconds of a step, of the record as of the forecast
-DAY = 86_400 // STEP  # steps
+STEP = 1_800  # seconds per step, in the record and in the forecast
+DAY = 86_400 // STEP  # steps per day
 WEEK = 7 * DAY
-DAYS_BACK = 7  # earlier days that a daily course is taken from
-WEEKS_BACK = 4  # earlier weeks that a weekly one is taken from, in a record of two weeks or more
-LAST = 6  # steps whose median is the last rate, where no course is known
-RECENT = 12  # steps that tell how far the course is off now
-MOST_GROWN = 4.0  # times, since the earlier day: a topic's growth that is believed
-FAR_OFF = 1.5  # times the course: beyond, something was added or went away; within, all grew or shrank
-BURST = 2.0  # times what a partition usually has of its topic, or a part of it: beyond, it is taken for a burst
-AHEAD = DAY  # steps that a forecast reaches
-BY_CLOCK = 4  # how often each earlier day counts beside the one day that always may pass without a rebalance
-UNEVEN = (0.1, 0.3, 1.0)  # how much more than its part a member may get: when it would be behind with that matters
-PARTS = 3  # scenarios of each time in which it would be behind
+DAYS_BACK = 7  # earlier days used for a daily course
+WEEKS_BACK = 4  # earlier weeks used for a weekly course, in a record of two weeks or more
+LAST = 6  # steps whose median serves as the rate if no course is known
+RECENT = 12  # steps from which the current deviation from the course is taken
+MOST_GROWN = 4.0  # largest credible growth factor of a topic since an earlier day
+FAR_OFF = 1.5  # deviation factor up to which the course is scaled; beyond it, a constant is added instead
+BURST = 2.0  # factor relative to a partition's usual share beyond which a rate is treated as a burst
+AHEAD = DAY  # steps covered by a forecast
+BY_CLOCK = 4  # weight of each earlier day relative to the standing guess of one day
+UNEVEN = (0.1, 0.3, 1.0)  # excess shares of a member for which critical windows are determined
+PARTS = 3  # scenarios per window in which such a member is behind
 MOST_SCENARIOS = 12
-_LEAST = 1e-9  # of the largest rate: what stands for none where shares are taken
+_LEAST = 1e-9  # of the largest rate: replaces zero in divisions
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What came in to the partitions of a group, from snapshot to snapshot.
+    """Messages that arrived in a group's partitions between consecutive snapshots.
 
     Attributes
     ----------
     times : int64 array (N,)
-        Microseconds since the epoch, ascending: of each snapshot.
+        Times of the snapshots in microseconds since the epoch, ascending.
     produced : float array (N - 1, P)
-        Messages that came in between two snapshots; NaN where that is unknown.
+        Messages that arrived between two snapshots; NaN if unknown.
     topic_of : int32 array (P,)
         Topic index of each partition.
     rebalances : int64 array (R,)
-        Microseconds since the epoch, ascending, at which members or partitions were seen to have changed.
+        Times, in microseconds since the epoch, ascending, at which members or partitions were seen to have changed.
     """
 
     times: NDArray[np.int64]
@@ -60,29 +60,29 @@ class Record:
     rebalances: NDArray[np.int64]
 
     def until(self, count: int) -> Record:
-        """Return what the first `count` snapshots tell."""
+        """Return the record of the first `count` snapshots."""
         times = self.times[:count]
         past = self.rebalances[self.rebalances <= times[-1]]
         return replace(self, times=times, produced=self.produced[: count - 1], rebalances=past)
 
     @property
     def seconds(self) -> float:
-        """From the first to the last time."""
+        """Seconds from the first to the last snapshot."""
         return int(self.times[-1] - self.times[0]) / SECOND
 
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What is expected from the record's last time on, in steps of `STEP` seconds.
+    """Forecast from the record's last time on, in steps of `STEP` seconds.
 
     Attributes
     ----------
     rates : float array (K, P)
-        Messages a second that come in to each partition in each step.
+        Messages per second that arrive in each partition in each step.
     known : bool array (K,)
-        Whether the record has seen this time of day, so that the rates follow a course.
+        True if the record covers this time of day, so that the rates follow a course.
     lasting : float array (K,)
-        How likely it is that no rebalance has come when the step begins; it does not rise.
+        Probability that no rebalance has occurred by the beginning of each step; never increases.
     """
 
     rates: Table
@@ -91,7 +91,7 @@ class Forecast:
 
 
 def forecast(record: Record) -> Forecast | None:
-    """Return what is to be expected, or None where the record tells no rate."""
+    """Return the forecast, or None if the record contains no rate."""
     rates, known = _expected(record)
     if rates is None:
         return None
@@ -104,10 +104,11 @@ def forecast(record: Record) -> Forecast | None:
 
 
 def times_between(record: Record) -> list[float]:
-    """Return how long it may be until the next rebalance, in seconds, each as likely as the others.
+    """Return equally likely guesses of the time until the next rebalance, in seconds.
 
-    For each earlier day, how long it was from the same time of day to the first rebalance after it; in the first day,
-    how long it was between those so far. And always once a day, as restarts have their time of day.
+    For each earlier day, the guess is the time from the same time of day to the first rebalance after it. During the
+    first day, the guesses are the times between rebalances so far. One day is always among them, because restarts tend
+    to come at a fixed time of day.
 
     Examples
     --------
@@ -131,7 +132,7 @@ def times_between(record: Record) -> list[float]:
 
 
 def _expected(record: Record) -> tuple[Table | None, Bools]:
-    """Return the expected rates, and which of them follow a course."""
+    """Return the forecast rates, and a mask of the steps that follow a course."""
     none_known = np.zeros(AHEAD, dtype=bool)
     if np.isnan(record.produced).all():
         return None, none_known
@@ -156,7 +157,7 @@ def _expected(record: Record) -> tuple[Table | None, Bools]:
 
 
 def _in_steps(record: Record) -> Table:
-    """Return messages a second in each whole step back from the last time, in order of time; (H, P)."""
+    """Return messages per second in each whole step back from the last time, in order of time; shape (H, P)."""
     count = int(record.seconds // STEP)
     if not count:
         return np.empty((0, record.produced.shape[1]))
@@ -175,17 +176,17 @@ def _in_steps(record: Record) -> Table:
 
 
 def _rate(messages: Table, seconds: Table, least: float = 0.0) -> Table:
-    """Return messages a second; NaN where no more than `least` seconds are known."""
+    """Return messages per second; NaN if at most `least` seconds are known."""
     rate: Table = np.where(seconds > least, messages / np.where(seconds > least, seconds, 1.0), np.nan)
     return rate
 
 
 def _usual(seen: Table, topic_of: Index) -> Table:
-    """Return what each partition would have got in each step by its usual share of its topic; (H, P).
+    """Return the rate of each partition in each step according to its usual share of its topic; shape (H, P).
 
-    A topic's course is fitted with the partitions' shares, both by medians, so that bursts of some partitions at some
-    times change neither. A partition without a record is taken for the median one of its topic. A topic without a
-    record gets nothing; at a time that is not known it gets its median.
+    A topic's course and its partitions' shares are fitted by medians, so that bursts of some partitions at some times
+    affect neither. A partition without a record is treated as the median partition of its topic. A topic without a
+    record gets 0; at times without a record, it gets its median.
     """
     usual = np.zeros_like(seen)
     largest = float(np.nanmax(seen)) or 1.0
@@ -199,7 +200,7 @@ def _usual(seen: Table, topic_of: Index) -> Table:
         rates = rates[times]
         shares = mean = np.nanmean(rates, axis=0)
         for _ in range(4):
-            shares = shares if shares.any() else mean  # most of them idle most of the time
+            shares = shares if shares.any() else mean  # the median is 0 if most rates are
             shares = np.maximum(shares / max(shares.sum(), _LEAST), _LEAST)
             course = np.maximum(_weighted_median(rates / shares, shares), _LEAST)
             shares = np.nanmedian(rates / course[:, None], axis=0)
@@ -212,11 +213,11 @@ def _usual(seen: Table, topic_of: Index) -> Table:
 
 
 def _weighted_median(values: Table, weights: Table) -> Table:
-    """Return the weighted median of each row, of what is known there; (H,)."""
+    """Return the weighted median of the known values in each row; shape (H,)."""
     order = np.argsort(values, axis=1, kind="stable")  # NaN last
     ranked = np.take_along_axis(values, order, axis=1)
     so_far = np.cumsum(np.where(np.isnan(ranked), 0.0, weights[order]), axis=1)
-    place = (so_far >= so_far[:, -1:] * (0.5 - _LEAST)).argmax(axis=1)  # in whatever order sums were taken
+    place = (so_far >= so_far[:, -1:] * (0.5 - _LEAST)).argmax(axis=1)  # robust to the order of summation
     median: Table = np.take_along_axis(ranked, place[:, None], axis=1)[:, 0]
     return median
 
@@ -230,10 +231,10 @@ def _smoothed(table: Table) -> Table:
 
 
 def _same_time(course: Table, level: Table, steps: Sequence[int]) -> Table:
-    """Return what steps ahead (or back, < 0) had at the same time of earlier days; (K, P), NaN where never seen.
+    """Return rates at the same time of earlier days for steps ahead (or back, < 0); (K, P), NaN if never recorded.
 
-    What a day had is taken to have grown as its topic did in the last day over one as long before. The median of the
-    days, the mean of two; in a record of two weeks or more only the same days of earlier weeks count.
+    An earlier day's rate is scaled by its topic's growth since then. The result is the median over the days (of two,
+    their mean). In a record of two weeks or more, only the same weekdays count.
     """
     count = len(course)
     every, most = (WEEK, WEEKS_BACK) if count >= 2 * WEEK else (DAY, DAYS_BACK)
@@ -248,7 +249,7 @@ def _same_time(course: Table, level: Table, steps: Sequence[int]) -> Table:
 
 
 def _grown(level: Table, back: int) -> Table:
-    """Return the level of the last day, or what there is to compare, over that of `back` steps before; (P,)."""
+    """Return the ratio of the last day's level (or what is comparable) to that of `back` steps earlier; shape (P,)."""
     long = min(DAY, len(level) - back)
     if long < LAST:
         return np.ones(level.shape[1])
@@ -258,7 +259,7 @@ def _grown(level: Table, back: int) -> Table:
 
 
 def _corrected(rates: Table, seen: Table, by_course: Table) -> Table:
-    """Return rates with what the record's last steps tell of how far each partition is off its course."""
+    """Return the rates corrected by each partition's deviation from its course during the last steps."""
     off = np.median(seen - by_course, axis=0)
     expected = np.median(by_course, axis=0)
     ratio = np.divide(np.median(seen, axis=0), expected, out=np.full_like(expected, np.inf), where=expected > 0)
@@ -273,23 +274,23 @@ def _corrected(rates: Table, seen: Table, by_course: Table) -> Table:
 def scenarios(
     expected: Forecast, lags: NDArray[np.int64], topic_of: Index, members: int, capacity: float | None = None
 ) -> list[Scenario]:
-    """Return the lag vectors that a plan should even out, with weights; none where there is nothing to even out.
+    """Return the lag vectors that a plan should even out, with weights; empty if there is nothing to even out.
 
-    With members that read up to their capacity c a backlog is the largest of what came in in any window of time less
-    what c reads in it. So a plan that evens out what comes in in the windows that count keeps every backlog low. Those
-    windows are found with a member that gets more than its part, by each of `UNEVEN`: from when it falls behind until
-    each later step, weighted by how likely the plan is still in force then.
+    For a member that reads up to its capacity c, the backlog is the maximum over all windows of what arrived minus
+    what c can read. A plan that evens out arrivals in the critical windows therefore keeps all backlogs low. Critical
+    windows are those of a member with an excess share, for each value of `UNEVEN`: they begin when it falls behind and
+    end at each later step, weighted by the probability that the plan is still in force.
 
     Parameters
     ----------
     expected : Forecast
     lags : int64 array (P,)
-        Those of now.
+        Current lags.
     topic_of : int32 array (P,)
     members : int
-        How many there are to share the partitions.
+        Number of members that share the partitions.
     capacity : float, optional
-        Messages a second that the whole group reads; where it is not known, the mean of what comes in.
+        Messages per second that the whole group reads; if None, the mean arrival rate.
     """
     arrivals = expected.rates * STEP
     total = arrivals.sum(axis=1)
@@ -309,9 +310,9 @@ def scenarios(
 
 
 def _windows(arrivals: Table, lasting: Table, lags: Table, members: int, readable: float) -> list[tuple[float, Table]]:
-    """Return what comes in from when an unlucky member falls behind until later steps, `PARTS` of each such time.
+    """Return arrivals from when an unlucky member falls behind until later steps, in `PARTS` parts per such period.
 
-    It has today's largest lag, or its part of today's lags, whichever is more: no partition can be shared.
+    The member has the larger of today's largest lag and its share of today's total: no partition can be divided.
     """
     behind, since = max(float(lags.sum()), members * float(lags.max(initial=0.0))), 0
     times: dict[int, list[int]] = {}
@@ -332,10 +333,10 @@ def _windows(arrivals: Table, lasting: Table, lags: Table, members: int, readabl
 
 
 def _topics(expected: Forecast, topic_of: Index, others: list[tuple[float, Table]]) -> list[tuple[float, Table]]:
-    """Return a scenario for each topic, as far as its course is not known: it may have its peak at any time.
+    """Return a scenario for each topic, in proportion to the steps without a known course: it may peak at any time.
 
-    They weigh as much beside the others as the times without a course do beside those with one, and are as large as
-    the others are on average.
+    Their weight relative to the other scenarios is that of the steps without a course relative to those with one. Their
+    size is the mean size of the other scenarios.
     """
     share = float(expected.lasting @ ~expected.known) / float(expected.lasting.sum())
     rates = expected.rates.mean(axis=0)
@@ -344,12 +345,12 @@ def _topics(expected: Forecast, topic_of: Index, others: list[tuple[float, Table
     each = [np.where(topic_of == t, rates, 0.0) for t in np.unique(topic_of[rates > 0])]
     weight = sum(weight for weight, _ in others)
     size = sum(weight * vector.sum() for weight, vector in others) / weight or float(rates.sum()) * STEP
-    beside = weight * share / max(1 - share, 1e-3) / len(each)
-    return [(beside, vector * (size / vector.sum())) for vector in each]
+    each_weight = weight * share / max(1 - share, 1e-3) / len(each)
+    return [(each_weight, vector * (size / vector.sum())) for vector in each]
 
 
 def _merged(weighted: list[tuple[float, Table]]) -> list[tuple[float, Table]]:
-    """Return at most `MOST_SCENARIOS`: those that differ least in direction, for what they weigh, are made one."""
+    """Return at most `MOST_SCENARIOS`, by merging those that differ least in direction, relative to their weights."""
     while len(weighted) > MOST_SCENARIOS:
         weights = np.array([weight for weight, _ in weighted])
         vectors = np.array([vector for _, vector in weighted])

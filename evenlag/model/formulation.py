@@ -1,9 +1,9 @@
-"""The MIP (docs/formulation.md): built here once, as arrays, for every backend and for export.
+"""The MIP (docs/formulation.md), built once as arrays for all backends and for export.
 
-Columns, in this order: one boolean x[p, m] per partition that has a choice and member it may go to; `high` and
-`low` (largest and smallest load per weight, in `unit` messages), of each scenario where there are any; `worst`, where
-the worst of them counts; `moves`; one for each pair cost; then the helpers of the count rule.
-All coefficients are whole numbers, so an integer solver needs no scaling and a float solver no luck.
+Columns, in order: one boolean x[p, m] for each partition with a choice and each member it may go to; `high` and `low`
+(largest and smallest load per weight, in `unit` messages), one pair per scenario if there are any; `worst`, if the
+worst scenario counts; `moves`; one for each pair cost; then the auxiliary columns of the count rule. All coefficients
+are integers, so that integer solvers need no scaling and floating-point solvers lose little.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Rows:
 
 @dataclass(frozen=True, eq=False)
 class Mip:
-    """A mixed-integer program in whole numbers; minimise Σ cost · column.
+    """A mixed-integer program with integer data; minimize Σ cost · column.
 
     Attributes
     ----------
@@ -53,22 +53,22 @@ class Mip:
     x_partition, x_member : int32 arrays (X,)
         Partition and member of each boolean; column i is boolean i.
     fixed : int32 array (P,)
-        Member of each partition that has no choice, or `NOBODY`.
+        Member of each partition without a choice, or `NOBODY`.
     lower, upper : lists of int
         Bounds of each column.
     names : list of str
-        Of each column, as `evenlag export` writes them.
+        Name of each column in `evenlag export`.
     rows : list of (columns, coefficients, lo, hi)
-        None for lo or hi: no limit.
+        None for lo or hi means no limit.
     costs : mapping of column to int
     step : Fraction
-        Messages per unit of the objective: every objective is a multiple of it.
+        Messages per unit of the objective, of which every objective is a multiple.
     unit : Fraction
         Messages per unit of `high`, `low` and `worst`.
     levels : range
         The columns `high`, `low` and `worst`.
     moves : int
-        Column number.
+        Index of the column.
     pairs : range
         The columns of the pair costs.
     """
@@ -90,11 +90,11 @@ class Mip:
 
     @property
     def booleans(self) -> int:
-        """How many x[p, m] there are."""
+        """Number of booleans x[p, m]."""
         return len(self.x_partition)
 
     def decode(self, x: NDArray[Any]) -> Index | None:
-        """Return the member of every partition for values of the booleans; None where they are no assignment."""
+        """Return the member of every partition for values of the booleans; None if they are not an assignment."""
         if len(x) != self.booleans:
             return None
         chosen = np.asarray(x) > 0.5
@@ -105,24 +105,24 @@ class Mip:
         return member_of if once.all() and complete.all() else None
 
     def encode(self, member_of: Index) -> NDArray[np.int64]:
-        """Return the booleans that stand for an assignment."""
+        """Return the booleans of an assignment."""
         chosen: NDArray[np.int64] = (member_of[self.x_partition] == self.x_member).astype(np.int64)
         return chosen
 
     def in_messages(self, units: Number) -> Number:
-        """Turn an objective of this program into messages."""
+        """Convert an objective value of this program to messages."""
         return whole(Fraction(units) * self.step)
 
 
 def boolean_count(problem: Problem) -> int:
-    """Return how many booleans the program of a problem has, without building it."""
+    """Return the number of booleans in the program of a problem, without building it."""
     choices = problem.allowed.sum(axis=1)
     free = np.bincount(problem.topic_of[problem.pins == NOBODY], minlength=len(choices))
     return int((free * choices)[choices > 1].sum())
 
 
 def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
-    """Write the problem down as a mixed-integer program."""
+    """Formulate the problem as a mixed-integer program."""
     fixed, x_partition, x_member = _choices(problem)
     booleans = len(x_partition)
     futures = problem.judged_by
@@ -186,13 +186,13 @@ def formulate(problem: Problem, rule: CountRule, objective: Objective) -> Mip:
 
 
 def _step(costs: list[Number]) -> Fraction:
-    """Return the largest number of messages of which every cost of a column is a multiple; 1 where there is none."""
+    """Return the largest number of messages of which every column's cost is a multiple; 1 if there is no cost."""
     common = lcm(*(cost.denominator for cost in costs))
     return Fraction(gcd(*(int(cost * common) for cost in costs)) or 1, common)
 
 
 def _level_names(problem: Problem, objective: Objective) -> list[str]:
-    """Return the names of the columns for levels of load."""
+    """Return the names of the load-level columns."""
     if objective.kind is None and objective.ceiling is None:
         return []
     kinds = ("high", "low") if objective.kind == ObjectiveKind.SPREAD else ("high",)
@@ -203,7 +203,7 @@ def _level_names(problem: Problem, objective: Objective) -> list[str]:
 
 
 def _choices(problem: Problem) -> tuple[Index, Index, Index]:
-    """Return who is fixed, and the (partition, member) pairs of the others."""
+    """Return the member of each partition without a choice, and the (partition, member) pairs of the others."""
     fixed = problem.pins.copy()
     choices = problem.allowed.sum(axis=1)
     topics, members = np.nonzero(problem.allowed & (choices == 1)[:, None])
@@ -258,7 +258,7 @@ def _pair_row(
 
 
 def _most(pair: PairCost) -> int:
-    """Return the most units that a plan may cost, or could."""
+    """Return the upper limit on a plan's units of the cost: its budget, or the most that any plan can have."""
     most = sum(pair.costs.max(axis=1, initial=0).tolist())
     return int(most if pair.budget is None else min(most, pair.budget))
 
@@ -267,7 +267,7 @@ def _count_rows(
     rows: _Rows, problem: Problem, rule: CountRule, of_member: dict[int, Column], fixed: Index,
     x_partition: Index, x_member: Index, helper: int,
 ) -> list[tuple[str, int]]:  # fmt: skip
-    """Add the count rule; return name and upper bound of the helper columns it needs, numbered from `helper`."""
+    """Add the count rule; return name and upper bound of its auxiliary columns, numbered from `helper`."""
     helpers: list[tuple[str, int]] = []
     none = np.zeros(0, dtype=np.int64)
     fixed_counts = np.bincount(fixed[fixed != NOBODY], minlength=len(problem.members)).tolist()

@@ -1,4 +1,4 @@
-"""Columns of a table to the fields of a `Problem`: the rules of `parse`, whole columns at a time."""
+"""Conversion of table columns to the fields of a `Problem`: the rules of `parse`, on whole columns."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, said_of, s
 from evenlag.model.partitions import Partitions
 from evenlag.model.values import check_name, parse_cap, parse_generation, parse_weight
 
-_STRANGER = -2  # owns a partition without being a member
+_STRANGER = -2  # an owner that is not a member
 
 
 class MemberRow(Protocol):
-    """A member as a row of a table describes it; None where the row is silent."""
+    """A member's row in a table; None for missing values."""
 
     @property
     def topics(self) -> Sequence[str] | None:
-        """Topics that it subscribes to; None: all of the group's."""
+        """Topics to which it subscribes; None means all of the group's."""
 
     @property
     def weight(self) -> float | None:
@@ -53,18 +53,18 @@ def parse_rows(
     assignor: str | None = None,
     pairs: PairData = NO_PAIR_DATA,
 ) -> Fields:
-    """Put the rows of a group in the form of `Problem`, and raise what `parse` raises.
+    """Convert the rows of a group to the fields of `Problem`; raise the errors of `parse`.
 
     Parameters
     ----------
     group : str
     partitions : Partitions
     owners : sequence of str or None (P,)
-        Who holds each partition; in a table that is one at most.
+        Owner of each partition; a table has at most one.
     members : mapping of name to MemberRow
     assignor : str, optional
     pairs : PairData
-        Of the partitions; the members' racks are added.
+        Data of the partitions; the members' racks are added.
     """
     check_name(group, "the group")
     names = tuple(sorted(check_name(member, "a member") for member in members))
@@ -108,7 +108,7 @@ def _weight(name: str, weight: float | None) -> Fraction:
 def _owners(
     owners: Sequence[str | None], names: tuple[str, ...], topic_of: Index, subscribed: Bools, dropped: Counter[str]
 ) -> tuple[Index, NDArray[Any]]:
-    """Return the owner of each partition, and the claims of members who no longer subscribe to the topic."""
+    """Return the owner of each partition, and the claims of members that no longer subscribe to the topic."""
     number: dict[str | None, int] = {name: m for m, name in enumerate(names)}
     number[None] = NOBODY
     owner: Index = np.array([number.get(name, _STRANGER) for name in owners], dtype=np.int32)

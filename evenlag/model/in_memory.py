@@ -1,4 +1,4 @@
-"""Texts that are in no file, for readers of files."""
+"""Texts in memory, with the interface of a file."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from evenlag.errors import SourceError
 
 @dataclass(frozen=True)
 class InMemory:
-    """A text that a reader opens as it opens a file; errors call it by its name.
+    """A text that is read like a file; errors call it by its name.
 
-    It has those attributes and methods of a `Path` that readers need.
+    It has those attributes and methods of `Path` that readers use.
     """
 
     content: bytes
     name: str = "the text"
 
     suffix = ""
-    stem = "group"  # what a group is called that the text does not name
+    stem = "group"  # name of a group that the text does not name
 
     def __str__(self) -> str:
         return self.name
 
     def is_dir(self) -> bool:
-        """Return False: it is one text."""
+        """Return False, because it is a single text."""
         return False
 
     def with_suffix(self, _suffix: str) -> InMemory:
-        """Return the same text."""
+        """Return the text unchanged."""
         return self
 
     def open(self, mode: str = "r", *, encoding: str = "utf-8", newline: str | None = None) -> IO[Any]:
-        """Open it for reading, as bytes (`rb`) or as text."""
+        """Open the text for reading, as bytes (`rb`) or as text."""
         return BytesIO(self.content) if mode == "rb" else StringIO(self.content.decode(encoding), newline)
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Return it as text."""
+        """Return the text."""
         return self.content.decode(encoding)
 
 
@@ -47,16 +47,16 @@ File = Path | InMemory
 
 
 def in_memory(source: str | bytes | IO[str] | IO[bytes], name: str) -> InMemory:
-    """Take a text, bytes or what a file object holds from where it stands.
+    """Wrap a text, bytes, or the rest of a file object.
 
     Raises
     ------
     SourceError
-        A file object that gives neither.
+        A file object returns neither text nor bytes.
     """
     content = source if isinstance(source, str | bytes) else source.read()
     if isinstance(content, str):
         content = content.encode("utf-8", "surrogatepass")
     if not isinstance(content, bytes | bytearray):
-        raise SourceError(f"{name}: gives neither text nor bytes; got {type(content).__name__}")
+        raise SourceError(f"{name}: must give text or bytes; got {type(content).__name__}")
     return InMemory(bytes(content), name)

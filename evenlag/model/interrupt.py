@@ -1,6 +1,6 @@
-"""An interrupt (Ctrl-C) that ends a search as its time limit would, so that what was found until then is not lost.
+"""Interrupts (Ctrl-C) that end a search like its time limit does, so that its best result is kept.
 
-The command asks for that. In a program that imports evenlag an interrupt raises KeyboardInterrupt, as ever.
+The command enables this. In a program that imports evenlag, an interrupt raises KeyboardInterrupt as usual.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-LOOK = 0.1  # seconds between looks where something is waited for
+LOOK = 0.1  # seconds between checks while waiting
 
 
 class Watch:
-    """Return whether an interrupt has come.
+    """State of an interrupt.
 
     Attributes
     ----------
     interrupted : bool
+        True once an interrupt has come.
     """
 
     def __init__(self) -> None:
         self.interrupted = False
 
     def note(self, _signal: int, _frame: FrameType | None) -> None:
-        """Take the first interrupt down; raise KeyboardInterrupt at the next one."""
+        """Record the first interrupt; raise KeyboardInterrupt at the next one."""
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
@@ -36,20 +37,20 @@ _watch: Watch | None = None
 
 
 def interrupted() -> bool:
-    """Return whether an interrupt has ended the running searches."""
+    """Return True if an interrupt has ended the running searches."""
     return _watch is not None and _watch.interrupted
 
 
 def watching() -> bool:
-    """Return whether an interrupt would end the searches of this thread, so that waits should be short."""
+    """Return True if an interrupt would end the searches of this thread, so that it should wait in short intervals."""
     return _watch is not None and threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def ending_searches() -> Iterator[Watch]:
-    """Have the first interrupt within end every search at once; the next one raises KeyboardInterrupt.
+    """Let the first interrupt inside the block end all searches; let the next one raise KeyboardInterrupt.
 
-    Only the main thread is interrupted, and no process that was started to ignore that, as by nohup.
+    This has no effect outside the main thread, or if the process was started to ignore interrupts, as by nohup.
     """
     global _watch
     watch = Watch()

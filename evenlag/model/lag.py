@@ -1,4 +1,4 @@
-"""The lag rule: how many messages a consumer group still has to read in one partition."""
+"""The lag rule: the number of messages that a consumer group still has to read in one partition."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Clamp = Literal["beyond_end", "before_start"]
 
 @dataclass(frozen=True)
 class Lag:
-    """What is still to be read in a partition.
+    """The lag of a partition.
 
     Attributes
     ----------
     messages : int
         0 … 2**62.
     clamped : {"beyond_end", "before_start"} or None
-        Where the commit lies outside the log: beyond its end the lag is 0 (the log was truncated or the topic made
-        again), before its start only what the log still holds is counted (the rest was deleted by retention).
+        Set if the commit lies outside the log. Beyond its end, the lag is 0 (the log was truncated or the topic
+        recreated); before its start, the lag counts what the log still holds (retention deleted the rest).
     """
 
     messages: int
@@ -36,28 +36,28 @@ def partition_lag(
     lag: int | None = None,
     auto_offset_reset: str | None = "latest",
 ) -> Lag:
-    """Return the lag of one partition: from its offsets, else the `lag` given, else by the reset rule.
+    """Return the lag of one partition: from its offsets, else the given `lag`, else by the reset rule.
 
-    KIP-169 takes the end offset less the committed one, and for a group that never committed what
-    `auto.offset.reset` will make of it: nothing with `latest`, the whole log with anything else.
-    `evenlag.spark.native.lag_columns` states the same rule in Spark columns.
+    KIP-169 takes the log end offset minus the committed offset. For a group that never committed, it applies
+    `auto.offset.reset`: a lag of 0 with `latest`, the whole log with anything else.
+    `evenlag.spark.native.lag_columns` implements the same rule on Spark columns.
 
     Parameters
     ----------
     log_start_offset, log_end_offset : int or None
-        First offset the log still holds, and the one its next message will get; None if unknown.
+        First offset that the log still holds, and the offset of its next message; None if unknown.
     current_offset : int or None
-        The committed offset; None if the group never committed here.
+        The committed offset; None if the group never committed to the partition.
     lag : int or None
-        Messages; used only where `log_end_offset` or `current_offset` is None.
+        Messages; used only if `log_end_offset` or `current_offset` is None.
     auto_offset_reset : str or None
-        Kafka's name of the reset strategy, in any case; None is `latest`.
+        Kafka's name of the reset strategy, in any case; None means `latest`.
 
     Raises
     ------
     InvalidProblemError
-        An offset or the lag used is negative, the log ends before it starts, the lag cannot be known from what is
-        given, or it is above 2**62. The message names the fields; the caller knows the place.
+        An offset or the given lag is negative, the log ends before it starts, the lag cannot be determined, or it
+        exceeds 2**62. The message names the fields; the caller adds the place.
 
     References
     ----------
@@ -104,5 +104,5 @@ def _lag(start: int | None, end: int | None, current: int | None, lag: int | Non
     if reset == "latest":
         return Lag(0)
     if start is None:
-        raise InvalidProblemError("log_start_offset is missing, and auto_offset_reset needs it")
+        raise InvalidProblemError("log_start_offset is missing, but auto_offset_reset needs it")
     return Lag(end - start)

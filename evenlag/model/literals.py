@@ -1,6 +1,6 @@
-"""The words that parameters take, as types: an editor completes them, and a type checker refuses others.
+"""Types of string parameters, for completion in editors and for type checkers.
 
-The enums and tables of which each is one have the same words, which a test holds them to.
+Tests compare them with the enums and tables that define the values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ StrategyWord = Literal["evenlag"] | HeuristicWord
 
 
 def listed(kind: Any) -> tuple[str, ...]:
-    """Return the words of one of these types, also where it is made of others.
+    """Return the words of one of these types, including those of its parts.
 
     Examples
     --------

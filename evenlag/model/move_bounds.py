@@ -1,14 +1,14 @@
-"""How many moves a spread takes at least, and what spread a number of moves can buy at best.
+"""Lower bounds on the moves that a spread needs, and on the spread that a number of moves can achieve.
 
-To get its load down to h a member must let go of so many partitions, at best its biggest, and take as many others as
-its count asks for, at best the smallest there are; to get up to l it must take so many, at best the biggest there are,
-and let go of as many as its count asks for. Every departure is a move; every arrival is one or is a partition without
-an owner. So many moves are needed for a window [l, h] whichever members they concern; the fewest over all windows of
-one width are found at one of the loads where these numbers change.
+To bring its load down to h, a member must give a minimum number of partitions, at best its biggest, and take as many as
+its count then requires, at best the smallest of all. To come up to l, it must take a minimum number, at best the
+biggest of all, and give as many as its count then requires. Every departure is a move. Every arrival is either a move
+or a partition without an owner. These minima for a window [l, h] hold regardless of the members involved. The least
+sum over all windows of one width is found at a load at which one of these numbers changes.
 
-Each member is relaxed by itself to the best exchange that its counts allow, as if all others could serve it: a
-combinatorial relaxation in place of the linear one, which cannot tell how few moves a load takes. The trade of spread
-for moves is bounded by bisection, as in branch and bound over intervals of widths.
+Each member is relaxed separately to the best exchange that its counts allow, as if all others could serve it. This is a
+combinatorial relaxation; the linear one cannot tell how few moves a load needs. The trade-off between spread and moves
+is bounded by bisection, as in branch and bound over intervals of widths.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from evenlag.model.problem import NOBODY
 
 Column = NDArray[Any]
 
-MOST_STEPS = 40  # departures or arrivals of one member that are counted; beyond them the bound gets no higher
-INFINITE = 2**62  # moves: no window of this width can hold a plan
+MOST_STEPS = 40  # departures or arrivals counted per member; more do not raise the bound
+INFINITE = 2**62  # moves of a window that cannot hold a plan
 
 
 class MoveBound:
@@ -39,13 +39,13 @@ class MoveBound:
     ----------
     rule : CountRule
     bounds : LoadBounds
-        What is proven of the largest and the smallest load.
+        Bounds on the largest and the smallest load.
     fewest : int
-        Moves that the counts alone ask for.
+        Moves that the counts alone require.
     spread : bool
-        Whether the smallest load counts too (spread), or only the largest (makespan).
+        True if the smallest load counts as well (spread), False if only the largest does (makespan).
     least : int or Fraction
-        A lower bound of the spread (or makespan) whatever is moved, in messages.
+        Lower bound on the spread (or makespan) regardless of moves, in messages.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class MoveBound:
         self._big = np.concatenate([[0], np.cumsum(np.sort(lags)[::-1][: MOST_STEPS + 1])])
         rows: dict[str, list[Column]] = {name: [] for name in ("down", "down_takes", "up", "up_gives")}
         owned_by = by_member(problem.owner, len(problem.members), owned)
-        self._known: dict[int, int] = {}  # moves of each width asked for: budgets and prices ask for the same ones
+        self._known: dict[int, int] = {}  # moves by width; budgets and prices use the same widths
         self.least_departures = self.least_arrivals = 0
         lo, hi = _count_range(rule)
         for m in np.flatnonzero(problem.active).tolist():
@@ -77,11 +77,11 @@ class MoveBound:
     def _member(self, rows: dict[str, list[Column]], held: Column, lo: int, hi: int, factor: Any) -> None:
         """Collect the loads at which this member needs one more departure or arrival.
 
-        An entry of "down" stands for one more departure wherever the window ends below it; "down_takes" for the
-        arrival that comes with it; "up" and "up_gives" likewise where the window begins above them.
+        An entry of "down" is one more departure if the window ends below it, and one of "down_takes" the arrival that
+        comes with it. Entries of "up" and "up_gives" count in the same way if the window begins above them.
         """
         count, load = len(held), int(held.sum())
-        give, take = max(count - hi, 0), max(lo - count, 0)  # whatever the loads are
+        give, take = max(count - hi, 0), max(lo - count, 0)  # required at any load
         self.least_departures += give
         self.least_arrivals += take
         steps = min(MOST_STEPS, count)
@@ -91,7 +91,7 @@ class MoveBound:
         departures, arrivals = departures[fits], arrivals[fits]
         biggest = np.concatenate([[0], np.cumsum(held[::-1])])
         reached = (load - biggest[departures] + self._small[arrivals]) * factor
-        # With one departure fewer this is the least load: a window that ends below it takes one more.
+        # One departure fewer allows at least this load, so a window that ends below it needs one more.
         reached = np.minimum.accumulate(reached) if len(reached) else reached
         rows["down"].append(reached)
         rows["down_takes"].append(reached[lo - count + departures >= 0])
@@ -106,7 +106,7 @@ class MoveBound:
         rows["up_gives"].append(reached[count + arrivals - hi >= 0])
 
     def _moves(self, low: Column, high: Column) -> Column:
-        """Moves that windows [low, high] take at least."""
+        """Return the least moves that windows [low, high] need."""
         table = self._tables
 
         def above(name: str) -> Column:
@@ -121,7 +121,7 @@ class MoveBound:
         return moves
 
     def moves(self, width: int) -> int:
-        """Return the fewest moves that any window of this width (in load · factor) may take."""
+        """Return a lower bound on the moves of any plan in a window of this width (in load · factor)."""
         known = self._known.get(width)
         if known is None:
             known = self._known[width] = self._fewest_within(width)
@@ -139,16 +139,16 @@ class MoveBound:
 
     @cached_property
     def _breaks(self) -> tuple[Column, Column]:
-        """Where numbers change: windows that begin here, and windows that end here."""
+        """Loads at which the numbers change: as beginnings of windows, and as ends of windows."""
         table = self._tables
         begin = np.unique(np.concatenate([table["up"], table["up_gives"], [self.min_load_ub]]))
         end = np.unique(np.concatenate([table["down"], table["down_takes"], [self.max_load_lb]]))
         return begin, end
 
     def base(self, budget: int | None, stop: Callable[[], bool] = lambda: False) -> Number:
-        """Return a lower bound of the spread (or makespan) of plans within a budget of moves, in messages.
+        """Return a lower bound on the spread (or makespan) of plans within a budget of moves, in messages.
 
-        `stop` is asked now and then: the bound is true whenever that ends the search for a better one.
+        `stop` is polled and ends the search for a better bound; the bound is valid at any time.
         """
         return self._width(budget, stop) * self.unit
 
@@ -170,17 +170,17 @@ class MoveBound:
 
     @cached_property
     def _enough(self) -> int:
-        """A width that all loads fit in."""
+        """A width that is large enough for all loads."""
         problem = self.rule.problem
         return problem.total_lag * max((int(factor) for factor in problem.load_factors), default=1) + 1
 
     def objective(
         self, price: Number, budget: int | None, stop: Callable[[], bool] = lambda: False, evaluations: int = 120
     ) -> Number:
-        """Return a lower bound of base + price · moves over all plans within the budget; `stop` as in `base`.
+        """Return a lower bound on base + price · moves over all plans within the budget; `stop` as in `base`.
 
-        Between two widths a plan costs at least the smaller width and the moves of the larger; the interval where
-        that is least is halved again and again.
+        A plan between two widths costs at least the smaller width plus the moves of the larger. The interval with the
+        least such value is halved repeatedly.
         """
         first = self._width(budget, stop)
         if price == 0:
@@ -211,7 +211,7 @@ class MoveBound:
 
 
 def _count_range(rule: CountRule) -> tuple[Column, Column]:
-    """How many partitions each member may hold."""
+    """Return bounds on the number of partitions that each member may hold."""
     lo, hi = rule.total_bounds.lo.copy(), rule.total_bounds.hi.copy()
     if rule.topic_bounds is not None and not rule.topic_distance:
         lo = np.maximum(lo, rule.topic_bounds.lo.sum(axis=0))

@@ -1,4 +1,4 @@
-"""Names that users write: of parameters, and of the few values that some of them take."""
+"""Names in the interface: of parameters, and of the values of enumerated parameters."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from evenlag.errors import InvalidProblemError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_LEAST_PART = 3  # letters of a word that is the first part of another
+_LEAST_PART = 3  # least number of letters for a match by the beginning
 
 
 class Name(StrEnum):
-    """One of a few names; `Name.of` reads a parameter."""
+    """An enumerated value; `Name.of` parses a parameter."""
 
     __repr__ = str.__repr__
 
     @classmethod
     def of(cls, value: object, parameter: str) -> Self:
-        """Return the member that a parameter names.
+        """Return the member named by a parameter's value.
 
         Raises
         ------
         InvalidProblemError
-            There is none; the message lists those that there are.
+            The value is not a member; the message lists the valid ones.
         """
-        known = cls._value2member_map_.get(value) if isinstance(value, str) else None  # quicker than a look at each
+        known = cls._value2member_map_.get(value) if isinstance(value, str) else None  # faster than comparing
         return known if isinstance(known, cls) else cls(one_of(tuple(cls), value, parameter))
 
 
 def one_of(known: Iterable[str], value: object, parameter: str) -> str:
-    """Return the value of a parameter that must be one of a few words.
+    """Return a parameter's value, which must be one of the known words.
 
     Raises
     ------
     InvalidProblemError
-        It is none of them; the message lists them and names the nearest.
+        The value is not known; the message lists the valid ones and suggests the nearest.
     """
     words = tuple(known)
     if value in words:
@@ -50,7 +50,7 @@ def one_of(known: Iterable[str], value: object, parameter: str) -> str:
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Name the known word that is nearest to one that is not known; nothing where none is near.
+    """Return a suggestion of the known word nearest to an unknown one; empty if none is near.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     >>> did_you_mean("x", ["balance", "slack"])
     ''
     """
-    from difflib import get_close_matches  # only where something is wrong
+    from difflib import get_close_matches  # imported only for errors
 
     words = {_plain(each): each for each in reversed(list(known))}
     near = get_close_matches(_plain(word), words, n=1) if isinstance(word, str) else []
@@ -71,23 +71,23 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def _plain(word: str) -> str:
-    """Return a word as it is compared: `Fewest_Moves` is as good as `fewest-moves`."""
+    """Return a word normalized for comparison: `Fewest_Moves` equals `fewest-moves`."""
     return word.lower().replace("_", "-").replace(" ", "-")
 
 
 def unknown_keyword(call: str, word: str, known: Iterable[str]) -> TypeError:
-    """Return the error of a call that is given a keyword it does not have."""
+    """Return the TypeError for a call with an unknown keyword."""
     return TypeError(f"{call}() got an unexpected keyword argument {word!r}{did_you_mean(word, known)}")
 
 
 def keywords_of(function: Callable[..., object]) -> list[str]:
-    """Return the parameters of a function that have names."""
+    """Return the names of a function's parameters."""
     parameters = inspect.signature(function).parameters
     return [name for name, each in parameters.items() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
 
 
 def spelled(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function so that an unknown keyword is answered with the nearest that it has."""
+    """Decorate a function so that an unknown keyword argument is answered with the nearest known one."""
     known = keywords_of(function)
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""What a plan is judged by: spread or makespan, prices and budgets of moves and pairs, a ceiling, and the tie rule."""
+"""The objective: spread or makespan, prices and budgets of moves and pairs, a ceiling, and the tie rule."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ EVERY_TERM = frozenset((PAIRS, CEILING, LOADLESS))
 
 
 class ObjectiveKind(Name):
-    """What a plan's loads are judged by."""
+    """Measure of a plan's loads."""
 
     SPREAD = "spread"
     MAKESPAN = "makespan"
 
 
 class Across(Name):
-    """What becomes of the spreads (makespans) of several scenarios."""
+    """Aggregation over several scenarios."""
 
     MEAN = "mean"
     WORST = "worst"
@@ -39,17 +39,17 @@ class Across(Name):
 
 @dataclass(frozen=True, eq=False)
 class PairCost:
-    """A cost of giving partitions to members, apart from loads.
+    """A cost of assigning partitions to members, apart from loads.
 
     Attributes
     ----------
     name : str
     costs : int64 or object array (P, M)
-        Units that each pair costs, >= 0.
+        Units of each pair, >= 0.
     price : int or Fraction
-        Messages that a unit costs, >= 0.
+        Messages per unit, >= 0.
     budget : int or None
-        The most units that a plan may cost.
+        Upper limit on a plan's units.
     """
 
     name: str
@@ -58,12 +58,12 @@ class PairCost:
     budget: int | None = None
 
     def of(self, member_of: Index) -> int:
-        """Return the units that an assignment costs."""
+        """Return the units of an assignment."""
         return total(self.costs, member_of)
 
     @property
     def matters(self) -> bool:
-        """Return True if it has a price or a budget."""
+        """True if the cost has a price or a budget."""
         return bool(self.price) or self.budget is not None
 
 
@@ -71,27 +71,27 @@ class PairCost:
 class Objective:
     """`kind` + stickiness · moves + Σ price · pair cost, within budgets and a ceiling on loads.
 
-    Where the problem has scenarios, `kind` is taken with the lags of each, and their mean by weight or the worst of
-    them counts.
+    If the problem has scenarios, `kind` is computed from the lags of each, and either their weighted mean or the worst
+    counts.
 
     Attributes
     ----------
     kind : ObjectiveKind or None
-        None: loads do not count, as where a criterion that comes before them is made least.
+        None if loads do not count, as while a criterion that comes before them is minimized.
     stickiness : int or Fraction
-        Messages that one move must save.
+        Price of a move: messages that it must save.
     max_moves : int or None
-        Hard budget of moves.
+        Upper limit on moves.
     fewest : bool
         Moves come first: `max_moves` is the fewest that the balance allows.
     across : Across
-        What counts where the problem has scenarios: their mean, or the worst of them.
+        Aggregation over scenarios: their mean, or the worst.
     pairs : tuple of PairCost
         Costs of pairs that have a price or a budget.
     ceiling : int, Fraction or None
-        The most load per weight that a member may have, in messages, in every scenario.
+        Upper limit on the load per weight of any member, in messages, in every scenario.
     first : tuple of str
-        Names of the criteria that are made least before all else, in this order: "moves" or pair costs.
+        Names of the criteria that are minimized before everything else, in this order: "moves" or pair costs.
     """
 
     kind: ObjectiveKind | None = ObjectiveKind.SPREAD
@@ -105,12 +105,12 @@ class Objective:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """The terms beyond loads and moves: a stage that does not know one of them is left out, or runs without it."""
+        """The terms beyond loads and moves; a stage without support for one of them is skipped, or runs without it."""
         known = {PAIRS: bool(self.pairs), CEILING: self.ceiling is not None, LOADLESS: self.kind is None}
         return frozenset(term for term, there in known.items() if there)
 
     def without(self, terms: frozenset[str]) -> Objective:
-        """Return the objective without terms: no more for any plan, so what bounds it from below bounds this one."""
+        """Return the objective without some terms; it is no higher for any plan, so its lower bounds apply here too."""
         return replace(
             self,
             pairs=() if PAIRS in terms else self.pairs,
@@ -118,7 +118,7 @@ class Objective:
         )
 
     def of_partitions(self, keep: NDArray[np.bool_]) -> Objective:
-        """Return the objective for a problem of these partitions alone."""
+        """Return the objective for a problem that consists of these partitions only."""
         pairs = [replace(pair, costs=pair.costs[keep]) for pair in self.pairs]
         return replace(self, pairs=tuple(pair if pair.costs.any() else replace(pair, price=0) for pair in pairs))
 
@@ -134,51 +134,51 @@ class Objective:
         )
 
     def _counts_plain(self, name: str) -> bool:
-        """Return whether a criterion is the number of moves, and not a cost of pairs."""
+        """Return True if the criterion is the number of moves rather than a cost of pairs."""
         return name == MOVES and all(pair.name != MOVES for pair in self.pairs)
 
     def budget(self, name: str) -> int | None:
-        """Return the most units of a criterion that a plan may come to; None: any number."""
+        """Return the upper limit on a criterion's units; None means no limit."""
         return next((pair.budget for pair in self.pairs if pair.name == name), self.max_moves)
 
     def within(self, name: str, most: int) -> Objective:
-        """Return the objective with no more than so many units of one criterion, and no price on it."""
+        """Return the objective with at most `most` units of one criterion, and no price on it."""
         if self._counts_plain(name):
             return replace(self, max_moves=most, stickiness=0)
         pairs = (replace(pair, price=0, budget=most) if pair.name == name else pair for pair in self.pairs)
         return replace(self, pairs=tuple(pairs))
 
     def value(self, plan: Plan) -> Number:
-        """Return the objective in messages, exact."""
+        """Return the objective of a plan in messages, exact."""
         priced = sum(pair.price * pair.of(plan.member_of) for pair in self.pairs if pair.price)
         return whole(self.base(plan) + self.stickiness * plan.moves + priced)
 
     def base(self, plan: Plan) -> Number:
-        """Return the spread (makespan) that counts, in messages, exact; 0 where loads do not."""
+        """Return the aggregated spread (makespan) in messages, exact; 0 if loads do not count."""
         if not plan.problem.futures:
             return self.measured(plan)
         return self.combined(plan.problem, [self.measured(each) for each in plan.in_scenarios])
 
     def measured(self, plan: Plan) -> Number:
-        """Return the spread (makespan) with the lags of now, in messages, exact."""
+        """Return the spread (makespan) by current lags, in messages, exact; 0 if loads do not count."""
         if self.kind is None:
             return 0
         return plan.spread if self.kind == ObjectiveKind.SPREAD else plan.makespan
 
     def combined(self, problem: Problem, values: Sequence[Number]) -> Number:
-        """Return what a value for each of `problem.judged_by` comes to: their mean by weight, or the largest."""
+        """Aggregate one value for each of `problem.judged_by`: the weighted mean, or the largest."""
         if not problem.futures or self.across == Across.WORST:
             return max(values)
         return whole(_mean(problem, values))
 
     def scale(self, problem: Problem) -> Fraction:
-        """Return the mean load that gaps and shares are of, in messages: that of the scenarios where there are any."""
+        """Return the mean load to which gaps and shares refer, in messages; with scenarios, aggregated over them."""
         if not problem.futures:
             return problem.mean_load
         return Fraction(self.combined(problem, [future.mean_load for future in problem.judged_by]))
 
     def step(self, problem: Problem) -> Fraction:
-        """Return a number of messages of which every objective is a multiple, the largest that follows from units."""
+        """Return a number of messages that divides every objective, the largest that follows from the units."""
         shares, unit = [Fraction(1)], problem.load_unit * problem.lag_unit
         if not problem.futures and not self.stickiness and not self.terms:
             return unit
@@ -192,7 +192,7 @@ class Objective:
         return Fraction(math.gcd(*(int(part * common) for part in parts)), common)
 
     def thrifty(self, problem: Problem) -> Objective:
-        """Return the objective with a price on what has a budget, so low that no plan gets a higher objective by it."""
+        """Return the objective with prices on budgeted costs, too small to make any plan rank above a better one."""
         budgets = [self.max_moves, *(pair.budget for pair in self.pairs)]
         if self.kind is None or budgets.count(None) == len(budgets):
             return self
@@ -202,21 +202,21 @@ class Objective:
         return replace(self, stickiness=stickiness, pairs=tuple(pairs))
 
     def spent(self, plan: Plan) -> int:
-        """Return the units that a plan spends of all budgets; 0 where loads do not count."""
+        """Return a plan's total units of all budgeted costs; 0 if loads do not count."""
         if self.kind is None:
             return 0
         moves = 0 if self.max_moves is None else plan.moves
         return moves + sum(pair.of(plan.member_of) for pair in self.pairs if pair.budget is not None)
 
     def key(self, plan: Plan) -> tuple[Number, int, Number, int]:
-        """Return what plans are compared by: the objective, what they spend, then Σ load² / weight, then moves."""
+        """Return the key by which plans are compared: objective, units of budgets, Σ load² / weight, moves."""
         uneven = plan.unevenness
         if plan.problem.futures:
             uneven = _mean(plan.problem, [each.unevenness for each in plan.in_scenarios])
         return self.value(plan), self.spent(plan), uneven, plan.moves
 
     def broken(self, plan: Plan) -> str | None:
-        """Say which budget, or the ceiling, the plan breaks; or None."""
+        """Return how the plan breaks a budget or the ceiling, or None."""
         if self.max_moves is not None and plan.moves > self.max_moves:
             return f"the plan moves {plan.moves} partitions; max_moves is {self.max_moves}"
         for pair in self.pairs:
@@ -232,17 +232,17 @@ class Objective:
 
 
 def _common(costs: Ints) -> int:
-    """Return a number that every cost is a multiple of."""
+    """Return the greatest common divisor of the costs; 0 without any."""
     return math.gcd(*np.unique(costs).tolist()) if costs.size else 0
 
 
 def price_of_moves(goal: Objective) -> Number:
-    """Return what a move costs: of a partition, or of a unit of size where partitions have sizes."""
+    """Return the price of moving a partition, or of a unit of size if partitions have sizes."""
     priced = {pair.name: pair.price for pair in goal.pairs}
     return priced.get(MOVED_SIZE, priced.get(MOVES, goal.stickiness))
 
 
 def _mean(problem: Problem, values: Sequence[Number]) -> Fraction:
-    """Return the mean of a value for each scenario, by their weights."""
+    """Return the mean of one value per scenario, by their weights."""
     weights = problem.scenario_weights
     return sum((w * v for w, v in zip(weights, values, strict=True)), Fraction(0)) / sum(weights)

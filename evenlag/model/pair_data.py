@@ -1,4 +1,4 @@
-"""Data of partitions and members that pair costs are worked out from: racks, sizes, traffic, costs of the caller's."""
+"""Data of partitions and members behind pair costs: racks, sizes, traffic, and the user's own costs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Racks = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Units of partitions, and the problem whose partitions they are made of.
+    """Units of partitions, and the problem that contains these partitions.
 
     Attributes
     ----------
     whole : Problem
-        The problem of P partitions, some of which go together.
+        The problem of P partitions, some of which must go to one member.
     unit_of : int32 array (P,)
-        The unit that each of its partitions is in, -1 where the unit was left out.
+        Unit of each partition; -1 if the unit was left out.
     """
 
     whole: Problem
     unit_of: Index
 
     def summed(self, costs: Ints) -> Ints:
-        """Return what pairs of a unit and a member (U, M) cost, from the costs (P, M) of its partitions."""
+        """Return the costs of units by member (U, M), as sums of the costs (P, M) of their partitions."""
         order = np.argsort(self.unit_of, kind="stable")
         order = order[np.searchsorted(self.unit_of[order], 0) :]
         starts = np.flatnonzero(np.diff(self.unit_of[order], prepend=-1))
@@ -40,12 +40,12 @@ class Units:
         return summed
 
     def keep(self, chosen: Bools) -> Units:
-        """Return some of the units, chosen by a bool array (U,)."""
+        """Return a selection of the units, by a bool array (U,)."""
         number = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
         return Units(self.whole, number[self.unit_of])
 
     def same_as(self, other: Units | None) -> bool:
-        """Return whether both are of the same partitions with the same data."""
+        """Return True if both have the same partitions with the same data."""
         return (
             other is not None
             and np.array_equal(self.unit_of, other.unit_of)
@@ -57,27 +57,27 @@ class Units:
 class PairData:
     """Racks, sizes, traffic and pair costs of a problem's P partitions and M members, in the problem's order.
 
-    Whatever the input does not say is empty or None. `NO_PAIR_DATA` says nothing.
+    Data that the input lacks is empty or None. `NO_PAIR_DATA` has none at all.
 
     Attributes
     ----------
     racks : tuple of (str or None), (M,) or ()
-        Rack of each member, None where it is not known; () where no member's rack is known.
+        Rack of each member, None if unknown; () if all are unknown.
     partition_racks : tuple of (tuple of str, or None), (P,) or ()
-        Racks of each partition's replicas, the leader's first, "" where the leader's is not known; None where no
-        replica's is. () where all are None.
+        Racks of each partition's replicas, the leader's first ("" if unknown); None if no replica's rack is known. ()
+        if all are None.
     move_sizes : int64 or object array (P,), or None
-        Size of the state that a move of the partition carries, >= 0, in a unit of the caller's; None: 1 each.
+        Size of the state that moves with the partition, >= 0, in any unit; None means 1 each.
     traffic : int64 or object array (P,), or None
-        Traffic of the partition, >= 0, such as bytes a second; None: 1 each.
+        Traffic of the partition, >= 0, such as bytes per second; None means 1 each.
     costs : mapping of name to int64 or object array (P, M)
-        The caller's own pair costs, >= 0, each with its name.
+        The user's own pair costs, >= 0, by name.
     together : tuple of tuples of str
-        Topics whose partition i goes to one member.
+        Groups of topics whose partitions i must go to one member, for every i.
     matrices : mapping of name to int64 or object array (P, M)
-        Pair costs that are given and do not follow from the above: those of a problem whose partitions are units.
+        Pair costs given directly instead of following from the above: those of a problem whose partitions are units.
     units : Units or None
-        Where the problem's partitions are units: what they are made of.
+        Set if the problem's partitions are units: the partitions that they consist of.
     """
 
     racks: tuple[str | None, ...] = ()
@@ -95,13 +95,13 @@ class PairData:
                 array.flags.writeable = False
 
     def __bool__(self) -> bool:
-        """Return whether anything is known."""
+        """Return True if any data is known."""
         return bool(self.racks or self.partition_racks or self.costs or self.together or self.matrices) or not (
             self.move_sizes is None and self.traffic is None
         )
 
     def same_as(self, other: PairData) -> bool:
-        """Return whether both say the same."""
+        """Return True if both hold equal data."""
         if self is other:
             return True
         plain = all(getattr(self, name) == getattr(other, name) for name in ("racks", "partition_racks", "together"))
@@ -133,13 +133,13 @@ class PairData:
         )
 
     def with_members(self, places: Sequence[int | None]) -> PairData:
-        """Return the data of a group of other members, whose partitions are not units.
+        """Return the data for a group of other members; its partitions must not be units.
 
         Parameters
         ----------
         places : sequence of int or None
-            For each member its place among the present ones; None: a new member. It has the rack that all present ones
-            have, if they have one; a pair cost that is the same for all of them is its cost too, any other is 0.
+            Index of each member among the present ones; None for a new member. A new member has the rack that all
+            present ones share, if they do. Its pair cost is the one that all of them share, otherwise 0.
         """
         if not self:
             return self
@@ -158,12 +158,12 @@ NO_PAIR_DATA = PairData()
 
 
 def racks_of_replicas(racks: Sequence[str]) -> Racks | None:
-    """Return the racks of a partition's replicas as `PairData` has them.
+    """Return the racks of a partition's replicas in the form of `PairData`.
 
     Parameters
     ----------
     racks : sequence of str
-        The leader's first; "" for a replica whose rack is not known.
+        The leader's first; "" for a replica of unknown rack.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def racks_of_replicas(racks: Sequence[str]) -> Racks | None:
 
 
 def summable_costs(costs: Ints) -> Ints:
-    """Return pair costs (P, M) >= 0 so that those of any plan add up: as Python integers if a sum could pass int64."""
+    """Return pair costs (P, M) >= 0 in a dtype for sums over any plan: object if int64 could overflow."""
     large = costs.size > 0 and len(costs) * int(costs.max()) >= 2**62
     return costs.astype(object) if large else costs
 
@@ -184,7 +184,7 @@ def _same(mine: Mapping[str, Ints], yours: Mapping[str, Ints]) -> bool:
 
 
 def _of_members(costs: Ints, places: Sequence[int | None]) -> Ints:
-    """Return the columns of some members; those of new ones are what all columns are, or 0."""
+    """Return columns for the given members; new ones get the value that all columns share, or 0."""
     alike = costs.shape[1] > 0 and bool((costs == costs[:, :1]).all())
     new = costs[:, :1] if alike else np.zeros((len(costs), 1), dtype=costs.dtype)
     return np.hstack([new, costs])[:, [0 if m is None else m + 1 for m in places]]

@@ -1,8 +1,8 @@
 """The cheapest plan by pair costs alone, as a min-cost flow.
 
-Where loads do not count, what a plan costs is a sum over pairs, and the counts that a balance allows are integral flows
-(`evenlag.model.flow`). So one flow says both what a plan costs at least, and how many partitions of each kind every
-member gets in a cheapest plan (`evenlag.model.pair_network`).
+If loads do not count, a plan's cost is a sum over pairs, and the counts that a balance allows are integral flows
+(`evenlag.model.flow`). One flow thus gives both the least cost of any plan and, for a cheapest plan, the number of
+partitions of each kind on every member (`evenlag.model.pair_network`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from evenlag.model.plan import Number
 
 @dataclass(frozen=True)
 class CheapestPlan:
-    """The outcome of a flow.
+    """The result of a flow.
 
     Attributes
     ----------
     bound : int
-        No plan costs less.
+        Lower bound on the cost of any plan.
     member_of : int32 array (P,)
-        A plan that costs no more than that, but for rounding where costs are beyond 64 bits.
+        A plan of that cost, up to rounding if costs exceed 64 bits.
     """
 
     bound: int
@@ -39,20 +39,20 @@ class CheapestPlan:
 def cheapest_plan(rule: CountRule, costs: Ints, seconds: float = inf) -> CheapestPlan | None:
     """Return the least Σ costs[p, m(p)] of any plan that keeps the count rule, and such a plan.
 
-    Where several plans are cheapest, each partition goes to the member that has least load among those with room.
+    Among cheapest plans, each partition goes to the member with the least load that has room.
 
     Parameters
     ----------
     rule : CountRule
     costs : int64 or object array (P, M)
-        >= 0.
+        Costs >= 0.
     seconds : float
-        The most processor time that the flow may take; it cannot be interrupted.
+        Limit of processor time for the flow, which cannot be interrupted.
 
     Returns
     -------
     CheapestPlan or None
-        None where the network is too large for that or for memory, or costs are beyond what it can tell apart.
+        None if the network is too large for the limit or for memory, or if costs are too large to be distinguished.
     """
     network = PairNetwork(rule, costs)
     routes = network.solve() if network.seconds <= seconds else None
@@ -62,7 +62,7 @@ def cheapest_plan(rule: CountRule, costs: Ints, seconds: float = inf) -> Cheapes
 
 
 def combined(parts: list[tuple[Number, Ints]]) -> tuple[Ints, Fraction] | None:
-    """Return Σ price · costs in whole numbers, and the messages that one of them stands for; None without a price."""
+    """Return Σ price · costs as integers, and the messages per unit of them; None without a price."""
     priced = [(Fraction(price), costs) for price, costs in parts if price]
     if not priced:
         return None
@@ -83,7 +83,7 @@ class _Takers:
 
     def first(self, loads: list[int]) -> tuple[int, int]:
         """Return the least load of a taker, and its member."""
-        while self.queue[0][0] != (load := loads[m := self.queue[0][1]]):  # it has got others since
+        while self.queue[0][0] != (load := loads[m := self.queue[0][1]]):  # an outdated entry
             heapreplace(self.queue, (load, m))
         return self.queue[0]
 
@@ -96,7 +96,7 @@ class _Takers:
 
 
 def _handed_out(network: PairNetwork, routes: Routes) -> Index:
-    """Hand out the partitions, the biggest first, each to the member with least load that its kind has room on."""
+    """Assign the partitions, the biggest first, each to the member with the least load and room for its kind."""
     problem = network.problem
     member_of = problem.pins.copy()
     factors = [int(f) for f in problem.load_factors]
@@ -127,7 +127,7 @@ def _handed_out(network: PairNetwork, routes: Routes) -> Index:
 
 
 def _takers(flows: Ints, loads: list[int]) -> dict[int, _Takers]:
-    """Return the takers of each kind, or each hub."""
+    """Return the takers of each kind, or of each hub."""
     takers: dict[int, _Takers] = {}
     for tail, m, flow in flows.T.tolist():
         of_tail = takers.setdefault(tail, _Takers({}, []))

@@ -1,10 +1,10 @@
 """The network of pair costs: kinds of partitions → classes of members → topic counts → members → sink.
 
-Members whose costs are mostly alike are a class. Partitions of a kind reach a class by one arc, at the most that a
-member of it costs, and go on from there to any of its members. Members that cost less have an arc of their own too. So
-racks and owners make a few arcs for each kind of partition, where one for each member would be exact and slow.
+Members with mostly equal costs form a class. Partitions of a kind reach a class by one arc, at the highest cost of its
+members, and continue from there to any of them. Members with lower costs have an additional arc of their own. Racks
+and owners thus need few arcs per kind of partition; one arc per member would be exact but slow.
 
-The rules for counts that may be off their bounds (pins, caps, weights) come first, by weights that no pair costs reach.
+Distances of counts from their bounds (with pins, caps or weights) take precedence, by weights above all pair costs.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from evenlag.model.arrays import NOBODY, Ints
 from evenlag.model.balance import CountRule
 from evenlag.model.flow import Cells
 
-FEW_ARCS, MOST_ARCS = 10_000, 2_000_000  # up to the first a flow takes a hundredth of a second without classes
-LARGEST = 2**60  # of a cost times the nodes: OR-Tools works in 64 bits
-SAMPLED = 256  # kinds by which members are put into classes
-ALIKE = 0.75  # of them, on which members of a class cost the same
-# Processor time of a flow: for an arc, for a topic count, and for a partition that is handed out.
+FEW_ARCS, MOST_ARCS = 10_000, 2_000_000  # up to FEW_ARCS a flow takes 0.01 s, and classes are not used
+LARGEST = 2**60  # limit of cost times nodes, because OR-Tools computes in 64 bits
+SAMPLED = 256  # kinds compared to form classes of members
+ALIKE = 0.75  # share of them on which members of a class must agree
+# Processor time in seconds: of a flow per arc and per topic count, and of the assignment per partition.
 ARC, CELL, PARTITION = 1e-6, 15e-6, 5e-6
 
 
 @dataclass(frozen=True)
 class Routes:
-    """Where the partitions of each kind go in a solved network.
+    """Flows of the partitions of each kind in a solved network.
 
     Attributes
     ----------
     cost : int
-        Of all partitions that are not pinned; rounded down where costs are beyond 64 bits.
+        Cost of all partitions without a pin; rounded down if costs exceed 64 bits.
     direct : int array (3, n)
-        Kind, member, and how many partitions go there by an arc of their own.
+        Kind, member, and number of partitions on an arc of their own.
     into, onward : int array (3, n)
-        Kind, hub, and how many partitions go there; hub, member, and how many go on.
+        Kind, hub, and number of partitions; hub, member, and number of partitions.
     """
 
     cost: int
@@ -49,24 +49,24 @@ class Routes:
 
 
 class PairNetwork:
-    """The network of one rule and one table of costs.
+    """The network of one rule and one matrix of costs.
 
     Parameters
     ----------
     rule : CountRule
     costs : int64 or object array (P, M)
-        >= 0.
+        Costs >= 0.
 
     Attributes
     ----------
     free : int array
-        Partitions that are not pinned.
+        Partitions without a pin.
     kind_of : int array
-        The kind of each: partitions of a topic that cost the same everywhere are of one kind.
+        Kind of each of them; partitions of a topic with equal costs on all members form a kind.
     pinned_cost : int
-        What the others cost.
+        Cost of the pinned partitions.
     arcs, cells : int
-        How many arcs there are, but for those into the sink, and how many topic counts.
+        Number of arcs, not counting those into the sink, and number of topic counts.
     """
 
     def __init__(self, rule: CountRule, costs: Ints) -> None:
@@ -80,11 +80,11 @@ class PairNetwork:
         first, self.kind_of = _kinds(topics, table)
         self.topics, self.costs = topics[first], table[first]
         self.sizes = np.bincount(self.kind_of, minlength=len(first)).astype(np.int64)
-        self.counted = rule.topic_bounds is not None  # each topic's partitions, not only those of all topics
+        self.counted = rule.topic_bounds is not None  # True if counts per topic matter, not only totals
         self._open()
 
     def _open(self) -> None:
-        """Open the arcs: to members alone, or with classes where that makes fewer."""
+        """Create the arcs: directly to members, or through classes if that needs fewer."""
         allowed = self.problem.allowed[self.topics]
         self.cells = int(self.problem.allowed[np.unique(self.topics)].sum()) if self.counted else 0
         self.direct, self.into = allowed, np.zeros((len(allowed), 0), dtype=bool)
@@ -103,11 +103,11 @@ class PairNetwork:
 
     @property
     def seconds(self) -> float:
-        """About the processor time that a flow takes, and handing its partitions out."""
+        """Approximate processor time of a flow and of assigning its partitions."""
         return ARC * self.arcs + CELL * self.cells + PARTITION * len(self.free)
 
     def solve(self) -> Routes | None:
-        """Return the cheapest flow; None where the network is too large, or costs are."""
+        """Return the cheapest flow; None if the network or its costs are too large."""
         problem, rule = self.problem, self.rule
         topics, members = problem.allowed.shape
         if self.arcs > MOST_ARCS:
@@ -117,13 +117,13 @@ class PairNetwork:
         first_member = first_hub + classes * (topics if self.counted else 1)
         nodes = first_member + members + 1
         sink = nodes - 1
-        most = int(self.costs.max(initial=0)) * int(self.sizes.sum()) + 1  # no plan costs as much
+        most = int(self.costs.max(initial=0)) * int(self.sizes.sum()) + 1  # more than any plan costs
         of_ranks = 2 * members * (int(rule.ranks.steps.max(initial=0)) + 1) + 1 if rule.ranks is not None else 1
         levels = of_ranks * (2 * len(problem.lags) + 1 if rule.topic_distance else 1)
         shrink = max(-(-most * levels * (nodes + 1) // LARGEST), 1)
         if shrink > most:
             return None
-        # Of flows that cost the same, one that leaves open which member of a class takes a partition evens loads out.
+        # Among equally cheap flows, prefer arcs into classes: the free choice of a member can then even out loads.
         tied = len(self.free) + 1 if classes and most * levels * (nodes + 1) * (len(self.free) + 1) <= LARGEST else 1
         supplies = np.zeros(nodes, dtype=np.int64)
         supplies[:kinds] = self.sizes
@@ -157,7 +157,7 @@ class PairNetwork:
         )
 
     def _onward(self) -> tuple[Cells, Cells]:
-        """Return the arcs from hubs to topic counts, or to members where topics are not counted."""
+        """Return the arcs from hubs to topic counts, or to members if topics are not counted."""
         classes, members = self.into.shape[1], len(self.problem.members)
         if not classes:
             return (np.zeros(0, dtype=np.int64),) * 2
@@ -168,7 +168,7 @@ class PairNetwork:
         return used[t] * classes + self.class_of[m], used[t] * members + m
 
     def _cell_arcs(self, arcs: list[Any], supplies: Cells, kinds: int, first_member: int, off: int) -> None:
-        """Topic counts within their bounds; with a distance allowed, each unit outside costs `off`."""
+        """Add arcs for topic counts within their bounds; if a distance is allowed, each unit outside costs `off`."""
         bounds, members = self.rule.topic_bounds, len(self.problem.members)
         assert bounds is not None
         used = np.unique(self.topics)
@@ -179,7 +179,7 @@ class PairNetwork:
         lo, hi = (np.clip(side[t, m] - pinned, 0, most) for side in (bounds.lo, bounds.hi))
         node, member = kinds + t * members + m, first_member + m
         if not self.rule.topic_distance:
-            # What the lower bound asks for goes straight on: the cell owes it, and the member has it.
+            # The lower bound is moved into the supplies: the cell has passed it on, and the member has received it.
             supplies[node] -= lo
             np.add.at(supplies, member, lo)
             arcs.append(np.array([node, member, hi - lo, np.zeros_like(lo)]))
@@ -188,7 +188,7 @@ class PairNetwork:
             arcs.append(np.array([node, member, stop - start, np.full_like(lo, cost)]))
 
     def _member_arcs(self, arcs: list[Any], supplies: Cells, first_member: int, sink: int, off: int) -> None:
-        """Total counts within their bounds; under the group rule each step above the base costs its rank."""
+        """Add arcs for total counts within their bounds; with the group rule, steps above the base cost their ranks."""
         rule, members = self.rule, len(self.problem.members)
         pinned = rule.network.pinned.sum(axis=0)
         lo, hi = rule.member_bounds.lo - pinned, rule.member_bounds.hi - pinned
@@ -204,7 +204,7 @@ class PairNetwork:
 
 
 def _kinds(topics: Cells, table: Ints) -> tuple[Cells, Cells]:
-    """Return the first partition of each kind, and the kind of each partition; indices of rows."""
+    """Return the first partition of each kind, and the kind of each partition, as row indices."""
     if table.dtype == object and (not table.size or table.max() < 2**62):
         table = table.astype(np.int64)
     rows = np.column_stack([topics.astype(table.dtype), table])
@@ -220,10 +220,10 @@ def _kinds(topics: Cells, table: Ints) -> tuple[Cells, Cells]:
 
 
 def _classes(costs: Ints, allowed: NDArray[np.bool_]) -> Cells | None:
-    """Return the class of each member, or None where there are hardly fewer classes than members.
+    """Return the class of each member, or None if there are almost as many classes as members.
 
-    Members of a class may take the same topics; how alike their costs are decides how many arcs there are, not what
-    the flow costs.
+    Members of a class may take the same topics. The similarity of their costs affects the number of arcs, not the cost
+    of the flow.
     """
     kinds, members = costs.shape
     if not kinds:
@@ -242,7 +242,7 @@ def _classes(costs: Ints, allowed: NDArray[np.bool_]) -> Cells | None:
 
 
 def _solved(arcs: Cells, supplies: Cells, asked: int) -> Cells | None:
-    """Return the flows on the first arcs of a network; None where it has no flow."""
+    """Return the flows on the first `asked` arcs of a network; None if there is no feasible flow."""
     network = min_cost_flow.SimpleMinCostFlow()
     network.add_arcs_with_capacity_and_unit_cost(*arcs)
     network.set_nodes_supplies(np.arange(len(supplies)), supplies)
@@ -253,6 +253,6 @@ def _solved(arcs: Cells, supplies: Cells, asked: int) -> Cells | None:
 
 
 def _used(tail: Cells, head: Cells, flows: Cells) -> Cells:
-    """Return the arcs that carry anything: rows tail, head and flow."""
+    """Return the arcs with positive flow, as rows tail, head and flow."""
     some = np.flatnonzero(flows)
     return np.array([tail[some], head[some], flows[some]])

@@ -1,4 +1,4 @@
-"""Plain values to the fields of a `Problem`: the one place where the input rules of a group stand."""
+"""Conversion of plain values to the fields of a `Problem`; all input rules of a group are here."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ _MEMBER_FIELDS = ("topics", "weight", "owned", "generation", "max_partitions", "
 _DOCUMENT_FIELDS = ("group", "topics", "members", "pins", "scenarios", "assignor", *DOCUMENT_FIELDS)
 _SCENARIO_FIELDS = ("weight", "topics")
 
-# What is dropped from the input; a count goes before each.
-_UNKNOWN_SUBSCRIPTION = "subscriptions to topics that have no partitions here, ignored"
+# Messages about dropped input; each is preceded by a count.
+_UNKNOWN_SUBSCRIPTION = "subscriptions ignored: the topic has no partitions in the input"
 UNKNOWN_MEMBER = "owned entries dropped: their member is not in the group"
-_UNKNOWN_PARTITION = "owned entries dropped: there is no such partition"
+_UNKNOWN_PARTITION = "owned entries dropped: the partition does not exist"
 UNSUBSCRIBED = "owned entries dropped: their member no longer subscribes to the topic"
 _OUTDATED = "owned entries dropped: a higher generation claims the partition"
 _TIED = "owned entries dropped: two members of one generation claim the partition"
 
 
 class Arguments(PairArguments):
-    """What `Problem.from_lags` takes, by the same names."""
+    """Parameters of `Problem.from_lags`, by name."""
 
     lags: LagsByTopic
     members: Mapping[str, Iterable[str]]
@@ -57,7 +57,7 @@ class Arguments(PairArguments):
 
 
 class Fields(TypedDict):
-    """The fields of `Problem`; see there."""
+    """Fields of `Problem`, described there."""
 
     group: str
     topics: tuple[str, ...]
@@ -78,7 +78,7 @@ class Fields(TypedDict):
 
 
 def parse_document(document: Any) -> Arguments:
-    """Read the problem-file document; what it says is not checked yet, only where it says it."""
+    """Read a problem-file document; only its structure is checked, not its values."""
     if not isinstance(document, Mapping):
         raise InvalidProblemError(f"a problem is a JSON object with topics and members, not {kind(document)}")
     check_fields(document, _DOCUMENT_FIELDS, "the problem")
@@ -124,7 +124,7 @@ def _member_entry(name: str, entry: Any) -> Mapping[str, Any]:
 
 
 def _given(entry: Mapping[str, Any], field: str, default: Any) -> Any:
-    """Return a field, or its default where it is missing or null."""
+    """Return a field, or the default if it is missing or null."""
     value = entry.get(field)
     return default if value is None else value
 
@@ -187,7 +187,7 @@ def parse(
 
 
 def _by_name(members: Any, lags: LagsByTopic) -> Mapping[str, Iterable[str]]:
-    """Return the topics of each member; those of a list read everything."""
+    """Return the topics of each member; if only names are given, each member reads everything."""
     if isinstance(members, Mapping):
         return members
     if isinstance(members, str | bytes) or not isinstance(members, Iterable):
@@ -204,9 +204,9 @@ def _by_name(members: Any, lags: LagsByTopic) -> Mapping[str, Iterable[str]]:
 
 
 def _owner(name: Any) -> str:
-    """Return the name of somebody who owns partitions, in the group or not."""
+    """Return the name of an owner, which need not be in the group."""
     if not isinstance(name, str):
-        raise InvalidProblemError(f"owned: {shown(name)} is no name of a member")
+        raise InvalidProblemError(f"owned: {shown(name)} is not a member's name")
     return name
 
 
@@ -217,7 +217,7 @@ def _scenarios(scenarios: Any) -> Iterable[Any]:
 
 
 def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction, Ints]:
-    """Return weight and lags of a scenario, which has the partitions of `topics`, all and no others."""
+    """Return weight and lags of a scenario, which must have exactly the partitions of `topics`."""
     place = f"scenario {number}"
     if not isinstance(entry, tuple | list) or len(entry) != 2 or not isinstance(entry[1], Mapping):
         raise InvalidProblemError(f"{place}: must be a weight and the lags of its topics; got {kind(entry)}")
@@ -229,23 +229,23 @@ def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction
     more = future.first_not_in(partitions)
     if missing is not None or more is not None:
         topic, partition = missing or more  # type: ignore[misc]
-        said = "it has no lag of" if missing is not None else "there is no"
-        raise InvalidProblemError(f"{place}: {said} {topic}-{partition}; its partitions must be those of topics")
+        problem = "it has no lag of" if missing is not None else "there is no"
+        raise InvalidProblemError(f"{place}: {problem} {topic}-{partition}; its partitions must be those of topics")
     return parse_weight(place, entry[0]), future.lags
 
 
 def said_of(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
-    """Say what is not as one would expect, with counts."""
-    said = [f"{count} {what}" for what, count in sorted(dropped.items()) if count]
+    """Return warnings about dropped input and empty topics, with counts."""
+    warnings = [f"{count} {what}" for what, count in sorted(dropped.items()) if count]
     if empty := len(partitions.empty):
-        said.append("1 topic without partitions" if empty == 1 else f"{empty} topics without partitions")
-    return tuple(said)
+        warnings.append("1 topic without partitions" if empty == 1 else f"{empty} topics without partitions")
+    return tuple(warnings)
 
 
 def subscriptions(
     partitions: Partitions, names: tuple[str, ...], members: Mapping[str, Iterable[str]], dropped: Counter[str]
 ) -> tuple[Bools, dict[str, tuple[str, ...]]]:
-    """Return who subscribes to which topic (T, M), and the subscribers of each topic without partitions."""
+    """Return the subscriptions as a mask (T, M), and the subscribers of each topic without partitions."""
     topics = (*partitions.topics, *partitions.empty)
     index = {topic: t for t, topic in enumerate(topics)}
     subscribed = np.zeros((len(topics), len(names)), dtype=bool)
@@ -268,7 +268,7 @@ def subscriptions(
 
 
 def _subscribed(member: str, topic: Any) -> str:
-    """Return the name of a topic that a member subscribes to, whether there is one of that name or not."""
+    """Return the name of a topic to which a member subscribes; the topic need not exist."""
     if not isinstance(topic, str):
         raise InvalidProblemError(f"member {member!r}: its topics must be names; got {shown(topic)}")
     return topic
@@ -304,12 +304,12 @@ def _pins(
 
 
 class _Claims:
-    """Who owned what: of two claims to a partition the higher generation wins, a tie leaves it without an owner.
+    """Resolution of claims to partitions: the higher generation wins; a tie leaves the partition without an owner.
 
     Attributes
     ----------
     owner : int32 array (P,)
-        The member whose claim stands, or `NOBODY`.
+        Member whose claim is accepted, or `NOBODY`.
     """
 
     def __init__(
@@ -324,11 +324,11 @@ class _Claims:
         self._partitions, self._subscribed, self._generations = partitions, subscribed, generations
         self._members = {name: m for m, name in enumerate(names)}
         self._dropped = dropped
-        self._newest: dict[int, int] = {}  # highest generation that claims a partition
+        self._newest: dict[int, int] = {}  # highest generation claiming each partition
         self._lost: list[tuple[int, int]] = []
 
     def take(self, member: str, owned: Any) -> None:
-        """Take all that a member says it owned."""
+        """Add all claims of a member."""
         entries = set(parse_entries(owned, 2, f"member {member!r}: owned"))
         m = self._members.get(member)
         if m is None:
@@ -345,7 +345,7 @@ class _Claims:
 
     @property
     def lost_claims(self) -> Index:
-        """(partition, member) of the claims that were dropped; the member may hold it all the same. Shape (N, 2)."""
+        """Dropped claims as (partition, member), shape (N, 2); the member may nevertheless hold the partition."""
         return np.array(sorted(self._lost), dtype=np.int32).reshape(-1, 2)
 
     def _claim(self, p: int, m: int) -> None:

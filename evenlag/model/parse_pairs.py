@@ -1,4 +1,4 @@
-"""Plain values to `PairData`, and back to fields of the problem file: the one place where its input rules stand."""
+"""Conversion of plain values to `PairData` and back to problem-file fields; all its input rules are here."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# By partition from 0, or by partition number.
+# Values for partitions 0, 1, …, or by partition number.
 ByTopic = Mapping[str, Sequence[T] | Mapping[int, T]]
 AmountsByTopic = Mapping[str, Sequence[int] | NDArray[np.int64] | Mapping[int, int]]
 PartitionRacks = ByTopic[Sequence[str] | None]
-# By member, whatever it holds; or by topic, partition and member.
+# By member, for all partitions; or by topic, partition and member.
 OwnCosts = Mapping[str, Mapping[str | tuple[str, int, str], int]]
 
-COSTS_OF_OURS = ("moves", "moved_size", "crossings", "spread", "makespan")  # names that mean something already
+COSTS_OF_OURS = ("moves", "moved_size", "crossings", "spread", "makespan")  # reserved names
 _COST_FIELDS = ("members", "pairs")
 
 
 class PairArguments(TypedDict, total=False):
-    """Pair data as `Problem.from_lags` takes them, by the same names."""
+    """Pair data as parameters of `Problem.from_lags`, by name."""
 
     racks: Mapping[str, str | None] | None
     partition_racks: PartitionRacks | None
@@ -60,7 +60,7 @@ _PAIR_ARGUMENTS = tuple(PairArguments.__annotations__)
 def parse_pair_data(problem: Problem, given: PairArguments) -> PairData:
     """Validate the pair data of a problem's partitions and members; see `Problem.from_lags`.
 
-    What is not given, or None, is taken from the problem as it is.
+    Data that is missing or None is taken from the problem.
 
     Raises
     ------
@@ -71,8 +71,8 @@ def parse_pair_data(problem: Problem, given: PairArguments) -> PairData:
     for word in given:
         if word not in _PAIR_ARGUMENTS:
             raise unknown_keyword("with_pair_data", word, _PAIR_ARGUMENTS)
-    told: Mapping[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if not told:
+    new: Mapping[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if not new:
         return present
     read: dict[str, Callable[[Problem, Any], Any]] = {
         "racks": _racks, "partition_racks": _partition_racks, "together": _together, "costs": _costs,
@@ -80,7 +80,7 @@ def parse_pair_data(problem: Problem, given: PairArguments) -> PairData:
         "traffic": lambda problem, amounts: _amounts(problem, amounts, "traffic"),
     }  # fmt: skip
     fields = {
-        name: parse(problem, told[name]) if name in told else getattr(present, name) for name, parse in read.items()
+        name: parse(problem, new[name]) if name in new else getattr(present, name) for name, parse in read.items()
     }
     return PairData(**fields) or NO_PAIR_DATA
 
@@ -99,12 +99,12 @@ def _rack(member: str, rack: Any) -> str | None:
 
 
 def known(racks: tuple[T | None, ...]) -> tuple[T | None, ...]:
-    """Return racks, () where none of them is known."""
+    """Return the racks; () if all are unknown."""
     return racks if any(rack is not None for rack in racks) else ()
 
 
 def _partition_racks(problem: Problem, given: Any) -> tuple[Racks | None, ...]:
-    shared: dict[Racks, Racks] = {}  # most partitions have the racks of some other
+    shared: dict[Racks, Racks] = {}  # many partitions have equal racks
     racks: list[Racks | None] = [None] * len(problem.partition_ids)
     for p, place, value in _by_partition(problem, given, "partition_racks"):
         if value is None:
@@ -126,7 +126,7 @@ def _amounts(problem: Problem, given: Any, field: str) -> Ints:
 
 
 def parse_amount(place: str, value: Any) -> int:
-    """Return a size, an amount of traffic or a cost: a whole number from 0, below 2^53."""
+    """Return a size, an amount of traffic or a cost: an integer from 0 up to 2^53 - 1."""
     if is_whole(value) or (isinstance(value, float | np.floating) and value.is_integer()):
         number = int(value)
     else:
@@ -139,7 +139,7 @@ def parse_amount(place: str, value: Any) -> int:
 
 
 def _by_partition(problem: Problem, given: Any, field: str) -> Iterable[tuple[int, str, Any]]:
-    """Yield the index, the name for errors and the value of each partition that a field names."""
+    """Yield the index, the name for errors and the value of each partition in a field."""
     check_mapping(given, field, "topic to the values of its partitions")
     numbers = {topic: t for t, topic in enumerate(problem.topics)}
     for topic, values in given.items():
@@ -156,7 +156,7 @@ def _by_partition(problem: Problem, given: Any, field: str) -> Iterable[tuple[in
 
 
 def _numbered(topic: str, place: str, values: Any, ids: list[int]) -> Iterable[tuple[int, Any]]:
-    """Return the values of a topic with their partition numbers; a list has one for each partition from 0."""
+    """Return partition numbers and values of a topic; a list must have one value per partition, from 0."""
     if isinstance(values, Mapping):
         numbered = [(parse_partition_number(topic, key), value) for key, value in values.items()]
         if len(dict(numbered)) < len(numbered):
@@ -167,7 +167,7 @@ def _numbered(topic: str, place: str, values: Any, ids: list[int]) -> Iterable[t
         raise InvalidProblemError(f"{place}: must be a list or an object of partitions; got {kind(values)}")
     if ids != list(range(len(values))):
         raise InvalidProblemError(
-            f"{place}: the list has {len(values)} values for partitions from 0, and the topic has {len(ids)} partitions"
+            f"{place}: the list has {len(values)} values for partitions from 0, but the topic has {len(ids)} partitions"
             "; give one for each, or name the partitions: {partition: value}"
         )
     return enumerate(values)
@@ -181,9 +181,9 @@ def _together(problem: Problem, given: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _unit(problem: Problem, given: Any, seen: set[str]) -> tuple[str, ...]:
-    """Return topics whose partitions go together: two or more, in no other unit, with the same partitions."""
+    """Return the topics of a unit: at least two, in no other unit, with equal partitions."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidProblemError(f"together: every entry is a list of two topics or more; got {kind(given)}")
+        raise InvalidProblemError(f"together: each entry must be a list of at least two topics; got {kind(given)}")
     topics = tuple(given)
     numbers = {topic: t for t, topic in enumerate(problem.topics)}
     for topic in topics:
@@ -193,7 +193,7 @@ def _unit(problem: Problem, given: Any, seen: set[str]) -> tuple[str, ...]:
             raise InvalidProblemError(f"together: topic {topic!r} is named twice; name it once")
         seen.add(topic)
     if len(topics) < 2:
-        raise InvalidProblemError(f"together: every entry names two topics or more; got {shown(list(topics))}")
+        raise InvalidProblemError(f"together: each entry must have at least two topics; got {shown(list(topics))}")
     ids = [_ids(problem, numbers.get(topic)) for topic in topics]
     for topic, others in zip(topics[1:], ids[1:], strict=True):
         _check_same(topics[0], ids[0], topic, others)
@@ -221,14 +221,14 @@ def _costs(problem: Problem, given: Any) -> dict[str, Ints]:
     for name, values in given.items():
         check_name(name, "a pair cost")
         if name in COSTS_OF_OURS:
-            raise InvalidProblemError(f"costs: {name!r} is a cost of evenlag's; give yours another name")
+            raise InvalidProblemError(f"costs: {name!r} is one of evenlag's own costs; give yours another name")
         check_mapping(values, f"costs: {name!r}", "member, or of (topic, partition, member), to cost")
         costs[name] = _cost_matrix(problem, name, values)
     return costs
 
 
 def _cost_matrix(problem: Problem, name: str, values: Mapping[Any, Any]) -> Ints:
-    """Return the costs of one name, shape (P, M); what is named by its partition counts there in place of the rest."""
+    """Return one cost as a matrix (P, M); a value for a pair overrides the member's value."""
     members = {member: m for m, member in enumerate(problem.members)}
     costs = np.zeros((len(problem.partition_ids), len(members)), dtype=np.int64)
     index = {partition: p for p, partition in enumerate(problem.partitions)} if any(map(_is_pair, values)) else {}
@@ -260,7 +260,7 @@ DOCUMENT_FIELDS = ("partition_racks", "move_sizes", "traffic", "together", "cost
 
 
 def pair_arguments(document: Mapping[str, Any], members: Mapping[str, Mapping[str, Any]]) -> PairArguments:
-    """Read the pair data of a problem document; the values are not checked yet."""
+    """Read the pair data of a problem document, without checking values."""
     racks = {name: entry["rack"] for name, entry in members.items() if entry.get("rack") is not None}
     costs = document.get("costs")
     if costs is not None:
@@ -291,7 +291,7 @@ def _cost_entry(name: str, entry: Any) -> dict[str | tuple[str, int, str], int]:
         raise InvalidProblemError(f"{place}: pairs must be a list; got {kind(pairs)}")
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 4:
-            raise InvalidProblemError(f"{place}: every pair is [topic, partition, member, cost], not {shown(pair)}")
+            raise InvalidProblemError(f"{place}: each pair must be [topic, partition, member, cost], not {shown(pair)}")
         topic, partition, member = parse_entries([pair[:3]], 3, place)[0]
         if not isinstance(member, str):
             raise InvalidProblemError(f"{place}: {shown(member)} is not a member of the group")
@@ -302,7 +302,7 @@ def _cost_entry(name: str, entry: Any) -> dict[str | tuple[str, int, str], int]:
 
 
 def pair_fields(problem: Problem) -> dict[str, Any]:
-    """Return the fields of the problem document that say the pair data, but for the members' racks."""
+    """Return the fields of a problem document for its pair data, except for the members' racks."""
     pairs = problem.pairs
     document: dict[str, Any] = {}
     if pairs.partition_racks:
@@ -319,7 +319,7 @@ def pair_fields(problem: Problem) -> dict[str, Any]:
 
 
 def by_topic(problem: Problem, values: Sequence[T]) -> dict[str, Any]:
-    """Return values of all partitions as the problem document has them: lists, or objects where numbers are missing."""
+    """Return values of all partitions in problem-document form: lists, or objects if partition numbers have gaps."""
     document: dict[str, Any] = {}
     for t, topic in enumerate(problem.topics):
         here = problem.topic_slice(t)
@@ -331,7 +331,7 @@ def by_topic(problem: Problem, values: Sequence[T]) -> dict[str, Any]:
 
 
 def _cost_document(problem: Problem, costs: Ints) -> dict[str, Any]:
-    """Return the costs of one name: of a member where all its costs are one, else of each pair that costs."""
+    """Return one cost in document form: by member if it is the same for all partitions, else by nonzero pair."""
     members, pairs = {}, []
     for m, member in enumerate(problem.members):
         column = costs[:, m]

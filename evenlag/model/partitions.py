@@ -1,4 +1,4 @@
-"""Lags by topic, as plain values, to the partitions of a problem in canonical order."""
+"""Conversion of lags by topic to a problem's partitions in canonical order."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evenlag.model.arrays import Index, summable
 from evenlag.model.lag import MAX_LAG
 from evenlag.model.values import check_mapping, check_name, kind, parse_lag, parse_partition_number
 
-# Of partitions 0, 1, … in this order, or by partition.
+# Lags of partitions 0, 1, … in order, or by partition number.
 LagsByTopic = Mapping[str, Sequence[int] | NDArray[np.int64] | Mapping[int, int]]
 
 
 class Partitions:
-    """The partitions in canonical order.
+    """A problem's partitions in canonical order.
 
     Attributes
     ----------
@@ -45,12 +45,12 @@ class Partitions:
     def of_rows(
         cls, topics: Sequence[str], topic_of: NDArray[Any], ids: NDArray[Any], lags: NDArray[np.int64]
     ) -> Partitions:
-        """Take rows that are in canonical order, with at least one for each topic.
+        """Build from rows in canonical order, with at least one for each topic.
 
         Raises
         ------
         InvalidProblemError
-            A name, a partition number or a lag is none.
+            A name, a partition number or a lag is invalid.
         """
         partitions = cls.__new__(cls)
         partitions.topics = tuple(check_name(topic, "a topic") for topic in topics)
@@ -76,7 +76,7 @@ class Partitions:
         return len(self.ids)
 
     def first_not_in(self, other: Partitions) -> tuple[str, int] | None:
-        """Return the first of these partitions that `other` lacks, by topic and number; None where it has them all."""
+        """Return the first partition, by topic and number, that `other` lacks; None if it has them all."""
         same_topics = self.topics == other.topics and np.array_equal(self.topic_of, other.topic_of)
         if same_topics and np.array_equal(self.ids, other.ids):
             return None
@@ -84,14 +84,14 @@ class Partitions:
         return next(((self.topics[t], i) for t, i in names if other.find(self.topics[t], i) is None), None)
 
     def find(self, topic: object, partition: object) -> int | None:
-        """Return the index of a partition, None where there is no such one."""
+        """Return the index of a partition; None if it does not exist."""
         t = self._numbers.get(topic) if isinstance(topic, str) else None
         if t is None or isinstance(partition, bool) or not isinstance(partition, int | np.integer):
             return None
         first, last = self._starts[t], self._starts[t + 1]
         if not 0 <= partition <= self.ids[last - 1]:
             return None
-        if first + partition < last and self.ids[first + partition] == partition:  # dense, as Kafka's are
+        if first + partition < last and self.ids[first + partition] == partition:  # without gaps, as in Kafka
             return int(first + partition)
         at = first + int(np.searchsorted(self.ids[first:last], partition))
         return at if self.ids[at] == partition else None
@@ -116,9 +116,9 @@ def _topic_columns(topic: str, lags: Any) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _lag_column(topic: str, numbers: NDArray[np.int64], lags: Any) -> NDArray[np.int64]:
-    """Return lags in messages; an array of whole numbers is taken as it is, anything else value by value.
+    """Return lags in messages; integer arrays are used directly, anything else is checked value by value.
 
-    What is masked is not there, and a time is no number, though NumPy's `tolist` may make one of it.
+    Masked values count as missing. Times are refused, although NumPy's `tolist` may convert them to numbers.
     """
     if isinstance(lags, np.ndarray):
         sound = lags.dtype.kind in "iu" and lags.ndim == 1 and not np.ma.is_masked(lags)

@@ -1,4 +1,4 @@
-"""Whether a plan is worth its moves: what it saves against today's assignment, and what the moves cost."""
+"""Assessment of a plan's worth: its saving compared with today's assignment, and the cost of its moves."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from evenlag.model.values import amount, check_mapping, exact, shown
 
 LONGEST_PAUSE = 86_400.0  # seconds
 
-Rates = Mapping[tuple[str, int], Fraction]  # messages per second that come into a partition
+Rates = Mapping[tuple[str, int], Fraction]  # messages per second that arrive in a partition
 
 
 @dataclass(frozen=True)
 class Payoff:
-    """What a plan saves against today's assignment, and what its moves cost.
+    """Saving of a plan compared with today's assignment, and the cost of its moves.
 
     Attributes
     ----------
     plan : Plan
-        The plan that is weighed, be it carried out or not.
+        The plan that is assessed, whether or not it is carried out.
     what : str
-        What is saved: messages of "spread" or "makespan"; of several scenarios of "mean spread", "worst spread", …;
-        with priced costs of pairs of "spread and crossings", ….
+        The quantity that is saved: "spread" or "makespan"; with scenarios "mean spread", "worst spread", …; with priced
+        costs of pairs "spread and crossings", ….
     today, planned : number
-        Messages, under today's assignment and under the plan, with what costs of pairs come to at their prices.
+        Messages under today's assignment and under the plan, including costs of pairs at their prices.
     move_cost : number
-        Messages: stickiness · moves, or stickiness · moved size where partitions have sizes.
+        Messages: stickiness · moves, or stickiness · moved size if partitions have sizes.
     pause : Fraction
-        Seconds for which a partition that moves stands still.
+        Seconds for which a moved partition is not read.
     pause_cost : int or None
-        Messages that come into the partitions that move while they stand still; None where no rate is known.
+        Messages that arrive in the moved partitions during the pause; None if no rate is known.
     asked : Fraction or None
-        Share of `today` that the plan must save, its costs taken off, to be carried out; None: nobody asked.
+        Share of `today` that the plan must save, net of its costs, to be carried out; None if not requested.
     necessity : str or None
-        Why today's assignment cannot stay as it is.
+        Reason why today's assignment cannot stay.
     """
 
     plan: Plan
@@ -60,7 +60,7 @@ class Payoff:
 
     @property
     def saved(self) -> Number:
-        """Messages that the plan saves, its costs taken off; negative where these are higher."""
+        """Messages that the plan saves, net of its costs; negative if the costs are higher."""
         return whole(self.today - self.planned - self.move_cost - (self.pause_cost or 0))
 
     @property
@@ -70,19 +70,19 @@ class Payoff:
 
     @property
     def unchanged(self) -> bool:
-        """Whether the plan is today's assignment."""
+        """True if the plan is today's assignment."""
         return bool(np.array_equal(self.plan.member_of, self.plan.problem.owner))
 
     @property
     def pays(self) -> bool | None:
-        """Whether the plan is to be carried out; None where nobody asked."""
+        """True if the plan should be carried out; None if no share was requested."""
         if self.asked is None:
             return None
         return self.necessity is not None or (self.saved > 0 and self.saved >= self.asked * self.today)
 
     @property
     def reason(self) -> str:
-        """Why the plan pays or not, in one line."""
+        """One line on why the plan pays or does not."""
         if self.necessity is not None:
             return f"today's assignment cannot stay: {self.necessity}"
         if self.unchanged:
@@ -95,7 +95,7 @@ class Payoff:
         return saves if self.asked is None or self.pays else f"{saves}; {_percent(self.asked)} are asked for"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the result file says of it (docs/formats.md)."""
+        """Return the payoff as in the result file (docs/formats.md)."""
         return {
             "today": plain(self.today),
             "planned": plain(self.planned),
@@ -123,14 +123,14 @@ def payoff(
     ----------
     plan : Plan
     goal : Objective
-        What plans are judged by: prices of moves and of pairs, budgets and a ceiling with it. Criteria that come first
-        have no price, so they are not weighed.
+        The objective, with its prices of moves and of pairs, budgets and ceiling. Criteria that come first have no
+        price and are not weighed.
     asked : Fraction, optional
         Share of today's spread (or makespan) that the plan must save.
     pause : Fraction
-        Seconds for which a partition that moves stands still.
+        Seconds for which a moved partition is not read.
     rates : mapping of (topic, partition) to Fraction, optional
-        Messages per second that come in; partitions whose rate is not known are left out.
+        Messages per second that arrive; partitions of unknown rate are left out.
     """
     problem = plan.problem
     current = current_plan(problem)
@@ -154,12 +154,12 @@ def payoff(
 
 
 def parse_share(share: object, name: str = "only_if_better") -> Fraction:
-    """Read a share of what is to be saved: a text such as "10%", or a fraction from 0 to 1.
+    """Parse a share to be saved: text such as "10%", or a fraction from 0 to 1.
 
     Raises
     ------
     InvalidProblemError
-        It is neither, or above 100 %.
+        The value is neither, or above 100 %.
     """
     number, percent = amount(share)
     if percent and number is not None:
@@ -170,12 +170,12 @@ def parse_share(share: object, name: str = "only_if_better") -> Fraction:
 
 
 def parse_pause(pause: object) -> Fraction:
-    """Read for how many seconds a partition that moves stands still.
+    """Parse the number of seconds for which a moved partition is not read.
 
     Raises
     ------
     InvalidProblemError
-        It is no number of seconds from 0 to a day.
+        The value is not a number of seconds from 0 to a day.
     """
     seconds = exact(pause)
     if seconds is None or not 0 <= seconds <= LONGEST_PAUSE:
@@ -184,12 +184,12 @@ def parse_pause(pause: object) -> Fraction:
 
 
 def parse_rates(problem: Problem, rates: Mapping[tuple[str, int], float | Fraction]) -> dict[tuple[str, int], Fraction]:
-    """Read the rates of partitions, messages per second, as exact numbers.
+    """Parse the rates of partitions, in messages per second, as exact numbers.
 
     Raises
     ------
     InvalidProblemError
-        A rate is no number >= 0, or there is no such partition.
+        A rate is not a number >= 0, or a partition does not exist.
     """
     check_mapping(rates, "rates", "(topic, partition) to messages per second")
     known = set(problem.partitions)

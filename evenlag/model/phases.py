@@ -1,7 +1,7 @@
-"""A plan carried out in two phases, as the cooperative protocol does it, and the way back.
+"""The two phases in which the cooperative protocol carries out a plan, and the rollback.
 
-Nobody gets a partition that somebody else may still hold: what moves is first revoked, and given to its new member only
-once all members have revoked what they must (KIP-429).
+No member gets a partition that another may still hold: a partition that moves is first revoked, and given to its new
+member only after all members have revoked theirs (KIP-429).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Partitions = list[tuple[str, int]]
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """One rebalance: what every member keeps, revokes and gets. Those who revoke do so before the next phase.
+    """One rebalance: the partitions that each member keeps, revokes and gets. Revocation ends before the next phase.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Phase:
     before, after : int32 array (P,)
         Member that holds each partition, or `NOBODY`.
     claims : int32 array (N, 2)
-        (partition, member) of those who may hold a partition besides `before`, and give it up now.
+        (partition, member) for members other than `before` that may hold a partition; they give it up in this phase.
     """
 
     problem: Problem
@@ -42,12 +42,12 @@ class Phase:
 
     @cached_property
     def keep(self) -> dict[str, Partitions]:
-        """Partitions that each member goes on reading, every member named."""
+        """Partitions that each member goes on reading; all members are listed."""
         return self._lists(self.after, self.before == self.after)
 
     @cached_property
     def revoke(self) -> dict[str, Partitions]:
-        """Partitions that each member gives up, every member named."""
+        """Partitions that each member gives up; all members are listed."""
         lists = self._lists(self.before, self.before != self.after)
         names, members = self.problem.partitions, self.problem.members
         for partition, member in self.claims.tolist():
@@ -56,7 +56,7 @@ class Phase:
 
     @cached_property
     def assign(self) -> dict[str, Partitions]:
-        """Partitions that each member starts to read, every member named; nobody holds them before this phase."""
+        """Partitions that each member starts to read; all members are listed. Nobody holds them before this phase."""
         return self._lists(self.after, self.before != self.after)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Rebalance:
-    """The way from one assignment to another in one or two phases.
+    """The change from one assignment to another, in one or two phases.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Rebalance:
     before, after : int32 array (P,)
         Member of each partition at the start and at the end, or `NOBODY`.
     claims : int32 array (N, 2)
-        (partition, member) of those who may hold a partition at the start besides `before`.
+        (partition, member) for members other than `before` that may hold a partition at the start.
     """
 
     problem: Problem
@@ -97,7 +97,7 @@ class Rebalance:
 
     @cached_property
     def withheld(self) -> Bools:
-        """Partitions that go to a member while another may still hold them: they wait for phase 2; shape (P,)."""
+        """Mask of partitions that wait for phase 2 because another member may still hold them; shape (P,)."""
         held = self.before != NOBODY
         held[self.claims[:, 0]] = True
         waiting: Bools = held & (self.after != self.before) & (self.after != NOBODY)
@@ -105,7 +105,7 @@ class Rebalance:
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
-        """Phase 1: members revoke what they lose and get what nobody holds; phase 2, if any: the rest."""
+        """Phase 1: members revoke what they lose and get what nobody holds. Phase 2, if needed: the rest."""
         between = np.where(self.withheld, NOBODY, self.after).astype(np.int32)
         first = Phase(self.problem, self.before, between, self.claims)
         if not self.withheld.any():
@@ -114,15 +114,15 @@ class Rebalance:
 
     @cached_property
     def rollback(self) -> Rebalance:
-        """The way back from the end to the start: each partition to its owner, those without one to nobody.
+        """The rebalance back to the start: each partition goes to its former owner, or to nobody.
 
-        It may be taken at any time, also before the end was reached: members then revoke whatever its first phase
-        does not let them keep.
+        It can start at any time, even before the end was reached: members then revoke whatever its first phase does
+        not let them keep.
         """
         return Rebalance(self.problem, self.after, self.before, _NO_CLAIMS)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the phases there and back as in the result file (docs/formats.md)."""
+        """Return the phases of the change and of its rollback as in the result file (docs/formats.md)."""
         return {
             "phases": [phase.to_dict() for phase in self.phases],
             "rollback": [phase.to_dict() for phase in self.rollback.phases],
@@ -130,15 +130,15 @@ class Rebalance:
 
 
 def rebalance(plan: Plan) -> Rebalance:
-    """Return the phases that lead from the current assignment to a plan, whoever made it.
+    """Return the phases from the current assignment to any plan.
 
-    Members whose claim to a partition was dropped (`Problem.lost_claims`) may hold it all the same: they revoke it in
-    phase 1, and who gets it, gets it in phase 2, unless its owner keeps it. What members hold that have left the group
-    is free: the coordinator has taken it from them.
+    A member whose claim to a partition was dropped (`Problem.lost_claims`) may nevertheless hold it. It revokes it in
+    phase 1, and a new owner gets it in phase 2, unless the owner keeps it. Partitions of members that have left the
+    group are free, because the coordinator has taken them back.
 
     Examples
     --------
-    `c1` joins; `orders-2` moves and is withheld until `c0` has revoked it, `orders-3` is new.
+    `c1` joins. `orders-2` moves and is withheld until `c0` has revoked it; `orders-3` is new.
 
     >>> owned = {"c0": [("orders", 0), ("orders", 1), ("orders", 2)]}
     >>> problem = Problem.from_lags({"orders": [9, 8, 7, 6]}, {"c0": ["orders"], "c1": ["orders"]}, owned=owned)

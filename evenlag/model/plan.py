@@ -1,4 +1,4 @@
-"""A plan: which member every partition goes to, and the figures that follow from it."""
+"""A plan: the member of every partition, and the figures that follow from it."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ class Plan:
         return f"<Plan {self.problem.group!r}: {shape}, spread={self.spread}, moves={self.moves}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML shown by notebooks."""
         return plan_card(self)
 
     @classmethod
     def from_assignment(cls, problem: Problem, assignment: Mapping[str, Iterable[tuple[str, int]]]) -> Plan:
-        """Read `{member: [(topic, partition), …]}`.
+        """Build a plan from `{member: [(topic, partition), …]}`.
 
         Raises
         ------
         InvalidPlanError
-            A name that the problem does not have, or a partition given to two members.
+            A name does not exist in the problem, or a partition is given to two members.
         """
         members = {name: m for m, name in enumerate(problem.members)}
         index = {name: p for p, name in enumerate(problem.partitions)}
         member_of = np.full(len(index), NOBODY, dtype=np.int32)
         for member, partitions in assignment.items():
             if member not in members:
-                raise InvalidPlanError(f"the plan names {member!r}, who is not a member of the group")
+                raise InvalidPlanError(f"the plan names {member!r}, which is not a member of the group")
             for topic, partition in partitions:
                 p = index.get((topic, partition))
                 if p is None:
@@ -78,7 +78,7 @@ class Plan:
 
     @cached_property
     def assignment(self) -> dict[str, list[tuple[str, int]]]:
-        """`{member: [(topic, partition), …]}`, every member named, partitions ascending."""
+        """The plan as `{member: [(topic, partition), …]}`; all members are listed, partitions ascending."""
         lists: list[list[tuple[str, int]]] = [[] for _ in self.problem.members]
         for name, m in zip(self.problem.partitions, self.member_of.tolist(), strict=True):
             if m != NOBODY:
@@ -87,7 +87,7 @@ class Plan:
 
     @cached_property
     def today(self) -> Plan:
-        """Today's assignment of the same group: every owned partition with its owner, the others nobody's."""
+        """Today's assignment of the same group: every owned partition has its owner, the others have none."""
         return current_plan(self.problem)
 
     @cached_property
@@ -116,7 +116,7 @@ class Plan:
 
     @cached_property
     def spread(self) -> Number:
-        """max − min of load per weight over the active members, in messages; exact."""
+        """Largest minus smallest load per weight over the active members, in messages; exact."""
         return whole(self.problem.load_unit * int(max(self._scaled) - min(self._scaled))) if self._scaled else 0
 
     @cached_property
@@ -126,7 +126,7 @@ class Plan:
 
     @cached_property
     def unevenness(self) -> Number:
-        """Σ load² / weight over the members up to a constant factor: what breaks ties of the objective."""
+        """Σ load² / weight over the members, up to a constant factor; breaks ties of the objective."""
         return sum(int(load) * int(scaled) for load, scaled in zip(self._active_loads, self._scaled, strict=True))
 
     @cached_property
@@ -135,7 +135,7 @@ class Plan:
 
     @cached_property
     def in_scenarios(self) -> tuple[Plan, ...]:
-        """The same assignment in each scenario of the problem, or as it is now where there is none."""
+        """The same assignment in each scenario of the problem, or as it is now if there are none."""
         futures = self.problem.futures
         return tuple(Plan(future, self.member_of) for future in futures) if futures else (self,)
 
@@ -151,11 +151,11 @@ class Plan:
         return int(((self.problem.owner == NOBODY) & (self.member_of != NOBODY)).sum())
 
     def to_pandas(self, fetch_from: str = "followers") -> pd.DataFrame:
-        """Return the plan as a pandas DataFrame with a row for each partition.
+        """Return the plan as a pandas DataFrame with one row per partition.
 
-        Columns: topic, partition, lag (messages), previous_member, member, and move: kept, moved, forced (it had no
-        owner) or unassigned (nobody subscribes). Where there is no member, None. Where racks of members are known also
-        member_rack, and crossing: whether the member reads across racks; None where a rack is not known.
+        Columns: topic, partition, lag (messages), previous_member, member (None if there is none), and move: kept,
+        moved, forced (without an owner before) or unassigned (without a subscriber). If racks of members are known,
+        also member_rack, and crossing, which is True if the member reads across racks and None if a rack is unknown.
 
         Raises
         ------
@@ -165,22 +165,22 @@ class Plan:
         return plan_table.to_pandas(self, fetch_from)
 
     def to_arrow(self, fetch_from: str = "followers") -> pa.Table:
-        """Return the plan as a pyarrow Table; the columns are those of `to_pandas`."""
+        """Return the plan as a pyarrow Table with the columns of `to_pandas`."""
         return plan_table.to_arrow(self, fetch_from)
 
     def to_polars(self, fetch_from: str = "followers") -> pl.DataFrame:
-        """Return the plan as a Polars DataFrame; the columns are those of `to_pandas`."""
+        """Return the plan as a Polars DataFrame with the columns of `to_pandas`."""
         return plan_table.to_polars(self, fetch_from)
 
     @cached_property
     def unassigned(self) -> list[tuple[str, int]]:
-        """Partitions that nobody gets, because nobody subscribes to them."""
+        """Partitions that get no member, because none subscribes to them."""
         names = self.problem.partitions
         return [names[p] for p in np.flatnonzero(self.member_of == NOBODY)]
 
 
 def by_member(member_of: Index, members: int, chosen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
-    """Return the chosen partitions that each member holds, ascending; those of nobody are left out."""
+    """Return the chosen partitions of each member, ascending, without those that have no member."""
     partitions = np.flatnonzero(chosen & (member_of != NOBODY))
     order = partitions[np.argsort(member_of[partitions], kind="stable")]
     starts = np.searchsorted(member_of[order], np.arange(members + 1))
@@ -188,12 +188,12 @@ def by_member(member_of: Index, members: int, chosen: NDArray[np.bool_]) -> list
 
 
 def whole(number: Number) -> Number:
-    """Return a fraction as the integer it equals, if it equals one."""
+    """Return a fraction that equals an integer as that integer, any other number unchanged."""
     return number.numerator if isinstance(number, Fraction) and number.denominator == 1 else number
 
 
 def plain(number: Number | None) -> Any:
-    """Return a number as JSON knows it: int where exact, float otherwise."""
+    """Return a number for JSON: an int if it is one, else a float."""
     if number is None:
         return None
     number = whole(number)
@@ -201,5 +201,5 @@ def plain(number: Number | None) -> Any:
 
 
 def current_plan(problem: Problem) -> Plan:
-    """Return today's assignment: every owned partition with its owner, the others nobody's."""
+    """Return today's assignment: every owned partition has its owner, the others have none."""
     return Plan(problem, problem.owner.copy())

@@ -1,4 +1,4 @@
-"""A plan as a table with a row for each partition: as plain columns, and for pandas, Arrow and Polars."""
+"""Plans as tables with one row per partition: as plain columns, and for pandas, Arrow and Polars."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def moves_of(plan: Plan) -> list[str]:
-    """Return what becomes of each partition: kept, moved, forced (it had no owner) or unassigned."""
+    """Return the move of each partition: kept, moved, forced (without an owner before) or unassigned."""
     to, owner = plan.member_of, plan.problem.owner
     moves: list[str] = np.select(
         [to == NOBODY, owner == NOBODY, owner == to], ["unassigned", "forced", "kept"], "moved"
@@ -28,19 +28,19 @@ def moves_of(plan: Plan) -> list[str]:
 
 
 def plan_columns(plan: Plan, fetch_from: str = "followers") -> dict[str, Any]:
-    """Return the columns by name, lists and arrays of shape (P,), in the order of the problem's partitions.
+    """Return the columns by name, as lists and arrays of shape (P,), in the order of the problem's partitions.
 
-    topic, partition, lag (messages), previous_member (None: it had no owner), member (None: nobody subscribes), move.
-    Where racks of members are known also member_rack (None: not known) and crossing: whether the member reads across
-    racks (None: a rack is not known).
+    The columns are topic, partition, lag (messages), previous_member (None without an owner), member (None without a
+    subscriber) and move. If racks of members are known, also member_rack (None if unknown) and crossing, which is True
+    if the member reads across racks and None if a rack is unknown.
     """
     problem = plan.problem
     topics = np.array([*problem.topics, None], dtype=object)
-    members = np.array([*problem.members, None], dtype=object)  # NOBODY, -1, is the last
+    members = np.array([*problem.members, None], dtype=object)  # NOBODY is -1, the last place
     columns = {
         "topic": topics[problem.topic_of].tolist(),
         "partition": problem.partition_ids.astype(np.int32),
-        "lag": problem.lags.astype(np.int64),  # each is at most 2**62; only sums may be more
+        "lag": problem.lags.astype(np.int64),  # a single lag is at most 2**62
         "previous_member": members[problem.owner].tolist(),
         "member": members[plan.member_of].tolist(),
         "move": moves_of(plan),
@@ -52,7 +52,7 @@ def plan_columns(plan: Plan, fetch_from: str = "followers") -> dict[str, Any]:
 
 
 def to_pandas(plan: Plan, fetch_from: str) -> pd.DataFrame:
-    """Return the table of a plan for pandas; None where there is no member."""
+    """Return a plan as a pandas DataFrame; None if there is no member."""
     columns = plan_columns(plan, fetch_from)
     pandas = _package("pandas", "to_pandas")
     frame = {name: value if isinstance(value, np.ndarray) else _objects(value) for name, value in columns.items()}
@@ -61,7 +61,7 @@ def to_pandas(plan: Plan, fetch_from: str) -> pd.DataFrame:
 
 
 def to_arrow(plan: Plan, fetch_from: str) -> pa.Table:
-    """Return the table of a plan for Arrow; null where there is no member."""
+    """Return a plan as an Arrow table; null if there is no member."""
     arrow = _package("pyarrow", "to_arrow")
     columns = plan_columns(plan, fetch_from)
     kinds = {"partition": arrow.int32(), "lag": arrow.int64(), "crossing": arrow.bool_()}
@@ -69,7 +69,7 @@ def to_arrow(plan: Plan, fetch_from: str) -> pa.Table:
 
 
 def to_polars(plan: Plan, fetch_from: str) -> pl.DataFrame:
-    """Return the table of a plan for Polars; null where there is no member."""
+    """Return a plan as a Polars DataFrame; null if there is no member."""
     polars = _package("polars", "to_polars")
     kinds = {"partition": polars.Int32, "lag": polars.Int64, "crossing": polars.Boolean}
     columns = plan_columns(plan, fetch_from)
@@ -78,12 +78,12 @@ def to_polars(plan: Plan, fetch_from: str) -> pl.DataFrame:
 
 
 def _objects(values: list[Any]) -> Any:
-    """Return texts as pandas keeps them without guessing a type, also where there are none."""
+    """Return texts as an object array, for which pandas does not infer a type, even if empty."""
     return np.array(values, dtype=object)
 
 
 def _package(name: str, call: str) -> Any:
-    """Import a package that only this call needs."""
+    """Import a package that only this call needs; name both in the error if it is missing."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

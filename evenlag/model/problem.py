@@ -1,4 +1,4 @@
-"""One consumer group as arrays: partitions with their lags, members with their subscriptions, weights and caps."""
+"""A consumer group as arrays: partitions with their lags, members with their subscriptions, weights and caps."""
 
 from __future__ import annotations
 
@@ -46,43 +46,43 @@ _OF_STRUCTURE = (
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A consumer group to assign: frozen, validated and in canonical order (topics, partitions, members ascending).
+    """A consumer group to assign: immutable, validated and in canonical order (topics, partitions, members ascending).
 
-    Build one with `from_lags` or `from_dict`; both validate. P partitions, M members, T topics.
+    Build one with `from_lags` or `from_dict`, which validate their input. P partitions, M members, T topics.
 
     Attributes
     ----------
     group : str
         Consumer group id.
     topics, members : tuple of str
-        Sorted names; every index below refers to these. Topics are those that have partitions.
+        Sorted names, to which all indices below refer. Topics are those that have partitions.
     topic_of : int32 array (P,)
         Topic index of each partition, ascending.
     partition_ids : int64 array (P,)
         Partition number within its topic, ascending in a topic.
     lags : int64 or object array (P,)
-        Messages still to be read, 0 … 2**62. Python integers (dtype object) where a sum could pass int64.
+        Messages still to be read, 0 … 2**62. Python integers (dtype object) if a sum could exceed int64.
     subscribed : bool array (T, M)
-        Which member subscribes to which topic.
+        True if the member subscribes to the topic.
     weights : tuple of Fraction
-        How much each member can take, relative to the others.
+        Capacity of each member relative to the others.
     caps : int64 array (M,)
-        `max_partitions` of each member, `NO_CAP` where there is none.
+        `max_partitions` of each member; `NO_CAP` if there is none.
     generations : tuple of int or None
         Generation in which each member last received its owned partitions.
     owner : int32 array (P,)
-        Member that held the partition before and could keep it, or `NOBODY`.
+        Member that owned the partition before and could keep it, or `NOBODY`.
     pins : int32 array (P,)
         Member that must get the partition, or `NOBODY`.
     scenario_weights : tuple of Fraction
-        How much each scenario counts, > 0; empty where plans are judged by `lags` alone.
+        Weight of each scenario, > 0; empty if plans are judged by `lags` alone.
     scenario_lags : int64 or object array (S, P)
-        The lags of each scenario, in messages: what a plan is judged by in place of `lags`.
+        Lags of each scenario, in messages, by which plans are judged instead of `lags`.
     pairs : PairData
-        Racks, sizes of moves, traffic, the caller's own pair costs, and topics whose partitions go together.
+        Racks, sizes of moves, traffic, the user's own pair costs, and topics whose partitions go together.
     origin : Origin
-        Warnings, claims and whatever else came in and no plan depends on. `warnings`, `lost_claims`, `empty_topics` and
-        `assignor` are its own.
+        Warnings, claims and other input on which plans do not depend. `warnings`, `lost_claims`, `empty_topics` and
+        `assignor` are attributes of it.
     """
 
     group: str
@@ -112,7 +112,7 @@ class Problem:
         return f"<Problem {self.group!r}: {shape}, total_lag={self.total_lag}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML shown by notebooks."""
         return problem_card(self)
 
     # ---- construction ------------------------------------------------------------------------------------------
@@ -144,15 +144,15 @@ class Problem:
         Parameters
         ----------
         lags : mapping of topic to lags
-            A sequence or an array (partition 0, 1, …) or a mapping of partition to lag, in messages; each may be
-            empty, and there may be no topics at all.
+            A sequence or an array (partition 0, 1, …) or a mapping of partition to lag, in messages. Each may be empty,
+            and there may be no topics at all.
         members : mapping of member to the topics it subscribes to, or list of names
-            A list is of members that all subscribe to every topic.
+            In a list, all members subscribe to every topic.
         group : str
             Consumer group id.
         owned : mapping of member to its previous (topic, partition) pairs, optional
-            Entries the member could not keep are dropped, counted and warned of. Of two claims to one
-            partition the higher generation wins; a tie leaves it without an owner.
+            Entries that the member could not keep are dropped, with a warning that counts them. If two members claim a
+            partition, the higher generation wins; a tie leaves it without an owner.
         weights : mapping of member to weight > 0, optional
             Default 1.
         max_partitions : mapping of member to cap, optional
@@ -160,25 +160,24 @@ class Problem:
         pins : iterable of (topic, partition, member)
             Partitions that must go to a member.
         scenarios : iterable of (weight, lags)
-            Lags, of the same partitions, that the plan is for: now, in an hour, … With them plans are judged by the
-            weighted mean (or the worst) of what they come to in each; `lags` remain those of now.
+            Lags of the same partitions in other situations: now, in an hour, … Plans are then judged by the weighted
+            mean (or the worst) over all scenarios; `lags` remain the current ones.
         assignor : str, optional
-            The assignor that the group uses today, which an audit holds today's assignment to.
+            The assignor that the group uses today, by whose promise an audit judges today's assignment.
         racks : mapping of member to rack, optional
         partition_racks : mapping of topic to racks, optional
-            For each partition the racks of its replicas, the leader's first, or None; "" for a replica whose rack is
-            not known. A sequence has all partitions from 0; a mapping is of partition to racks.
+            For each partition, the racks of its replicas, the leader's first, or None; "" for a replica of unknown
+            rack. A sequence covers all partitions from 0; a mapping is from partition to racks.
         move_sizes : mapping of topic to sizes, optional
-            Size of the state that a move of each partition carries: a whole number >= 0, in any unit. Given as
-            `partition_racks`; 1 for each partition that is not named.
+            Size of the state that moves with each partition: a whole number >= 0, in any unit. Same form as
+            `partition_racks`; 1 for partitions that are not named.
         traffic : mapping of topic to amounts, optional
-            Traffic of each partition, such as bytes a second; given as `move_sizes`.
+            Traffic of each partition, such as bytes per second; same form as `move_sizes`.
         together : iterable of lists of topics, optional
-            Topics whose partition i goes to one member, for every i.
+            Groups of topics whose partitions i must go to one member, for every i.
         costs : mapping of name to costs, optional
-            Pair costs of your own, whole numbers >= 0: a mapping of member to its cost for every partition, or of
-            (topic, partition, member) to the cost of this pair, which goes before the member's. What is not named
-            costs 0.
+            Your own pair costs, whole numbers >= 0: a mapping of member to its cost for every partition, or of
+            (topic, partition, member) to the cost of this pair, which overrides the member's. Everything else costs 0.
 
         Raises
         ------
@@ -207,12 +206,12 @@ class Problem:
         assignor: str | None = None,
         pairs: PairData = NO_PAIR_DATA,
     ) -> Problem:
-        """Build a problem from the rows of a table, which are columns already; see `parse_rows`.
+        """Build a problem from the columns of a table; see `parse_rows`.
 
         Raises
         ------
         InvalidProblemError
-            As `from_lags`, to whose problem this one is equal.
+            As in `from_lags`, which builds an equal problem.
         """
         return cls(**parse_rows(group, partitions, owners, members, assignor, pairs))
 
@@ -222,9 +221,9 @@ class Problem:
         owner: Index,
         scenarios: Iterable[tuple[Fraction, NDArray[np.int64]]] = (),
     ) -> Problem:
-        """Return the same group with other lags (messages, 0 … 2**62), owners and scenarios; lags of shape (P,).
+        """Return the same group with other lags (messages, 0 … 2**62; shape (P,)), owners and scenarios.
 
-        What follows from topics, members and subscriptions alone is not worked out again.
+        Values derived from topics, members and subscriptions alone are reused.
         """
         origin = replace(self.origin.without_claims(), warnings=())
         bare = replace(self.now, lags=summable(lags), owner=owner, origin=origin)
@@ -233,13 +232,13 @@ class Problem:
         return other
 
     def with_scenarios(self, scenarios: Iterable[tuple[Fraction, NDArray[np.int64]]]) -> Problem:
-        """Return the same problem with these scenarios, as pairs of a weight and lags of shape (P,), and no others."""
+        """Return the problem with these scenarios, as pairs of a weight and lags of shape (P,), instead of its own."""
         several = list(scenarios)
         lags = stacked([lags for _, lags in several])
         return replace(self, scenario_weights=tuple(weight for weight, _ in several), scenario_lags=lags)
 
     def with_pair_data(self, **given: Unpack[PairArguments]) -> Problem:
-        """Return the same problem with these racks, sizes and so on, as `from_lags` takes them; others stay.
+        """Return the problem with these racks, sizes and so on, in the form of `from_lags`; other data stays.
 
         Raises
         ------
@@ -250,7 +249,7 @@ class Problem:
         if pairs is self.pairs:
             return self
         problem = replace(self, pairs=pairs)
-        _ = problem.units  # refuses what cannot go together
+        _ = problem.units  # raises InvalidProblemError if topics cannot go together
         return problem
 
     @property
@@ -261,13 +260,13 @@ class Problem:
         return (*(array.tobytes() for array in arrays), weights)
 
     def take_structure(self, other: Problem) -> None:
-        """Take what follows from `structure`, which is the same, and has been worked out for another problem."""
+        """Copy the values derived from `structure`, which must be equal, from another problem."""
         shared = {name: other.__dict__[name] for name in _OF_STRUCTURE if name in other.__dict__}
-        shared.pop("partitions", None)  # they are named
+        shared.pop("partitions", None)  # contains names, which may differ
         self.__dict__.update(shared)
 
     def same_structure(self, other: Problem) -> bool:
-        """Whether both have the same partitions and the same members, with the same rules for them."""
+        """Return True if both have the same partitions and the same members, with the same rules for them."""
         named = (self.topics, self.members, self.weights) == (other.topics, other.members, other.weights)
         arrays = ("topic_of", "partition_ids", "subscribed", "caps", "pins")
         return (
@@ -288,7 +287,7 @@ class Problem:
         return cls.from_lags(**parse_document(document))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the problem-file document; `Problem.from_dict` reads it back to an equal problem."""
+        """Return the problem-file document, from which `Problem.from_dict` builds an equal problem."""
         names = self.partitions
         pins = [[*names[p], self.members[self.pins[p]]] for p in np.flatnonzero(self.pins != NOBODY)]
         document: dict[str, Any] = {
@@ -368,7 +367,7 @@ class Problem:
         return np.searchsorted(self.topic_of, np.arange(len(self.topics) + 1))
 
     def topic_slice(self, topic: int) -> slice:
-        """The slice of partition indices that topic number `topic` takes."""
+        """Return the slice of partition indices of topic number `topic`."""
         return slice(int(self.topic_starts[topic]), int(self.topic_starts[topic + 1]))
 
     @cached_property
@@ -378,7 +377,7 @@ class Problem:
 
     @cached_property
     def assignable(self) -> Bools:
-        """Which partitions have at least one subscriber, shape (P,)."""
+        """Mask of partitions with at least one subscriber; shape (P,)."""
         taken: Bools = np.asarray(self.subscribed.any(axis=1))
         return taken[self.topic_of]
 
@@ -400,23 +399,23 @@ class Problem:
 
     @cached_property
     def equal_subscriptions(self) -> bool:
-        """Whether all active members may take the same topics."""
+        """True if all active members may take the same topics."""
         columns = self.allowed[:, self.active]
         return columns.shape[1] == 0 or bool((columns == columns[:, :1]).all())
 
     @cached_property
     def capped_or_pinned(self) -> bool:
-        """Whether any member has a cap, or any partition a pin."""
+        """True if any member has a cap, or any partition a pin."""
         return bool((self.caps != NO_CAP).any() or (self.pins != NOBODY).any())
 
     @cached_property
     def equal_weights(self) -> bool:
-        """Whether all active members have the same weight: then every figure is a whole number of messages."""
+        """True if all active members have the same weight; all figures are then whole messages."""
         return len({self.weights[m] for m in np.flatnonzero(self.active)}) <= 1
 
     @cached_property
     def mean_weight(self) -> Fraction:
-        """Mean weight of the active members; 1 where nobody is active."""
+        """Mean weight of the active members; 1 if there are none."""
         active = [weight for weight, on in zip(self.weights, self.active, strict=True) if on]
         return Fraction(sum(active), len(active)) if active else Fraction(1)
 
@@ -433,7 +432,7 @@ class Problem:
 
     @cached_property
     def load_factors(self) -> Ints:
-        """Whole factors that make loads comparable: load · factor / `load_unit` is the load per weight, (M,)."""
+        """Integer factors that make loads comparable: load · factor · `load_unit` is the load per weight; (M,)."""
         weights = self.relative_weights
         common = lcm(*(w for w in weights if w))
         factors = [common // w if w else 0 for w in weights]
@@ -442,7 +441,7 @@ class Problem:
 
     @cached_property
     def load_unit(self) -> Fraction:
-        """Messages per unit of load · factor, weights being normalised to mean 1 over the active members."""
+        """Messages per unit of load · factor, with weights normalized to mean 1 over the active members."""
         weights = [w for w in self.relative_weights if w]
         if self.equal_weights:
             return Fraction(1)
@@ -450,14 +449,14 @@ class Problem:
 
     @cached_property
     def lag_unit(self) -> int:
-        """Messages of which every lag is a multiple, in every scenario; 1 where nobody lags."""
+        """Greatest common divisor of all lags in all scenarios; 1 if there is no lag."""
         return gcd(*(int(np.gcd.reduce(future.lags[self.assignable])) for future in self.judged_by)) or 1
 
     # ---- units -------------------------------------------------------------------------------------------------
 
     @property
     def units(self) -> Problem:
-        """The problem whose partitions are those that go together, each unit as one; itself where none do."""
+        """The problem in which partitions that go together are one unit each; itself if none do."""
         return self._contracted if self.pairs.together else self
 
     @cached_property
@@ -465,14 +464,14 @@ class Problem:
         return contracted(self)
 
     def expand(self, plan: Plan) -> Plan:
-        """Return the plan of this problem that a plan of its `units` stands for."""
+        """Return the plan of this problem that corresponds to a plan of its `units`."""
         return expanded(self, plan)
 
     # ---- scenarios ---------------------------------------------------------------------------------------------
 
     @cached_property
     def futures(self) -> tuple[Problem, ...]:
-        """The same group in each scenario: with its lags, without scenarios of its own; none where there are none."""
+        """The group in each scenario, with its lags and without scenarios of its own; empty if there are none."""
         return tuple(self.at(lags.astype(np.int64), self.owner) for lags in self.scenario_lags)
 
     @cached_property
@@ -482,7 +481,7 @@ class Problem:
 
     @cached_property
     def simplified(self) -> Problem:
-        """The same problem with its scenarios in order, equal ones as one; a single one's lags are those of now."""
+        """The same problem with sorted scenarios, equal ones merged; a single one's lags become the current lags."""
         if not self.scenario_weights:
             return self
         weights: dict[tuple[int, ...], Fraction] = {}
@@ -498,34 +497,34 @@ class Problem:
 
     @cached_property
     def judged_by(self) -> tuple[Problem, ...]:
-        """The group in each scenario, or as it is now where there is none."""
+        """The group in each scenario, or as it is now if there are none."""
         return self.futures or (self,)
 
     # ---- totals ------------------------------------------------------------------------------------------------
 
     @cached_property
     def total_lag(self) -> int:
-        """Messages still to be read in the assignable partitions."""
+        """Messages to be read in the assignable partitions."""
         return int(self.lags[self.assignable].sum()) if self.assignable.any() else 0
 
     @cached_property
     def mean_load(self) -> Fraction:
-        """Messages per active member; 0 where there is none."""
+        """Messages per active member; 0 if there are none."""
         members = int(self.active.sum())
         return Fraction(self.total_lag, members) if members else Fraction(0)
 
 
 def check_problem(problem: object) -> None:
-    """Refuse what is no problem, for every call that takes one.
+    """Check that an argument is a Problem.
 
     Raises
     ------
     InvalidProblemError
-        Says what there is that makes one.
+        The argument is something else; the message says how to build a Problem.
     """
     if not isinstance(problem, Problem):
         raise InvalidProblemError(
-            f"the problem must be a Problem, such as Problem.from_lags or Problem.from_dict makes; got {kind(problem)}"
+            f"the problem must be a Problem, as built by Problem.from_lags or Problem.from_dict; got {kind(problem)}"
         )
 
 

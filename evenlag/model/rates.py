@@ -1,4 +1,4 @@
-"""Rates of a partition from consecutive snapshots, and the lag that they predict; all in whole numbers."""
+"""Rates of a partition from consecutive snapshots, and the lag that they predict, in integer arithmetic."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TIME = (
     r"^\s*([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[T ]([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?\s*$"
 )
-"""ISO 8601: date, hours and minutes, seconds, zone; everything but the date may be absent."""
+"""ISO 8601: date, hours and minutes, seconds, zone; all but the date are optional."""
 
 _TIME = re.compile(TIME, re.ASCII)
 _HORIZON = re.compile(r"\s*([0-9]{1,9})(?:\.([0-9]{1,6}))?\s*([smhd]?)\s*", re.ASCII)
 
 
 class Offsets(NamedTuple):
-    """What a snapshot says of a partition: when (microseconds since the epoch), log end and commit (None: unknown)."""
+    """A partition in a snapshot: time (microseconds since the epoch), log end and committed offset (None: unknown)."""
 
     micros: int
     log_end_offset: int | None
@@ -36,15 +36,15 @@ class Offsets(NamedTuple):
 
 @dataclass(frozen=True)
 class Growth:
-    """What happened in a partition between two snapshots.
+    """Change of a partition between two snapshots.
 
     Attributes
     ----------
     micros : int
         Microseconds between them, > 0.
     produced, consumed : int or None
-        Messages by which the log end and the committed offset grew; None where either value is unknown or the offset
-        went back. A log end that went back is another log (the topic was made again), so both are None then.
+        Messages by which the log end offset and the committed offset grew; None if a value is unknown or went back. A
+        log end offset that went back means a new log (the topic was recreated), so both are None.
     """
 
     micros: int
@@ -53,12 +53,12 @@ class Growth:
 
     @property
     def produce_rate(self) -> float | None:
-        """Messages per second that came in."""
+        """Messages per second that arrived."""
         return None if self.produced is None else self.produced * SECOND / self.micros
 
     @property
     def consume_rate(self) -> float | None:
-        """Messages per second that were read; a commit that skipped messages counts as having read them."""
+        """Messages per second that were read, including any that a commit skipped."""
         return None if self.consumed is None else self.consumed * SECOND / self.micros
 
 
@@ -82,8 +82,8 @@ def growth(before: Offsets, now: Offsets) -> Growth:
 def group_growth(rows: Sequence[tuple[Hashable, Offsets]]) -> list[Growth | None]:
     """Compare every row of a group's history with the latest earlier row of its partition.
 
-    Snapshots may be missing: then the growth is that over the longer time. Of several earlier rows with one time the
-    one with the highest offsets is taken. `evenlag.spark.native.lag_columns` states the same rule in Spark columns.
+    If snapshots are missing, the growth covers the longer time. Among several earlier rows of one time, the one with
+    the highest offsets is used. `evenlag.spark.native.lag_columns` implements the same rule on Spark columns.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def group_growth(rows: Sequence[tuple[Hashable, Offsets]]) -> list[Growth | None
     Returns
     -------
     list of Growth or None
-        For each row; None where no earlier row of the partition is there.
+        One entry per row; None if the partition has no earlier row.
     """
     by_partition: defaultdict[Hashable, list[tuple[Offsets, int]]] = defaultdict(list)
     for place, (partition, offsets) in enumerate(rows):
@@ -113,9 +113,9 @@ def group_growth(rows: Sequence[tuple[Hashable, Offsets]]) -> list[Growth | None
 
 
 def predicted_lag(lag: int, grown: Growth | None, horizon: int) -> int:
-    """Return the lag after `horizon` microseconds if messages keep coming in at their rate and none is read.
+    """Return the lag after `horizon` microseconds if messages keep arriving at their rate and none is read.
 
-    lag + produce rate · horizon, rounded up, at most 2**62; the lag as it is where no rate is known.
+    The result is lag + produce rate · horizon, rounded up, at most 2**62; without a known rate, the lag itself.
 
     Examples
     --------
@@ -128,9 +128,9 @@ def predicted_lag(lag: int, grown: Growth | None, horizon: int) -> int:
 
 
 def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") -> int:
-    """Read a horizon, or another time of that name: seconds, or text such as "90", "30s", "10m", "1.5h", "1d".
+    """Parse a horizon or another time: seconds, or text such as "90", "30s", "10m", "1.5h", "1d".
 
-    The error names what the caller takes `also`, such as ", or auto".
+    The error calls it `name` and mentions what the caller accepts `also`, such as ", or auto".
 
     Returns
     -------
@@ -140,7 +140,7 @@ def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") 
     Raises
     ------
     InvalidProblemError
-        It is no such time, negative, or longer than a year.
+        The value is not such a time, is negative, or exceeds a year.
     """
     text = f"{horizon:.6f}" if isinstance(horizon, int | float) and not isinstance(horizon, bool) else horizon
     match = _HORIZON.fullmatch(text) if isinstance(text, str) else None
@@ -153,9 +153,9 @@ def horizon_micros(horizon: float | str, name: str = "horizon", also: str = "") 
 
 
 def time_micros(text: object) -> int | None:
-    """Return the microseconds since the epoch of a `TIME` (UTC where it names no zone), or None.
+    """Return a `TIME` in microseconds since the epoch (UTC unless it names a zone), or None.
 
-    `evenlag.spark.native.lag_columns` states the same rule in Spark columns.
+    `evenlag.spark.native.lag_columns` implements the same rule on Spark columns.
 
     Examples
     --------

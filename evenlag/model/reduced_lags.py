@@ -1,8 +1,8 @@
-"""Lags less what is lost in any plan: how little there is to share out beside oversized partitions.
+"""Reduced lags: lags minus what is lost in any plan, which shows how little can be shared around oversized partitions.
 
-Whether every member can come to a load of l is a question of bin covering, where the standard reduction cuts every
-item off at l (Labbé, Laporte and Martello 1995). Here the members' counts are used too: whoever holds an oversized
-partition holds others beside it, so it can be cut off further down.
+The question if every member can reach a load of l is one of bin covering, whose standard reduction cuts every item off
+at l (Labbé, Laporte and Martello 1995). Here the members' counts are used as well: a member with an oversized partition
+also holds others, so the partition can be cut off lower.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Lags = NDArray[Any]
 
 
 def reduced_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
-    """Return lags whose sum is at or above the smallest load l ≤ low for every member of every plan.
+    """Return lags whose sum is at least the smallest load l ≤ low for every member of every plan.
 
-    With n partitions or more on every member, and no lag below t, one of low - (n - 1)·t takes its member to `low`
-    whatever it is with. So raise all lags below t to t, and lower those above that to it. As long as n·t ≤ low, a
-    member with any of them comes to `low` at least, and one with none to no less than it had. The best t is the one
-    that leaves the smallest total: what that is above l for every member is all that there is to share out.
+    If every member has at least n partitions, and no lag is below t, then a partition of low - (n - 1)·t takes its
+    member to `low` regardless of the others. Raise all lags below t to t, therefore, and lower those above that limit
+    to it. As long as n·t ≤ low, a member with a lowered one still has at least `low`, and one without has no less than
+    before. The best t gives the smallest total: what exceeds l per member is all that can be shared.
 
-    Shape (P,), in messages, for equal weights; partitions that nobody may take stay as they are.
+    Shape (P,), in messages, for equal weights; partitions without a possible member are unchanged.
     """
     lags, items = rule.problem.lags, rule.problem.assignable
     limits = reduction(rule, low)
@@ -37,9 +37,9 @@ def reduced_lags(rule: CountRule, low: int) -> NDArray[np.int64]:
 
 
 def reduction(rule: CountRule, low: int) -> tuple[int, int] | None:
-    """Return the least and the greatest reduced lag, in messages; None where lags stay as they are.
+    """Return the least and the greatest reduced lag, in messages; None if lags are unchanged.
 
-    A partition of more than the greatest is oversized: beside it, its member needs no more than the least companions.
+    A partition above the greatest is oversized: its member needs no more than the least companions.
     """
     problem = rule.problem
     fewest = int(rule.total_bounds.lo[problem.active].min(initial=len(problem.lags)))
@@ -51,7 +51,7 @@ def reduction(rule: CountRule, low: int) -> tuple[int, int] | None:
 
 
 def reductions(rule: CountRule, low: int, count: int) -> list[tuple[int, int]]:
-    """Return limits as `reduction` does, and others, from the least lag on, that may be better for some partitions."""
+    """Return the limits of `reduction`, and others, from the least lag on, that may be better for some partitions."""
     best = reduction(rule, low)
     if best is None:
         return []
@@ -63,7 +63,7 @@ def reductions(rule: CountRule, low: int, count: int) -> list[tuple[int, int]]:
 
 
 def _totals(rule: CountRule, low: int, fewest: int) -> tuple[Lags, Lags, Lags]:
-    """Return possible least and greatest reduced lags, and what all of them come to with each."""
+    """Return candidates for the least and the greatest reduced lag, and the total of reduced lags for each."""
     problem = rule.problem
     lags = np.sort(problem.lags[problem.assignable])
     sums = np.concatenate([np.zeros(1, dtype=lags.dtype), np.cumsum(lags)])
@@ -75,14 +75,14 @@ def _totals(rule: CountRule, low: int, fewest: int) -> tuple[Lags, Lags, Lags]:
 
 
 def max_reduced_load(total: int, raised: int, members: int, low: int, high: int) -> int:
-    """Return the greatest sum of reduced lags of a member where loads lie in [low, high]: all others take `low` each.
+    """Return the greatest sum of a member's reduced lags if loads lie in [low, high]; all others then have `low` each.
 
     Parameters
     ----------
     total : int
         The sum of all reduced lags.
     raised : int
-        What reduced lags are more than lags, added up where they are more.
+        Total by which reduced lags exceed lags.
     members : int
     low, high : int
         In messages.

@@ -1,4 +1,4 @@
-"""The same problem with one rule taken away: what `binding` compares with."""
+"""Relaxations of a problem by one rule each, with which `binding` compares."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from evenlag.model.result import Binding
 
 
 def relaxations(rule: CountRule, goal: Objective) -> Iterator[tuple[Binding, CountRule, Objective]]:
-    """Yield each rule that the problem has, by name, with the problem freed of it.
+    """Yield each rule of the problem, by name, with the problem without it.
 
-    The price of moves and the budget stay the numbers they are.
+    The resolved price of moves and the budget stay the same.
     """
     problem = rule.problem
     if int(problem.assignable.sum()) > 1:
@@ -43,9 +43,9 @@ def _rule_for(problem: Problem, rule: CountRule) -> CountRule:
 
 
 def _all_but_hottest(problem: Problem) -> Bools:
-    """Return which partitions are left without the one with most lag."""
+    """Return a mask of all partitions but the one with the most lag."""
     lags = np.where(problem.assignable, problem.lags, -1)
-    if problem.futures:  # the one that is hottest over all of them
+    if problem.futures:  # by the weighted sum over scenarios
         weights = [float(weight) for weight in problem.scenario_weights]
         lags = np.where(problem.assignable, np.array(weights) @ problem.scenario_lags.astype(np.float64), -1)
     others: Bools = np.arange(len(lags)) != int(lags.argmax())
@@ -53,8 +53,8 @@ def _all_but_hottest(problem: Problem) -> Bools:
 
 
 def _restricted(problem: Problem, keep: Bools) -> Problem:
-    """Return the problem of some of the partitions."""
-    topics, topic_of = np.unique(problem.topic_of[keep], return_inverse=True)  # its topic may have had no other
+    """Return the problem restricted to some of the partitions."""
+    topics, topic_of = np.unique(problem.topic_of[keep], return_inverse=True)  # drops a topic without partitions
     return replace(
         problem,
         topics=tuple(problem.topics[t] for t in topics),

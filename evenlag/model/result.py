@@ -1,4 +1,4 @@
-"""What `solve` returns: a plan, how good it is, and how good any plan could be."""
+"""The return value of `solve`: a plan, its quality, and a bound on the quality of any plan."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 class Status(Name):
-    """How good a plan is known to be."""
+    """Known quality of a plan."""
 
     OPTIMAL = "OPTIMAL"  # the bound meets the objective
-    FEASIBLE = "FEASIBLE"  # stopped before that; bound and gap say how far it may be
-    HEURISTIC = "HEURISTIC"  # a published heuristic's plan, which claims nothing
+    FEASIBLE = "FEASIBLE"  # stopped earlier; bound and gap limit the possible improvement
+    HEURISTIC = "HEURISTIC"  # the plan of a published heuristic, without a proof
     EMPTY = "EMPTY"  # no member can take anything, or there are no partitions
-    ERROR = "ERROR"  # in tables of many groups: this one failed
+    ERROR = "ERROR"  # in tables of many groups: this group failed
 
 
 class StoppedBy(Name):
-    """What ended a search."""
+    """Reason for the end of a search."""
 
     PROOF = "proof"  # the bound meets the objective
-    GAP = "gap"  # it came as near as was asked for
+    GAP = "gap"  # the requested gap was reached
     TIME = "time"  # the wall clock
-    INTERRUPT = "interrupt"  # Ctrl-C, which the command takes for the end of its time
-    WORK = "work"  # a work limit, or all stages did what they could within their shares of the time
+    INTERRUPT = "interrupt"  # Ctrl-C, which the command treats as the end of the time
+    WORK = "work"  # a work limit, or all stages finished within their shares of the time
 
 
 class Binding(Name):
-    """A rule, or partition, without which the bound would be lower."""
+    """A rule or partition that limits the objective: without it, the bound would be lower."""
 
     HOT_PARTITION = "hot-partition"
     COUNT_BALANCE = "count-balance"
@@ -63,56 +63,56 @@ class Result:
     ----------
     plan : Plan
     status : Status
-        OPTIMAL (the bound meets the objective), FEASIBLE (stopped before), HEURISTIC (a published heuristic was
-        asked for by name), EMPTY (nobody can take anything, or there are no partitions).
+        OPTIMAL (the bound meets the objective), FEASIBLE (stopped earlier), HEURISTIC (a published heuristic was
+        requested by name), EMPTY (no member can take anything, or there are no partitions).
     stopped_by : StoppedBy or None
-        What ended the search: "proof", "gap", "time", "interrupt" or "work"; None where nothing was searched. Where
-        the group is left alone (`left_alone`) it speaks of the plan that was found, not of today's assignment.
+        Reason for the end of the search: "proof", "gap", "time", "interrupt" or "work"; None if there was none. If
+        today's assignment is kept (`left_alone`), it refers to the plan that was found.
     method : str
         The stage that found the plan (docs/glossary.md lists them), "current" for today's assignment.
     fallback : bool
-        The plan is a published heuristic's as it was.
+        True if the plan is that of a published heuristic, unchanged.
     objective, bound : number
-        Messages; `bound` is proven of all plans, with `first` of those that come to no more in these criteria.
+        In messages. `bound` holds for all plans; with `first`, for all that are no worse in these criteria.
     gap : float or None
-        (objective − bound) / max(1, mean load); None where the plan breaks the balance asked for.
+        (objective − bound) / max(1, mean load); None if the plan breaks the requested balance.
     bound_by : str or None
-        The stage that proved the bound (docs/solver.md lists them); None where nothing did and the bound is 0.
+        The stage that proved the bound (docs/solver.md lists them); None if none did and the bound is 0.
     moves_bound : int
         The fewest moves that the balance allows.
     stickiness : number or str
         Messages per move as resolved, or "fewest-moves".
     balance : Balance
     kind : ObjectiveKind
-        What the objective is made of, besides moves.
+        Measure of loads in the objective.
     across : Across
-        What it takes of several scenarios.
+        Aggregation over scenarios.
     binding : tuple of Binding
-        The rules that hold the bound up.
+        The rules that limit the objective.
     violation : str or None
-        How a heuristic asked for by name breaks the balance.
+        How a heuristic requested by name breaks the balance.
     warnings : tuple of str
-        What was dropped from the input, and every stage that failed.
+        Dropped input, and stages that failed.
     seconds : float
-        Wall clock of the whole call.
+        Wall-clock time of the whole call.
     payoff : Payoff or None
-        What the plan saves against today's assignment; None where no partition has an owner.
+        The plan's saving compared with today's assignment; None if no partition has an owner.
     costs : mapping of name to int
-        What the plan comes to in each cost of pairs that the problem has the data of: "crossings", "moved_size", and
-        the caller's own.
+        The plan's units of each cost of pairs for which the problem has data: "crossings", "moved_size", and the user's
+        own.
     cost_bounds : mapping of name to int
-        Of the criteria in `first`: the least that any plan comes to, given those before.
+        For each criterion in `first`: the least units of any plan, given those before.
     first : tuple of str
-        Criteria that were made least before the objective, in this order.
+        Criteria that were minimized before the objective, in this order.
     max_load : number or None
         The ceiling on loads per weight, in messages.
     prices : mapping of name to number
-        Messages that a unit of each cost of pairs costs, as resolved, where it is not 0; moves and their sizes have
-        theirs in `stickiness`.
+        Messages per unit of each cost of pairs, as resolved, if not 0; the price of moves, or of their sizes, is in
+        `stickiness`.
     fetch_from : FetchFrom
-        Replicas that members were taken to read when crossings were counted.
+        Replicas from which members read, as used for crossings.
     proof : Proof or None
-        What `certificate` is made of.
+        The data behind `certificate`.
     """
 
     plan: Plan
@@ -148,35 +148,35 @@ class Result:
         return f"<Result {self.plan.problem.group!r}: {self.status}, {figures}>"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the HTML shown by notebooks."""
         return result_card(self)
 
     @cached_property
     def certificate(self) -> dict[str, Any] | None:
-        """How the bound is proven again: what `evenlag.verify` reads (docs/verify.md); None where nothing was bounded.
+        """The data by which `evenlag.verify` proves the bound again (docs/verify.md); None if nothing was bounded.
 
-        It is put together when it is asked for the first time.
+        It is built on first access.
         """
         return None if self.proof is None else self.proof.to_dict()
 
     @property
     def pays(self) -> bool | None:
-        """Whether the plan saves what `only_if_better` asks for; if not, `plan` is today's assignment."""
+        """True if the plan saves the share that `only_if_better` asks for; if False, `plan` is today's assignment."""
         return None if self.payoff is None else self.payoff.pays
 
     @property
     def left_alone(self) -> bool:
-        """Whether another plan was found, and today's assignment is kept because that one does not pay."""
+        """True if another plan was found, but today's assignment is kept because that plan does not pay."""
         return self.payoff is not None and self.payoff.pays is False and not self.payoff.unchanged
 
     @property
     def assignment(self) -> dict[str, list[tuple[str, int]]]:
-        """`{member: [(topic, partition), …]}`, every member named."""
+        """The plan as `{member: [(topic, partition), …]}`; all members are listed."""
         return self.plan.assignment
 
     @property
     def spread(self) -> Number:
-        """max − min of load per weight, in messages."""
+        """Largest minus smallest load per weight, in messages."""
         return self.plan.spread
 
     @property
@@ -186,7 +186,7 @@ class Result:
 
     @property
     def scenario_spreads(self) -> list[Number]:
-        """The spread in each scenario, in messages; none where there are none."""
+        """The spread in each scenario, in messages; empty if there are none."""
         return [each.spread for each in self.plan.in_scenarios] if self.plan.problem.futures else []
 
     @property
@@ -196,17 +196,17 @@ class Result:
 
     @property
     def crossings(self) -> int | None:
-        """Traffic that crosses racks, or partitions that do where there is no traffic; None: no racks are known."""
+        """Traffic that crosses racks, or partitions that do if no traffic is given; None if racks are unknown."""
         return self.costs.get("crossings")
 
     @property
     def crossings_bound(self) -> int | None:
-        """The least crossings of any plan, where they come first; else None."""
+        """The least crossings of any plan, if they come first; else None."""
         return self.cost_bounds.get("crossings")
 
     @property
     def moved_size(self) -> int:
-        """State that moves: the sizes of the partitions that leave their owner, each 1 where there are no sizes."""
+        """Total size of the partitions that leave their owner; 1 each if there are no sizes."""
         return self.costs.get("moved_size", self.moves)
 
     @property
@@ -216,12 +216,12 @@ class Result:
 
     @property
     def unassigned(self) -> list[tuple[str, int]]:
-        """Partitions that nobody subscribes to."""
+        """Partitions without a subscriber."""
         return self.plan.unassigned
 
     @cached_property
     def rebalance(self) -> Rebalance:
-        """The plan in the phases of a cooperative rebalance, and the way back."""
+        """The phases of a cooperative rebalance that carry out the plan, and the rollback."""
         return rebalance(self.plan)
 
     @property
@@ -235,11 +235,11 @@ class Result:
         return {name: int(load) for name, load in zip(self.plan.problem.members, self.plan.loads, strict=True)}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the plan as a pandas DataFrame with a row for each partition.
+        """Return the plan as a pandas DataFrame with one row per partition.
 
-        Columns: topic, partition, lag (messages), previous_member, member, and move: kept, moved, forced (it had no
-        owner) or unassigned (nobody subscribes). Where there is no member, None. Where racks of members are known also
-        member_rack, and crossing: whether the member reads across racks; None where a rack is not known.
+        Columns: topic, partition, lag (messages), previous_member, member (None if there is none), and move: kept,
+        moved, forced (without an owner before) or unassigned (without a subscriber). If racks of members are known,
+        also member_rack, and crossing, which is True if the member reads across racks and None if a rack is unknown.
 
         Raises
         ------
@@ -249,11 +249,11 @@ class Result:
         return self.plan.to_pandas(self.fetch_from)
 
     def to_arrow(self) -> pa.Table:
-        """Return the plan as a pyarrow Table; the columns are those of `to_pandas`."""
+        """Return the plan as a pyarrow Table with the columns of `to_pandas`."""
         return self.plan.to_arrow(self.fetch_from)
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the plan as a Polars DataFrame; the columns are those of `to_pandas`."""
+        """Return the plan as a Polars DataFrame with the columns of `to_pandas`."""
         return self.plan.to_polars(self.fetch_from)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Partitions that go together as units: the contracted problem, in which each unit is one partition."""
+"""Partitions that go together, as units: the contracted problem, in which each unit is one partition."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ if TYPE_CHECKING:
     from evenlag.model.plan import Plan
     from evenlag.model.problem import Problem
 
-JOINT = "+"  # between the names of topics whose partitions go together
+JOINT = "+"  # joins the names of topics whose partitions go together
 
 
 def contracted(problem: Problem) -> Problem:
-    """Return the problem whose partitions are the units of another, for every other rule and cost the same.
+    """Return the problem whose partitions are the units of another; other rules and costs are equivalent.
 
-    Topics that go together are one topic, `orders+payments`. A unit's lag is the sum of its partitions' lags, in every
-    scenario too. A member takes it if it subscribes to all of its topics. Its owner is the member that owns all of its
-    partitions, or `NOBODY`; the moves of all of them are in `pairs.matrices["moves"]`, by unit and member.
+    Topics that go together become one topic, `orders+payments`. A unit's lag is the sum of its partitions' lags, in
+    every scenario as well. A member may take it if it subscribes to all of its topics. Its owner is the member that
+    owns all of its partitions, or `NOBODY`. The moves of its partitions are in `pairs.matrices["moves"]`, by unit and
+    member.
 
     Raises
     ------
     InvalidProblemError
-        Pins send partitions of one unit to different members, or to one that cannot take the unit; no member can; or
-        a unit's lag passes 2^62.
+        Pins send partitions of one unit to different members, or to one that cannot take the unit; no member can take a
+        unit; or a unit's lag exceeds 2^62.
     """
     topics, group_of = _topics(problem)
     unit_of, first = _units(problem, group_of)
@@ -58,13 +59,13 @@ def contracted(problem: Problem) -> Problem:
 
 
 def expanded(problem: Problem, plan: Plan) -> Plan:
-    """Return the plan of a problem's partitions that a plan of its units stands for."""
+    """Return the plan of a problem's partitions that corresponds to a plan of its units."""
     units = problem.units.pairs.units
     return plan if units is None else replace(plan, problem=problem, member_of=plan.member_of[units.unit_of])
 
 
 def gathered(problem: Problem, plan: Plan) -> Plan | None:
-    """Return the plan of a problem's units that a plan of its partitions is, or None where it parts a unit."""
+    """Return the plan of a problem's units that corresponds to a plan of its partitions; None if it splits a unit."""
     units = problem.units.pairs.units
     if units is None:
         return plan
@@ -75,7 +76,7 @@ def gathered(problem: Problem, plan: Plan) -> Plan | None:
 
 
 def parted(problem: Problem, member_of: Index) -> tuple[int, int] | None:
-    """Return the first two partitions of a unit that go to different members, by index; None where there are none."""
+    """Return the indices of the first two partitions of a unit that go to different members; None if there are none."""
     units = problem.units.pairs.units
     if units is None:
         return None
@@ -87,7 +88,7 @@ def parted(problem: Problem, member_of: Index) -> tuple[int, int] | None:
 
 
 def _topics(problem: Problem) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Return the names of topics once some are one, sorted, and which of them each topic (T,) is in."""
+    """Return the topic names after joining, sorted, and the index of the joined topic of each topic (T,)."""
     in_unit = {topic: topics for topics in problem.pairs.together for topic in topics}
     name_of: dict[tuple[str, ...], str] = {}
     taken = set(problem.topics)
@@ -104,7 +105,7 @@ def _topics(problem: Problem) -> tuple[tuple[str, ...], NDArray[np.int64]]:
 
 
 def _units(problem: Problem, group_of: NDArray[np.int64]) -> tuple[Index, NDArray[np.int64]]:
-    """Return which unit each partition (P,) is in, units in canonical order, and the first partition of each (U,)."""
+    """Return the unit of each partition (P,), in canonical order, and the first partition of each unit (U,)."""
     keys = np.column_stack([group_of[problem.topic_of], problem.partition_ids])
     _, first, unit_of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     return unit_of.reshape(-1).astype(np.int32), first
@@ -124,19 +125,19 @@ def _lags(problem: Problem, lags: Ints, unit_of: Index, count: int) -> Ints:
 def _check_subscribed(
     problem: Problem, topics: tuple[str, ...], group_of: NDArray[np.int64], subscribed: NDArray[np.bool_]
 ) -> None:
-    """Refuse topics that go together where some have subscribers and nobody subscribes to all of them."""
+    """Refuse joined topics of which some have subscribers, but no member subscribes to all."""
     some = np.zeros(len(topics), dtype=bool)
     np.logical_or.at(some, group_of, problem.subscribed.any(axis=1))
     for t in np.flatnonzero(some & ~subscribed.any(axis=1))[:1]:
         names = ", ".join(repr(problem.topics[i]) for i in np.flatnonzero(group_of == t))
         raise InvalidProblemError(
-            f"together: no member subscribes to all of {names}, so nobody could take their partitions; "
-            "subscribe one to all of them, or leave topics out of together"
+            f"together: no member subscribes to all of {names}, so no member could take their partitions; "
+            "subscribe one to all of them, or remove topics from together"
         )
 
 
 def _pins(problem: Problem, unit_of: Index, count: int, subscribed: NDArray[np.bool_]) -> Index:
-    """Return the pin of each unit; `subscribed` says of each topic of the problem who subscribes to all of its unit."""
+    """Return the pin of each unit; `subscribed` is True for members that subscribe to all topics of a topic's unit."""
     pins = np.full(count, NOBODY, dtype=np.int32)
     pinned = np.flatnonzero(problem.pins != NOBODY)
     pins[unit_of[pinned]] = problem.pins[pinned]

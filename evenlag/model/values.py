@@ -1,7 +1,6 @@
-"""One plain value at a time: what a name, a lag, a weight, a cap, a generation or a list of entries has to be.
+"""Checks of single values: names, lags, weights, caps, generations and lists of entries.
 
-Each function returns the value in the form that `Problem` holds, or raises an `InvalidProblemError` that names the
-place.
+Each function returns the value in the form used by `Problem`, or raises an `InvalidProblemError` that names the place.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from evenlag.model.lag import MAX_LAG
 from evenlag.model.names import did_you_mean
 
 MAX_PARTITION = 2**31 - 1
-LARGEST_AMOUNT = 2**53 - 1  # of a size, of traffic, of a cost: every program that reads JSON takes it for what it is
-LARGEST_WEIGHT = Fraction(10**9)  # only proportions count; wider ones would make exact arithmetic slow
-MOST_DIGITS = 100  # before or after the point of a decimal; wider ones would make exact arithmetic slow
+LARGEST_AMOUNT = 2**53 - 1  # of a size, traffic or cost: the largest integer that every JSON reader reads exactly
+LARGEST_WEIGHT = Fraction(10**9)  # only proportions matter; a larger range would slow down exact arithmetic
+MOST_DIGITS = 100  # before or after the decimal point; more would slow down exact arithmetic
 
 _ENTRY = {
     2: "[topic, partition], a text and a whole number",
@@ -31,7 +30,7 @@ _ENTRY = {
 
 
 def check_name(name: object, what: str) -> str:
-    """Return a name: a text that is not empty and that can be written to a file."""
+    """Return a name, which must be a non-empty text that can be written to a file."""
     if not isinstance(name, str) or not name:
         raise InvalidProblemError(f"{what} needs a name, a text that is not empty; got {shown(name)}")
     if not is_unicode(name):
@@ -40,7 +39,7 @@ def check_name(name: object, what: str) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be written to a file; JSON allows half of a surrogate pair, which cannot."""
+    """Return True if a text can be written to a file; JSON allows lone surrogates, which cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -49,17 +48,17 @@ def is_unicode(text: str) -> bool:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number, of Python or of NumPy; True and False are none, nor is a NumPy time."""
+    """Return True for an integer, of Python or NumPy, but not for booleans or NumPy times."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number, of Python or of NumPy; True and False are none, nor is a NumPy time."""
+    """Return True for a number, of Python or NumPy, but not for booleans or NumPy times."""
     return isinstance(value, Real) and not isinstance(value, bool | np.timedelta64)
 
 
 def exact(value: object) -> Fraction | None:
-    """Return a number as the exact one that its decimals say, None where it is none: 0.1 is meant as a tenth."""
+    """Return a number exactly as its decimals express it, so that 0.1 is a tenth; None if it is not a number."""
     if not is_number(value):
         return None
     if isinstance(value, Rational):
@@ -68,7 +67,7 @@ def exact(value: object) -> Fraction | None:
 
 
 def amount(value: object) -> tuple[Fraction | None, bool]:
-    """Return a number, given as one or as text, and whether it is a percentage; None where it is no number."""
+    """Return a number, given as such or as text, and True if it is a percentage; None if it is not a number."""
     if not isinstance(value, str):
         return exact(value), False
     text = value.strip()
@@ -76,7 +75,7 @@ def amount(value: object) -> tuple[Fraction | None, bool]:
 
 
 def _of_decimals(text: str) -> Fraction | None:
-    """Return the number that decimals say, None where they say none or one that is wider than any use."""
+    """Return the number that decimals express; None if they are not a number, or have too many digits."""
     try:
         number = Decimal(text)
     except InvalidOperation:
@@ -87,13 +86,13 @@ def _of_decimals(text: str) -> Fraction | None:
 
 
 def check_mapping(value: object, what: str, of: str) -> None:
-    """Refuse what is no mapping; `of` says from what to what it should be."""
+    """Check that a value is a mapping; `of` describes its keys and values for the error."""
     if not isinstance(value, Mapping):
         raise InvalidProblemError(f"{what} must be a mapping of {of}; got {kind(value)}")
 
 
 def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) -> None:
-    """Refuse fields that have no meaning, so that a misspelt one is not silently ignored."""
+    """Refuse unknown fields, so that a misspelt one is not silently ignored."""
     for field in entry:
         if field not in fields:
             known = f"known are {', '.join(sorted(fields))}{did_you_mean(field, fields)}"
@@ -101,7 +100,7 @@ def check_fields(entry: Mapping[str, Any], fields: Iterable[str], place: str) ->
 
 
 def parse_lag(topic: str, partition: int, lag: Any) -> int:
-    """Return a lag in messages, 0 … 2**62."""
+    """Return a lag in messages, from 0 to 2**62."""
     if type(lag) is int:
         number = lag
     elif is_whole(lag) or (isinstance(lag, float | np.floating) and lag.is_integer()):
@@ -114,7 +113,7 @@ def parse_lag(topic: str, partition: int, lag: Any) -> int:
 
 
 def parse_partition_number(topic: str, key: Any) -> int:
-    """Return the partition number that a key stands for; in JSON keys are texts."""
+    """Return the partition number that a key represents; in JSON, keys are texts."""
     number = -1
     if isinstance(key, str):
         if key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_PARTITION)):
@@ -122,12 +121,12 @@ def parse_partition_number(topic: str, key: Any) -> int:
     elif is_whole(key):
         number = int(key)
     if not 0 <= number <= MAX_PARTITION:
-        raise InvalidProblemError(f"topic {topic!r}: {shown(key)} is no partition number (0, 1, 2, …)")
+        raise InvalidProblemError(f"topic {topic!r}: {shown(key)} is not a partition number (0, 1, 2, …)")
     return number
 
 
 def parse_weight(place: str, weight: object) -> Fraction:
-    """Return the weight of a member or a scenario as the exact number that its decimals say."""
+    """Return the weight of a member or a scenario, exactly as its decimals express it."""
     value = exact(weight)
     if value is None or not 1 / LARGEST_WEIGHT <= value <= LARGEST_WEIGHT:
         raise InvalidProblemError(f"{place}: weight must be a number > 0, between 1e-9 and 1e9, not {shown(weight)}")
@@ -135,7 +134,7 @@ def parse_weight(place: str, weight: object) -> Fraction:
 
 
 def parse_cap(member: str, cap: Any) -> int:
-    """Return how many partitions a member may hold; `NO_CAP` for None and for what no array could hold."""
+    """Return the most partitions that a member may hold; `NO_CAP` for None and for values beyond int64."""
     if cap is None:
         return NO_CAP
     if not is_whole(cap) or cap < 0:
@@ -153,9 +152,9 @@ def parse_generation(member: str, generation: Any) -> int | None:
 
 
 def parse_entries(entries: Any, width: int, place: str) -> list[tuple[Any, ...]]:
-    """Return a list of (topic, partition) or (topic, partition, member): of a text, a whole number, anything.
+    """Return a list of (topic, partition) or (topic, partition, member); topic and partition types are checked.
 
-    A partition is no text here: only keys of JSON, which are nothing else, may say a number so.
+    A partition given as text is refused: only JSON keys, which are always text, may express a number that way.
     """
     if isinstance(entries, str | bytes | Mapping) or not isinstance(entries, Iterable):
         raise InvalidProblemError(f"{place}: must be a list; got {kind(entries)}")
@@ -169,16 +168,16 @@ def parse_entries(entries: Any, width: int, place: str) -> list[tuple[Any, ...]]
 
 
 def kind(value: object) -> str:
-    """Return what an error says of a value of the wrong type."""
+    """Return the description of a value's type for an error message."""
     return "nothing" if value is None else type(value).__name__
 
 
 def shown(value: object) -> str:
-    """Return a value as an error shows it, shortened where it is long."""
+    """Return a value for an error message, shortened if it is long."""
     if value is None:
         return "nothing"
     try:
         text = str(value) if isinstance(value, Fraction) else repr(value)
-    except ValueError:  # an integer of more digits than Python writes out
+    except ValueError:  # Python refuses to print an integer with this many digits
         return "a number of thousands of digits"
     return text if len(text) <= 100 else f"{text[:97]}…"

@@ -11,9 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BEGINNINGS = re.compile(r"(What(?!-if)|Whether|How|Who|Which|Of|So|That|Those|Say|Tell)\b")
+COMPARATIVES = "better|earlier|fewer|greater|higher|larger|later|less|longer|lower|more|smaller|worse"
 PHRASES = re.compile(
-    r"(?<![Tt]here )\b(is|are) no [a-z]|\bas (it is|they are)$|\bas they are\b|\bso many\b|\bso much\b(?! as)"
-    r"|\blets expect\b|\bbeside\b|\b(is|are|was|were) (said|told)\b|\ba person likes\b"
+    rf"(?<![Tt]here )\b(is|are) no (?!({COMPARATIVES})\b)[a-z]|\bas (it is|they are)$|\bas they are\b|\bso many\b"
+    r"|\bso much\b(?! as)|\blets expect\b|\bbeside\b|\b(is|are|was|were) (said|told)\b|\ba person likes\b"
 )
 
 

@@ -1,7 +1,7 @@
-"""Costs of pairs by name: what it costs that a member holds a partition, beside loads.
+"""Costs of pairs by name: costs, apart from loads, of a member holding a partition.
 
-To add one, write its function in a file beside these and name it in `PAIR_COSTS`: it then has a price, a budget and
-a place in an order of criteria by that name wherever groups are solved (`prices`, `budgets`, `first`).
+To add one, write its function in a module of this package and register it in `PAIR_COSTS`. It then has a price, a
+budget and a place in the order of criteria under that name in every call that solves (`prices`, `budgets`, `first`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ PAIR_COSTS: dict[str, Callable[[Problem, str], Ints | None]] = {
     "crossings": crossings,
     "moved_size": moved_size,
 }
-"""The function of each: of a problem and of where its members fetch from, shape (P, M); None without its data."""
+"""Functions of a problem and the replicas that members read; each returns shape (P, M), or None without its data."""
 
 __all__ = ["PAIR_COSTS", "costs_of", "known_costs", "pair_costs", "total"]
 
 
 def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
-    """Return what each partition costs on each member, whole numbers >= 0 of shape (P, M).
+    """Return the cost of each partition on each member, integers >= 0 of shape (P, M).
 
-    None where the problem says nothing of it, or there is no cost of this name.
+    Return None if the problem has no data for it, or there is no cost of this name.
     """
     pairs = problem.pairs
     if (given := pairs.matrices.get(name, pairs.costs.get(name))) is not None:
@@ -41,18 +41,18 @@ def pair_costs(problem: Problem, name: str, fetch_from: str) -> Ints | None:
 
 
 def known_costs(problem: Problem, fetch_from: str) -> dict[str, Ints]:
-    """Return all pair costs that the problem has the data of, by name."""
+    """Return all pair costs for which the problem has data, by name."""
     names = (*PAIR_COSTS, *problem.pairs.costs)
     found = {name: pair_costs(problem, name, fetch_from) for name in names}
     return {name: costs for name, costs in found.items() if costs is not None}
 
 
 def total(costs: Ints, member_of: Index) -> int:
-    """Return what an assignment costs: the sum over the partitions that somebody holds; exact."""
+    """Return an assignment's cost: the exact sum over all partitions that have a member."""
     held = np.flatnonzero(member_of != NOBODY)
     return int(costs[held, member_of[held]].sum())
 
 
 def costs_of(problem: Problem, member_of: Index, fetch_from: str) -> dict[str, int]:
-    """Return what an assignment comes to in each pair cost that the problem has the data of."""
+    """Return an assignment's cost of each kind for which the problem has data."""
     return {name: total(costs, member_of) for name, costs in known_costs(problem, fetch_from).items()}

@@ -1,4 +1,4 @@
-"""Moved size: the state that goes along with the partitions that leave their owner."""
+"""Moved size: the state that moves with partitions that leave their owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from evenlag.model.problem import Problem
 
 
 def moved_size(problem: Problem, _fetch_from: str) -> Ints | None:
-    """Return for each pair the partition's size if it has another owner than the member; None without sizes."""
+    """Return for each pair the partition's size if it has an owner other than the member; None without sizes."""
     sizes = problem.pairs.move_sizes
     if sizes is None:
         return None
