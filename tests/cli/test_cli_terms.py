@@ -99,7 +99,7 @@ def test_an_audit_takes_a_time_to_drain_in(group: Path) -> None:
         del row["seconds"]
     assert told == wanted
     assert told != json.loads(run("audit", group, *words).stdout)[0]["rows"]
-    refused(run("audit", group, "--drain", "15m"), "--drain needs to know how fast members read: give --capacity")
+    refused(run("audit", group, "--drain", "15m"), "--drain needs the rate at which members read: give --capacity")
     assert "give one of them" in run("audit", group, "--drain", "15m", "--max-load", "3").stderr
 
 
