@@ -104,5 +104,5 @@ def _lag(start: int | None, end: int | None, current: int | None, lag: int | Non
     if reset == "latest":
         return Lag(0)
     if start is None:
-        raise InvalidProblemError("log_start_offset is missing, but auto_offset_reset needs it")
+        raise InvalidProblemError("log_start_offset is missing, and auto_offset_reset needs it")
     return Lag(end - start)

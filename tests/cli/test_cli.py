@@ -219,7 +219,7 @@ BAD_PROBLEMS = {
     ),
     "capacity too small": (
         {"members": {"c0": {"topics": ["t0"], "max_partitions": 2}}},
-        "1 of 3 partitions find no room",
+        "1 of 3 partitions do not fit",
     ),
     "NaN": ({"topics": {"t0": [1, float("nan"), 2]}}, "t0-1"),
     "a negative lag": ({"topics": {"t0": [1, 2, -3]}}, "t0-2"),

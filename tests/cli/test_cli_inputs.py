@@ -276,7 +276,7 @@ def test_values_of_the_wrong_kind_are_named_with_their_row(
 def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "problem.json"
     path.write_text('{"topics": {"t": [' + "9" * 5000 + "]}}")
-    refused(run("plan", path), "problem.json: holds a number of too many digits")
+    refused(run("plan", path), "problem.json: contains a number with too many digits")
 
 
 def test_names_are_shown_as_they_are(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_topics_go_together(tmp_path: Path) -> None:
         assert {p for topic, p in names if topic == "a"} == {p for topic, p in names if topic == "b"}
     assert {len(names) for names in held.values()} == {4}
     refused(run("plan", path, "--together", "a,c"), "there is no topic 'c'")
-    refused(run("plan", path, "--together", "a"), "names two topics or more")
+    refused(run("plan", path, "--together", "a"), "must have at least two topics")
 
 
 # ---- sizes and traffic -----------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_partitions_that_a_file_lacks_are_said(plain: Path, tmp_path: Path) -> N
         ("topic,partition,move_size\nt,0,-1\n", "must lie between 0 and 2^53 - 1, not -1"),
         ('{"t": 3}', "topic 't' must have a list, or an object of partition to number"),
         ("[3]", "must be an object such as"),
-        ('{"t": [1', "no valid JSON"),
+        ('{"t": [1', "invalid JSON"),
     ],
 )
 def test_files_of_sizes_that_cannot_be_used(plain: Path, tmp_path: Path, text: str, message: str) -> None:
@@ -208,7 +208,7 @@ def test_sizes_are_not_written_over(plain: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("--drain", "15m", "--max-load", "3"), "give one of them"),
-        (("--budget", "crossings=many"), "no whole number"),
+        (("--budget", "crossings=many"), "must be a whole number"),
         (("--budget", "crossings"), "write NAME=VALUE"),
         (("--price", "=3"), "write NAME=VALUE"),
         (("--move-sizes", "t=a"), "no TOPIC=N"),

@@ -678,7 +678,7 @@ def test_what_weighted_sticky_breaks_is_named_by_the_audit() -> None:
     leftovers = Problem.from_lags({"t": [0], "u": [0] * 4}, both, weights={"a": 2, "b": 3, "c": 1})
     assert said(leftovers) == (True, "'b' has 3 partitions of 'u'; topic balance allows 2")
     strays = Problem.from_lags({"u": [0, 0, 0], "v": [0]}, {"a": ["u"], "b": ["v"], "c": ["u"]})
-    assert said(strays) == (False, "u-2 goes to 'b', who does not subscribe to its topic")
+    assert said(strays) == (False, "u-2 goes to 'b', which does not subscribe to its topic")
 
 
 def test_with_topics_of_one_partition_weights_count_for_nothing() -> None:

@@ -130,7 +130,7 @@ def test_what_cannot_stay_is_not_left_alone() -> None:
     half = evenlag.Problem.from_lags({"t": [5, 5]}, members, owned={"a": [("t", 0)]})
     pinned = alike([5, 5], "ab", owned={"a": [("t", 0)], "b": [("t", 1)]}, pins=[("t", 0, "b"), ("t", 1, "a")])
     capped = alike([5, 5], "ab", owned={"a": [("t", 0), ("t", 1)]}, max_partitions={"a": 1})
-    for problem, why in ((half, "t-1 goes to nobody"), (pinned, "pinned to 'b'"), (capped, "max_partitions is 1")):
+    for problem, why in ((half, "t-1 has no member"), (pinned, "pinned to 'b'"), (capped, "max_partitions is 1")):
         result = evenlag.solve(problem, only_if_better="100%")
         assert result.pays is True
         assert result.payoff is not None

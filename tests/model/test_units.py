@@ -191,7 +191,7 @@ BOTH = {"t": [5, 3], "u": [8, 1]}
     [
         (BOTH, ["a", "b"], {"pins": [("t", 0, "a"), ("u", 0, "b")]}, ["pin of t-0 to 'a'", "'b'", "keep one"]),
         (BOTH, {"a": ["t", "u"], "b": ["u"]}, {"pins": [("u", 1, "b")]}, ["pin of u-1 to 'b'", "all topics"]),
-        (BOTH, {"a": ["t"], "b": ["u"]}, {}, ["no member subscribes to all of 't', 'u'", "leave topics out"]),
+        (BOTH, {"a": ["t"], "b": ["u"]}, {}, ["no member subscribes to all of 't', 'u'", "remove topics"]),
         ({"t": [2**62], "u": [1]}, ["a"], {}, ["t-0", "2^62"]),
     ],
 )

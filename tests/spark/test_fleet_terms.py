@@ -283,7 +283,7 @@ def test_a_wrong_time_to_drain_in_is_an_error_before_any_table(data: dict[str, A
 def test_a_wrong_number_in_a_file_is_named_with_it(tmp_path: Path) -> None:
     path = tmp_path / "sizes.json"
     path.write_text('{"orders": {"0": 5, "first": 3}}')
-    with pytest.raises(InvalidProblemError, match=r"sizes\.json: topic 'orders': 'first' is no partition number"):
+    with pytest.raises(InvalidProblemError, match=r"sizes\.json: topic 'orders': 'first' is not a partition number"):
         FleetData.of(move_sizes=path)
     path.write_text('{"orders": [5, 2.5]}')
     with pytest.raises(InvalidProblemError, match=r"sizes\.json: orders-1: must be a whole number >= 0, not 2.5"):

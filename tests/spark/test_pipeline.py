@@ -290,7 +290,7 @@ def test_a_group_that_fails_is_a_row_and_harms_nobody(spark: "SparkSession", tmp
     assert len(summary.errors) == 2
     assert "g001" in summary.errors[0]
     audit = {row["group"]: row for row in spark.read.parquet(f"{out}/audit").filter("status = 'ERROR'").collect()}
-    assert audit["g001"]["error"].startswith("InfeasibleError: group 'g001': 9 of 12 partitions find no room")
+    assert audit["g001"]["error"].startswith("InfeasibleError: group 'g001': 9 of 12 partitions do not fit")
     assert "no usable row: all 12 rows of the group were rejected" in audit["g003"]["error"]
     assert [audit["g003"][name] for name in ("strategy", "balance", "rejected_rows")] == ["optimal", "both", 12]
     moves = {
