@@ -35,7 +35,7 @@ def _violation_of_units(plan: Plan) -> str | None:
     apart = parted(plan.problem, plan.member_of)
     if apart is not None:
         first, second = (_name(plan, p) for p in apart)
-        return f"{first} and {second} must go to one member, but go to two"
+        return f"{first} and {second} must go together, but go to different members"
     units = gathered(plan.problem, plan)
     return None if units is None else _over_cap(units)
 

@@ -211,7 +211,7 @@ def test_sizes_are_not_written_over(plain: Path, tmp_path: Path) -> None:
         (("--budget", "crossings=many"), "must be a whole number"),
         (("--budget", "crossings"), "write NAME=VALUE"),
         (("--price", "=3"), "write NAME=VALUE"),
-        (("--move-sizes", "t=a"), "no TOPIC=N"),
+        (("--move-sizes", "t=a"), "is not TOPIC=N"),
         (("--traffic-price", "0.01"), "such as 0.01/GB"),
         (("--traffic-price", "-1/GB"), "such as 0.01/GB"),
         (("--fetch-from", "anywhere"), "leader"),

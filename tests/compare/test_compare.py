@@ -143,7 +143,7 @@ def test_an_infeasible_group_is_rows_not_an_exception() -> None:
     problem = alike([1, 2, 3], "a", max_partitions={"a": 1})
     rows = [row for row in evenlag.compare.audit(problem).rows if row.strategy == "optimal"]
     assert len(rows) == 4
-    assert all(row.status == "ERROR" and "no room" in str(row.error) for row in rows)
+    assert all(row.status == "ERROR" and "do not fit" in str(row.error) for row in rows)
 
 
 def test_a_group_without_members_is_empty() -> None:

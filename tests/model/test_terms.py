@@ -137,7 +137,7 @@ def test_units_are_assigned_as_one(seed: int) -> None:
 def test_a_plan_that_parts_a_unit_is_none() -> None:
     problem = Problem.from_lags({"a": [1], "b": [1]}, ["m", "n"], together=[("a", "b")])
     plan = Plan.from_assignment(problem, {"m": [("a", 0)], "n": [("b", 0)]})
-    assert plan_violation(plan) == "a-0 and b-0 must go to one member, but go to two"
+    assert plan_violation(plan) == "a-0 and b-0 must go together, but go to different members"
     assert solve(problem).assignment in ({"m": [("a", 0), ("b", 0)], "n": []}, {"n": [("a", 0), ("b", 0)], "m": []})
 
 

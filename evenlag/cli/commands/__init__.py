@@ -6,14 +6,14 @@ COMMANDS = {
     "demo": "Plan and audit a recorded cluster on local Spark.",
     "export": "Write the MIP of one group as LP or MPS, for any solver.",
     "fleet": "Audit, size or replay all groups of a fleet, on Spark.",
-    "frontier": "Show the best spread for each budget of moves, or of another cost.",
+    "frontier": "Show the best spread for each budget of moves.",
     "plan": "Find the best assignment of one group.",
     "publish": "Publish a plan for consumers that follow it.",
     "replay": "Run every strategy over the recorded history of a group.",
     "size": "Find the fewest members that can read all lag within a time.",
     "snapshot": "Record the consumer groups of a running cluster.",
     "stream": "Plan and audit snapshots as they arrive in a topic.",
-    "verify": "Check a result independently: its plan, its figures and its bound.",
+    "verify": "Check a result independently of the search.",
     "whatif": "Compare the best plans of one group before and after a change.",
 }
 

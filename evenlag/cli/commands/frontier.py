@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 def frontier(
     source: Source, traffic_price: TrafficPrice | None, plot: Path | None, as_json: bool, **parameters: Any
 ) -> None:
-    """Show the best spread for each budget of moves, or of another cost.
+    """Show the best spread for each budget of moves.
 
-    --against names the cost: moves, partitions or traffic that cross racks, state that moves, or a cost in the problem
-    file.
+    The budget may also be of another cost, named by --against: partitions or traffic that cross racks, state that
+    moves, or a cost in the problem file.
     """
     source.keep(plot)
     problem, notes = source.read()

@@ -32,11 +32,11 @@ STATUS = {"verified": 0, "plan verified": 3, "refused": 1}
 def verify(
     result: Path, source: Source, horizon: str, capacity: float | None, effort: float, as_json: bool
 ) -> None:  # fmt: skip
-    """Check a result independently: its plan, its figures and its bound.
+    """Check a result independently of the search.
 
-    RESULT is the file that evenlag plan --out wrote. INPUT and its options must be those of that plan. The check
-    shares no code with the search. The exit status is 0 if everything is proven, 3 if the plan and its figures are
-    right but the bound could not be proven, and 1 if anything is wrong.
+    The check covers the plan, its figures and its bound. RESULT is the file that evenlag plan --out wrote; INPUT and
+    its options must be those of that plan. The exit status is 0 if everything is proven, 3 if the plan and its figures
+    are right but the bound could not be proven, and 1 if anything is wrong.
     """
     document = model.files.read_json(result)
     problem, _, _ = source.read_with_record(horizon, capacity)
