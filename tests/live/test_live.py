@@ -790,7 +790,7 @@ def test_a_leader_on_a_broker_without_a_rack_is_not_where_its_followers_are(tmp_
     read = {place: json.loads(evenlag(*words, "--fetch-from", place).stdout) for place in ("leader", "followers")}
     assert {place: plan["costs"]["crossings"] for place, plan in read.items()} == {"leader": 1, "followers": 2}
     (note,) = [note for note in read["leader"]["warnings"] if "rack" in note]
-    assert note.startswith("the rack of the leader is not known for 2 partitions of 3")
+    assert note.startswith("the leader's rack is unknown for 2 partitions of 3")
 
 
 def test_the_members_of_a_followed_group_are_those_that_its_commits_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_reading_from_a_leader_whose_rack_is_not_known_is_no_crossing() -> None:
         assert costs[2:4].tolist() == [first, second]
     solved = [evenlag.solve(problem(**told), fetch_from=fetch_from) for fetch_from in ("leader", "followers")]
     assert [[note for note in result.warnings if "rack" in note] for result in solved] == [
-        ["the rack of the leader is not known for 5 partitions of 6: reading from it does not count as a crossing"], []
+        ["the leader's rack is unknown for 5 partitions of 6: reading from it does not count as a crossing"], []
     ]  # fmt: skip
 
 

@@ -403,8 +403,7 @@ def test_a_record_that_cannot_be_followed_is_left_out_and_said(tmp_path: Path) -
     document = json.loads(done.stdout)
     assert document["catch_up"] is None
     assert any(
-        "rates and capacity are not known" in note and "log_end_offset is negative" in note
-        for note in document["warnings"]
+        "rates and capacity unknown" in note and "log_end_offset is negative" in note for note in document["warnings"]
     )
 
 
