@@ -1,4 +1,4 @@
-"""What came in with a problem and no plan depends on."""
+"""Input of a problem on which plans do not depend."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from evenlag.model.arrays import Index
 
 
 def no_claims() -> Index:
-    """Return a table of claims without any."""
+    """Return an empty table of claims."""
     return np.empty((0, 2), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """What came in with a problem and no plan depends on.
+    """Input of a problem on which plans do not depend.
 
     Attributes
     ----------
     empty_topics : mapping of str to tuple of str
-        Topics without partitions, and the members that subscribe to each.
+        Topics without partitions, with the members that subscribe to each.
     warnings : tuple of str
-        Parts of the input that were dropped, and topics without partitions, with counts; assumptions of
-        `evenlag.read`.
+        Dropped input and topics without partitions, with counts; assumptions made by `evenlag.read`.
     lost_claims : int32 array (N, 2)
-        (partition, member) of claims to own a partition that were dropped; the member may hold it all the same.
+        Dropped claims of ownership as (partition, member); the member may nevertheless hold the partition.
     assignor : str or None
-        The assignor that the group uses today, by Kafka's name; None where it is not known.
+        The assignor that the group uses today, by Kafka's name; None if unknown.
     """
 
     empty_topics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -41,7 +40,7 @@ class Origin:
         self.lost_claims.flags.writeable = False
 
     def without_claims(self) -> Origin:
-        """Return the same for other partitions or owners: claims are by the index of a partition."""
+        """Return the origin without claims, for other partitions or owners, as claims use partition indices."""
         return replace(self, lost_claims=no_claims()) if len(self.lost_claims) else self
 
 
