@@ -1,6 +1,6 @@
-"""Whole fleets with Spark: tables of many groups in, tables of plans, audits and rejected rows out.
+"""Spark jobs for whole fleets: from tables of many groups to tables of plans, audits and rejected rows.
 
-Importing this package needs no Spark; a module is imported when one of its names below is asked for.
+Importing this package does not need Spark; a module is imported on first use of one of its names below.
 """
 
 from typing import TYPE_CHECKING
@@ -84,5 +84,5 @@ __all__ = [
     "with_rates",
 ]
 
-if not TYPE_CHECKING:  # to a type checker every name would be there
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = lazily(__name__, _HOMES)

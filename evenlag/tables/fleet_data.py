@@ -45,7 +45,7 @@ class FleetData:
     named : frozenset of str
         Topics that at least one group should have: those of `together`, and those with one number for all partitions.
     draining : Draining or None
-        Time that each group has to read its lag.
+        Time in which each group must be able to read its lag.
     """
 
     amounts: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)
@@ -71,9 +71,9 @@ class FleetData:
             count as 1. A number for a topic is that of each of its partitions.
         together : sequence of sequences of str
         drain_seconds : float or Fraction, optional
-            Seconds.
+            Drain time in seconds.
         capacity : float or Fraction, optional
-            Messages per second of a member of weight 1; default: estimated from the record of each group.
+            Messages per second of a member of weight 1; default: estimated from the snapshots of each group.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class FleetData:
 
     @property
     def by_record(self) -> bool:
-        """Return True if the record of a group says how fast its members read."""
+        """True if the capacity of members is estimated from the snapshots of each group."""
         return self.draining is not None and self.draining.capacity is None
 
     def added(self, problem: Problem) -> tuple[Problem, list[str]]:

@@ -1,4 +1,4 @@
-"""A time that groups of a fleet have to read their lag in, as a ceiling on the loads of each."""
+"""The drain time of a fleet's groups, converted to a ceiling on the loads of each group."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from evenlag.tables.past import Past
 
 @dataclass(frozen=True)
 class Draining:
-    """The time to read all lag in, and how fast members read.
+    """The drain time, and the capacity of members.
 
     Attributes
     ----------
     seconds : Fraction
     capacity : Capacity or None
-        Of a member of weight 1; None: estimated from the record of each group.
+        Capacity of a member of weight 1; None to estimate it from the snapshots of each group.
     """
 
     seconds: Fraction
@@ -29,18 +29,18 @@ class Draining:
 
     @classmethod
     def of(cls, drain_seconds: float | Fraction | None, capacity: float | Fraction | None = None) -> Draining | None:
-        """Check what a call is given; None without a time.
+        """Check the parameters of a call; return None without a time.
 
         Raises
         ------
         InvalidProblemError
-            The time or the capacity is no number > 0, or there is a capacity without a time.
+            The time or the capacity is not a number > 0, or there is a capacity without a time.
         """
         given = Capacity.of_user(capacity)
         if drain_seconds is None:
             if given is not None:
                 raise InvalidProblemError(
-                    "capacity goes with drain_seconds (--capacity with --drain): give both, or neither"
+                    "capacity needs drain_seconds (--capacity needs --drain): give both, or neither"
                 )
             return None
         seconds = exact(drain_seconds)
@@ -49,19 +49,19 @@ class Draining:
         return cls(seconds, given)
 
     def ceiling(self, problem: Problem, past: Past | None, snapshot_ts: object) -> tuple[Fraction, list[str]]:
-        """Return the most load per weight that members of a group read in the time, and notes.
+        """Return the largest load per weight that members of a group can read in the time, and notes.
 
         Raises
         ------
         InvalidProblemError
-            Nobody says how fast members read, and no record of the group tells.
+            The capacity is neither given nor can it be estimated from snapshots.
         """
         pace = Pace(None, self.capacity) if self.capacity is not None or past is None else past.pace(snapshot_ts)
         ceiling = pace.ceiling(problem, self.seconds)
         if ceiling is None or pace.capacity is None:
             raise InvalidProblemError(
-                "a time to drain in needs to know how fast members read: give capacity, in messages a second, or "
-                "several snapshots of the group"
+                "the capacity of members is unknown, which a drain time needs: give capacity, in messages per second, "
+                "or several snapshots of the group"
             )
         estimated = self.capacity is None
-        return ceiling, [f"capacity estimated from the record ({pace.capacity.source})"] if estimated else []
+        return ceiling, [f"capacity estimated from the snapshots ({pace.capacity.source})"] if estimated else []

@@ -92,4 +92,4 @@ def test_a_topic_is_replayed_with_the_options_of_its_source(broker: Broker, tmp_
     half = json.loads(evenlag(*words, "--capacity", 1, *later).stdout)
     assert len(half["errors"]) == 2, "the first snapshot was to be left out"
     wrong = ("audit", "--offsets", "o.csv", "--out", tmp_path / "no", *later)
-    refused(evenlag(*wrong), "options of Kafka's source are for kafka://HOST:PORT/TOPIC, and no table is a topic")
+    refused(evenlag(*wrong), "options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table")

@@ -52,7 +52,7 @@ def test_options_for_topics_need_a_topic(tmp_path: Path) -> None:
         done = evenlag(
             command, "--offsets", "table:rows", "--out", tmp_path / "out", "--option", "startingOffsets=latest"
         )
-        refused(done, "options of Kafka's source are for kafka://HOST:PORT/TOPIC, and no table is a topic")
+        refused(done, "options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table is a topic")
     config = tmp_path / "client.properties"
     config.write_text("security.protocol\n")
     done = evenlag("replay", "--offsets", TOPIC, "--command-config", config)

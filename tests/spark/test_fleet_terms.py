@@ -253,14 +253,14 @@ def test_a_time_to_drain_in_is_a_ceiling_of_each_group(want: Want, given: bool) 
     assert solved.error is None
     assert solved.main is not None
     assert solved.main.max_load == 120 * 5 * 2
-    estimated = "capacity estimated from the record (backlog)"
+    estimated = "capacity estimated from the snapshots (backlog)"
     assert (estimated in solved.warnings) == (not given)
     twice = solve_group(last, options, want, time_limit=5.0, data=data, past=None if given else past, earlier=solved)
     assert twice.main is not None
     assert (twice.main.max_load, twice.warnings.count(estimated)) == (1200, int(not given))
     unknown = solve_group(last, options, want, time_limit=5.0, data=FleetData.of(drain_seconds=120))
     assert unknown.error is not None
-    assert "give capacity, in messages a second, or several snapshots of the group" in unknown.error
+    assert "give capacity, in messages per second, or several snapshots of the group" in unknown.error
 
 
 @pytest.mark.parametrize(
@@ -269,8 +269,8 @@ def test_a_time_to_drain_in_is_a_ceiling_of_each_group(want: Want, given: bool) 
         ({"drain_seconds": 0}, "drain_seconds must be a number of seconds > 0, not 0"),
         ({"drain_seconds": "15m"}, "drain_seconds must be a number of seconds > 0, not '15m'"),
         ({"drain_seconds": 9, "capacity": -1}, "capacity must be messages per second > 0"),
-        ({"capacity": 3}, "capacity goes with drain_seconds"),
-        ({"drain_seconds": 9, "max_load": 3}, "drain_seconds is another way to say max_load; give one of them"),
+        ({"capacity": 3}, "capacity needs drain_seconds"),
+        ({"drain_seconds": 9, "max_load": 3}, "drain_seconds sets max_load; give only one of them"),
     ],
 )
 def test_a_wrong_time_to_drain_in_is_an_error_before_any_table(data: dict[str, Any], said: str) -> None:
@@ -318,7 +318,7 @@ def test_commands_refuse_a_wrong_term_before_spark_starts(monkeypatch: pytest.Mo
     refused(evenlag_command(*audit, "--price", "night=3"), "prices must be one of crossings, moved_size, moves")
     refused(evenlag_command(*audit, "--budget", "night=3"), "budgets must be one of crossings, moved_size, moves")
     refused(evenlag_command(*audit, "--drain", "soon"), "soon")
-    refused(evenlag_command(*audit, "--capacity", "3"), "capacity goes with drain_seconds (--capacity with --drain)")
+    refused(evenlag_command(*audit, "--capacity", "3"), "capacity needs drain_seconds (--capacity needs --drain)")
     assert "give one of them" in evenlag_command(*audit, "--drain", "1m", "--max-load", "3").stderr
     assert "such as 0.01/GB" in evenlag_command(*audit, "--traffic-price", "0.01").stderr
     assert "no such option '--rack-price'" in evenlag_command(*topic, "--rack-price", "3").stderr
@@ -370,7 +370,7 @@ def test_a_run_and_an_audit_take_terms(spark: SparkSession, paths: Paths, tmp_pa
         check_audit([row for row in audited if row["group"] == name], alone(paths, name), terms)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"first": ["crossing"]}, "first must be one of"),
-        ({"drain_seconds": 60}, "a stream keeps no record that tells how fast members read: give capacity too"),
+        ({"drain_seconds": 60}, "a stream cannot estimate the capacity of members; with drain_seconds, give"),
         *(({**term}, "a stream cannot count crossings") for term in ({"rack_price": 3}, {"traffic": {"orders": 3}})),
     ]
     for term, said in wrong:
@@ -442,7 +442,7 @@ def test_topics_go_together_in_every_group_that_has_them(spark: SparkSession, pa
         assert [sizes[name][f"handover_{each}"] for each in ("moves", "units", "bound")] == (
             [None] * 3 if way is None else [way.moves, way.units, way.bound]
         )
-    with pytest.raises(InvalidProblemError, match="no row of the offsets table has the topic 'paymets'"):
+    with pytest.raises(InvalidProblemError, match="the offsets table has no topic 'paymets'"):
         pipeline.plans(*tables, together=[("orders", "paymets")])
-    with pytest.raises(InvalidProblemError, match="no row of the offsets table has the topic 'order'"):
+    with pytest.raises(InvalidProblemError, match="the offsets table has no topic 'order'"):
         pipeline.size(*tables, drain_seconds=60, capacity=20, move_sizes={"order": 3})

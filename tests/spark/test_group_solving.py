@@ -295,7 +295,7 @@ def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPa
     later = solve_group(rows_of(PARTITIONS), SolveOptions(), "plan", time_limit=2.0, earlier=first)
     assert (later.error, later.plan, later.may_gain) == (None, first.plan, False)
     assert any(
-        "a later turn failed, and an earlier plan stands: MemoryError: no room" in said for said in later.warnings
+        "a later turn failed, so the earlier plan is kept: MemoryError: no room" in said for said in later.warnings
     )
 
 

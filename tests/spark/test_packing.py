@@ -235,7 +235,7 @@ def test_a_previous_packing_as_lists() -> None:
     kept = json.loads(json.dumps([[("t", 3), ("t", 1)], [("t", 0)], [("gone", 0)]]))
     packing = pack_offset_ranges(offsets, 2, previous=kept)
     assert [{each.partition for each in task.ranges} for task in packing.tasks] == [{1, 3}, {0, 2}]
-    with pytest.raises(InvalidProblemError, match=r"previous: 't' in task 0 is no pair \(topic, partition\)"):
+    with pytest.raises(InvalidProblemError, match=r"previous: 't' in task 0 is not a pair \(topic, partition\)"):
         pack_offset_ranges(offsets, 2, previous=["t"])  # type: ignore[list-item]
 
 
@@ -280,23 +280,23 @@ def test_rows_of_an_offsets_table_are_read_by_the_rules_of_the_lag() -> None:
         ({"t": {0: (0, "latest")}}, "offsets of t-0: the end is 'latest'; give a whole number"),
         ({"t": {0: (0, 1.5)}}, "offsets of t-0: the end is 1.5; give a whole number"),
         ({"t": {0: (False, 1)}}, "offsets of t-0: the start is False; give a whole number"),
-        ({"t": {0: 7}}, r"offsets of t-0: 7 is no pair \(start, end\)"),
+        ({"t": {0: 7}}, r"offsets of t-0: 7 is not a pair \(start, end\)"),
         ({"t": {-1: (0, 1)}}, r"offsets of 't': a partition is negative \(-1\)"),
         ({"t": {2**31: (0, 1)}}, "offsets of 't': a partition is above 2147483647"),
         ({"t": {"x": (0, 1)}}, "offsets of 't': a partition is 'x'"),
-        ({"t": {"1": (0, 1), 1: (0, 1)}}, "offsets of t-1 come twice"),
+        ({"t": {"1": (0, 1), 1: (0, 1)}}, "offsets of t-1 are given twice"),
         ({"t": (0, 1)}, r"'t' is neither a topic with its partitions nor \(topic, partition\)"),
-        ({("", 0): (0, 1)}, "'' is no name of a topic"),
-        ("orders", "'orders' is no mapping of ranges, no rows and no DataFrame"),
-        (7, "7 is no mapping of ranges, no rows and no DataFrame"),
-        ([("t", 0, 1, 2)], r"\('t', 0, 1, 2\) is no row with topic, partition"),
+        ({("", 0): (0, 1)}, "'' is not a topic name"),
+        ("orders", "'orders' is not a mapping of ranges, rows, or a DataFrame"),
+        (7, "7 is not a mapping of ranges, rows, or a DataFrame"),
+        ([("t", 0, 1, 2)], r"\('t', 0, 1, 2\) is not a row with topic, partition"),
         ([{"topic": "t", "partition": 0}], "offsets of t-0: neither end_offset nor log_end_offset is known"),
         ([{"topic": "t", "partition": 0, "end_offset": 4}], "offsets of t-0: the start is None"),
         (
             [{"topic": "t", "partition": 0, "log_end_offset": 4, "log_start_offset": 7, "current_offset": 1}],
             "offsets of t-0: log_end_offset is below log_start_offset",
         ),
-        ([{"partition": 0, "end_offset": 4}], "None is no name of a topic"),
+        ([{"partition": 0, "end_offset": 4}], "None is not a topic name"),
     ],
 )
 def test_what_is_no_range_is_named(offsets: Any, message: str) -> None:
@@ -325,7 +325,7 @@ def test_an_offsets_table_of_spark(spark: "SparkSession") -> None:
     df = spark.createDataFrame([("g", "t", 0, 90, 40), ("g", "t", 1, 9, None)], columns)
     assert offset_ranges(df) == {("t", 0): (40, 90), ("t", 1): (9, 9)}
     assert offset_ranges(df.select(*(df[name].cast("string") for name in df.columns))) == offset_ranges(df)
-    with pytest.raises(InvalidProblemError, match="offsets of t-0 come twice; keep one group and one snapshot"):
+    with pytest.raises(InvalidProblemError, match="offsets of t-0 are given twice; keep one group and one snapshot"):
         offset_ranges(df.union(df))
 
 
@@ -374,7 +374,7 @@ def test_reading_nothing_and_options_that_clash(kafka_spark: "SparkSession", bro
         assert df.count() == 0
         of_spark = kafka_spark.read.format("kafka").options(**options, **more, subscribe="unread").load()
         assert df.schema == of_spark.schema
-    with pytest.raises(InvalidProblemError, match="options: minPartitions is given by the packing; leave it out"):
+    with pytest.raises(InvalidProblemError, match="options: minPartitions is set by the packing; omit it"):
         read_packing(kafka_spark, nothing, options | {"minpartitions": "4"})
 
 

@@ -243,7 +243,7 @@ def test_what_cannot_be_read_is_named(spark: "SparkSession", tmp_path: Path) -> 
     with pytest.raises(SourceError, match=r"missing\.csv: no such file or folder"):
         pipeline.read_table(spark, tmp_path / "missing.csv", "offsets")
     (tmp_path / "offsets.xlsx").write_text("x")
-    with pytest.raises(SourceError, match=r"files of one format are needed .* not \.xlsx"):
+    with pytest.raises(SourceError, match=r"needs files of one format .* but has \.xlsx"):
         pipeline.read_table(spark, tmp_path / "offsets.xlsx", "offsets")
     folder = tmp_path / "parts"
     folder.mkdir()
@@ -269,7 +269,7 @@ def test_times_keep_their_type(spark: "SparkSession", tmp_path: Path) -> None:
     made = pipeline.plans(read, **QUICK)
     assert made.schema["snapshot_ts"].dataType.typeName() == "timestamp"
     assert made.join(read, ["snapshot_ts", "group", "topic", "partition"], "inner").count() == len(offsets)
-    with pytest.raises(SourceError, match="snapshot_ts is timestamp in the offsets table, string in the members table"):
+    with pytest.raises(SourceError, match="snapshot_ts is timestamp in the offsets table but string in the members"):
         pipeline.plans(read, tables(spark, 2)[1])
 
 
@@ -430,7 +430,7 @@ def test_all_tables_are_written_or_none(spark: "SparkSession", tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is none of plans, audit, rejects, groups, summ"):
+    with pytest.raises(SourceError, match=r"contains 'notes\.txt', which is not one of plans, audit, rejects, groups,"):
         pipeline.run(spark, offsets, members, out=out, overwrite=True, **QUICK)
     assert (out / "notes.txt").read_text() == "mine"
 

@@ -107,9 +107,9 @@ def test_on_an_object_store_nothing_is_renamed_and_a_file_names_the_run_that_cou
     assert runs(folder) == sorted([second, (folder / CURRENT).read_text()])
 
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(SourceError, match=r"holds 'notes\.txt', which is of no run"):
+    with pytest.raises(SourceError, match=r"contains 'notes\.txt', which is not from evenlag"):
         pipeline.run(spark, offsets, members, out=out, overwrite=True, **QUICK)
-    with pytest.raises(SourceError, match="a stream commits by renaming, which an object store cannot"):
+    with pytest.raises(SourceError, match="a stream commits by renaming folders, which object stores"):
         Commits(spark, f"{store}/stream", ("plans",))
 
 

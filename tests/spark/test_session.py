@@ -49,15 +49,15 @@ def test_javas_options_are_left_to_who_configures_spark(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("asked", [{"spark.remote": "sc://host"}, {"spark.api.mode": "connect"}])
 def test_spark_connect_is_refused(asked: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SourceError, match="asks for Spark Connect, of which evenlag starts no session"):
+    with pytest.raises(SourceError, match="requests Spark Connect, but evenlag cannot start such a session"):
         session_settings(asked, None, {})
     monkeypatch.setenv("SPARK_REMOTE", "sc://host")
-    with pytest.raises(SourceError, match="the variable SPARK_REMOTE asks for Spark Connect"):
+    with pytest.raises(SourceError, match="the variable SPARK_REMOTE requests Spark Connect"):
         session_settings({}, None, {})
 
 
 def test_a_master_and_cores_of_this_machine_are_refused() -> None:
-    with pytest.raises(SourceError, match=f"asked for the master {CLUSTER}, but 2 cores are of this machine"):
+    with pytest.raises(SourceError, match=f"the master is {CLUSTER}, but cores=2 is for this machine"):
         session_settings({"spark.master": CLUSTER}, 2, {})
 
 
@@ -95,5 +95,5 @@ def test_spark_defaults_are_kept(tmp_path: Path) -> None:
 @own_spark
 def test_a_master_that_is_not_there_is_refused_in_one_line() -> None:
     said = local_session_says("spark", PYSPARK_SUBMIT_ARGS="--master spark://127.0.0.1:1 pyspark-shell")
-    assert said.startswith("spark://127.0.0.1:1: no Spark master takes a connection (127.0.0.1:1: ")
+    assert said.startswith("spark://127.0.0.1:1: no Spark master accepts a connection (127.0.0.1:1: ")
     assert "\n" not in said

@@ -269,7 +269,7 @@ def test_places_that_are_none_and_folders_of_others(
     for place in ("kafka://", "kafka:a:1/t", "kafka://a:1", "kafka://a:1/t t", "kafka://a/t"):
         with pytest.raises(SourceError, match="not a topic address; write kafka://HOST:PORT/TOPIC"):
             pipeline.read_table(kafka_spark, place, "offsets")
-    with pytest.raises(SourceError, match="no broker takes a connection"):
+    with pytest.raises(SourceError, match="no broker accepts a connection"):
         pipeline.stream(kafka_spark, "kafka://127.0.0.1:1/t", out=tmp_path / "out")
     topic = f"kafka://{broker.bootstrap}/places"
     with pytest.raises(InvalidProblemError, match="interval"):
@@ -284,12 +284,12 @@ def test_places_that_are_none_and_folders_of_others(
     )
     assert [(batch.rows, batch.snapshots, batch.plans, batch.waiting) for batch in done] == [(12, 2, 12, 0)]
     assert pipeline.stream(kafka_spark, topic, out=tmp_path / "out", checkpoint=tmp_path / "notes", once=True) == []
-    with pytest.raises(SourceError, match="name the one that belongs to it"):
+    with pytest.raises(SourceError, match="use the checkpoint that belongs to this folder"):
         pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True)
-    with pytest.raises(SourceError, match="name the one that belongs to it"):
+    with pytest.raises(SourceError, match="use the checkpoint that belongs to this folder"):
         pipeline.stream(kafka_spark, topic, out=tmp_path / "other", checkpoint=tmp_path / "notes", once=True)
     (tmp_path / "full" / "plans").mkdir(parents=True)
-    with pytest.raises(SourceError, match="holds 'plans', which is not a stream's"):
+    with pytest.raises(SourceError, match="contains 'plans', which is not from a stream"):
         pipeline.stream(kafka_spark, topic, out=tmp_path / "full", once=True)
 
 
@@ -324,4 +324,4 @@ def test_what_waits_is_audited_when_the_topic_falls_silent(
     (late,) = pipeline.stream(kafka_spark, topic, out=tmp_path / "out", once=True)
     assert (late.rows, late.snapshots, late.rejects, late.waiting) == (1, 0, 1, 0)
     reject = next(row for row in tables(tmp_path / "out", "rejects"))
-    assert (reject["reason"], json.loads(reject["row"])) == ("came after its snapshot was audited", rows[0])
+    assert (reject["reason"], json.loads(reject["row"])) == ("arrived after its snapshot was audited", rows[0])

@@ -67,7 +67,7 @@ def test_times_are_kept_and_compared_whatever_the_session_says_of_times(
 def test_times_that_could_never_meet_or_be_given_back_are_refused(spark: "SparkSession") -> None:
     offsets, members = tables(spark, 1)
     seconds = sf.lit(1767225600)
-    with pytest.raises(SourceError, match="is double in the offsets table, bigint in the members table; cast one"):
+    with pytest.raises(SourceError, match="is double in the offsets table but bigint in the members table; cast one"):
         pipeline.plans(
             offsets.withColumn("snapshot_ts", seconds.cast("double")),
             members.withColumn("snapshot_ts", seconds.cast("bigint")),
@@ -153,7 +153,7 @@ def test_two_jobs_for_one_place_do_not_both_say_that_they_wrote_it(spark: "Spark
         given.union(given).write.parquet(f"{first}/plans")
         late = written_whole(spark, out, ("plans",), overwrite=False)
         given.write.parquet(f"{late.__enter__()}/plans")
-    with pytest.raises(SourceError, match="out is there already; another job may have written it"):
+    with pytest.raises(SourceError, match="out exists already; another job may have written it"):
         late.__exit__(None, None, None)
     assert [each.name for each in tmp_path.iterdir()] == ["out"]
     assert [each.name for each in out.iterdir()] == ["plans"]

@@ -337,7 +337,7 @@ def test_a_fleet_is_replayed_as_each_of_its_groups(spark: "SparkSession", tmp_pa
     assert spark.read.parquet(str(tmp_path / "out" / "steps.parquet")).count() == steps
     with pytest.raises(SourceError, match="exists already"):
         replays.write(tmp_path / "out")
-    with pytest.raises(SourceError, match=r"table:lake\.replays: its catalog has a format of its own; leave csv out"):
+    with pytest.raises(SourceError, match=r"table:lake\.replays: the catalog determines the format; omit csv"):
         replays.write("table:lake.replays", form="csv")
 
     with pytest.raises(InvalidProblemError, match="slack"):

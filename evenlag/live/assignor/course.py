@@ -33,7 +33,7 @@ class Heading:
 
     @property
     def holding(self) -> dict[str, Subscription]:
-        """The members as they are when all hold their planned partitions."""
+        """The members, each with its planned partitions."""
         given = self.decision.assignment
         return {name: replace(each, owned=tuple(given[name]), generation=None) for name, each in self.members.items()}
 

@@ -1,4 +1,4 @@
-"""Choose the driver that answers for a session."""
+"""The choice of the driver class for a session."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from evenlag.spark.driver.protocol import Driver, is_connect
 
 
 def driver_of(spark: SparkSession) -> Driver:
-    """Give what answers for a session."""
-    # Imported when asked for: a client of Spark Connect need not have what the other needs, nor the other way round.
+    """Return the driver of a session."""
+    # Imported on demand, because either kind of client may lack the packages of the other.
     if is_connect(spark):
         from evenlag.spark.driver.connect import ConnectDriver
 

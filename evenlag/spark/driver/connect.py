@@ -1,4 +1,4 @@
-"""A session of Spark Connect: its driver is a server elsewhere, and only DataFrames and settings go there."""
+"""The driver of a session of Spark Connect, a remote server that accepts only DataFrames and settings."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from pyspark.sql import functions as sf
 from evenlag.spark.driver.errors import blamed
 from evenlag.spark.driver.protocol import BATCH_BYTES, COMMIT_EACH_TASK, UNLIMITED, Counters, Progress
 
-ENOUGH = 1_000_000  # numbers that Spark spreads over all slots that it knows
+ENOUGH = 1_000_000  # length of a range that Spark distributes over all known slots
 
 
 class ConnectDriver:
-    """What `driver.Driver` says, of a session of Spark Connect."""
+    """`Driver` of a session of Spark Connect."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark: Any = spark
         self.where = self._setting("spark.master", "Spark Connect")
 
     def prepare(self) -> None:
-        """Do nothing: which Python the workers are is the server's affair."""
+        """Do nothing, because the server manages the Python workers."""
 
     def is_cold(self) -> bool:
-        """Return False: others may have used the server's Java before."""
+        """Return False, because others may have used the server's Java before."""
         return False
 
     def python(self) -> None:
-        """Return nothing: the server knows."""
+        """Return None, because only the server knows the Python of its workers."""
 
     def slots(self) -> int:
-        """Return how many tasks run at once: as the server's settings say, else as Spark spreads numbers."""
+        """Return the number of tasks that run concurrently, by the server's settings or the partitions of a range."""
         cores = int(self._setting("spark.executor.cores", "1"))
         dynamic = self._setting("spark.dynamicAllocation.enabled", "false") == "true"
         executors = self._setting(f"spark.{'dynamicAllocation.maxExecutors' if dynamic else 'executor.instances'}", "")
@@ -45,13 +45,13 @@ class ConnectDriver:
         return max(int(spread) // self.task_cpus(), 1)
 
     def task_cpus(self) -> int:
-        """Return the processors that Spark gives a task."""
+        """Return the number of CPUs of a task."""
         return int(self._setting("spark.task.cpus", "1"))
 
     @contextmanager
     def batches_by_rows(self) -> Iterator[None]:
-        """Let batches of rows for Python be full by their number alone, in the session meanwhile."""
-        before = self._setting(BATCH_BYTES, UNLIMITED)  # before 4.0 there is no such setting
+        """Limit Python batches by their number of rows alone, in the whole session."""
+        before = self._setting(BATCH_BYTES, UNLIMITED)  # the setting exists from Spark 4.0
         self._spark.conf.set(BATCH_BYTES, UNLIMITED)
         try:
             yield
@@ -60,7 +60,7 @@ class ConnectDriver:
 
     @contextmanager
     def reporting(self, progress: Progress | None, total: int, tasks: int, /) -> Iterator[Counters]:
-        """Report while a job runs, by its tasks: nothing that they count comes back before its end."""
+        """Report progress by the job's completed tasks, because their counters are not available before its end."""
         if progress is None:
             yield None, None
             return
@@ -82,22 +82,22 @@ class ConnectDriver:
             self._spark.removeProgressHandler(watch)
 
     def tag(self, tag: str) -> None:
-        """Give a tag to all that this thread asks the server for."""
+        """Add a tag to all operations that this thread starts."""
         self._spark.addTag(tag)
 
     def cancel(self, tag: str) -> None:
-        """Cancel what has a tag."""
+        """Cancel the operations with a tag."""
         self._spark.interruptTag(tag)
 
     def watch(self) -> ConnectDriver:
-        """Give itself: that nothing runs is not said."""
+        """Return itself, as a watch that never warns."""
         return self
 
     def look(self) -> None:
-        """Do nothing: the server does not tell which tasks run."""
+        """Do nothing, because the server does not report running tasks."""
 
     def place(self, ddl: str) -> Table:
-        """Make a table of these columns."""
+        """Create a table with these columns."""
         return Table(self._spark, ddl)
 
     def _setting(self, name: str, default: str) -> str:
@@ -105,7 +105,7 @@ class ConnectDriver:
 
 
 class Table:
-    """A new table in the session's current database, as a client has no folders; dropped when the driver ends."""
+    """A new table in the session's current database, because clients have no folders; dropped when the client ends."""
 
     hint = ""
     path: str | None = None
@@ -113,22 +113,22 @@ class Table:
     def __init__(self, spark: SparkSession, ddl: str) -> None:
         self._spark: Any = spark
         self._name = f"evenlag_{uuid.uuid4().hex[:12]}"
-        with blamed(f"the table {self._name}, where a result is kept"):
+        with blamed(f"the temporary table {self._name}"):
             each_task = ", ".join(f"'{name}' = '{value}'" for name, value in COMMIT_EACH_TASK.items())
             spark.sql(f"CREATE TABLE {self._name} ({ddl}) OPTIONS ({each_task})").collect()
         atexit.register(self._drop)
 
     def write(self, df: DataFrame) -> None:
-        """Write a table."""
+        """Write the table."""
         df.write.insertInto(self._name)
 
     def read(self) -> DataFrame:
-        """Give what was written."""
-        self._spark.catalog.refreshTable(self._name)  # it does not know of tasks whose job was cancelled
+        """Return the written table."""
+        self._spark.catalog.refreshTable(self._name)  # needed for rows of a cancelled job
         table: DataFrame = self._spark.read.table(self._name)
         return table
 
     def _drop(self) -> None:
         with suppress(Exception):  # the session may have been stopped
-            self._spark.client.disable_reattachable_execute()  # needs threads, and at exit there can be no new ones
+            self._spark.client.disable_reattachable_execute()  # needs threads, which cannot be started at exit
             self._spark.sql(f"DROP TABLE IF EXISTS {self._name}").collect()

@@ -1,13 +1,13 @@
-"""What Spark forks its Python workers from: with all they need imported, which each would otherwise do anew."""
+"""The process from which Spark forks Python workers, with all their modules imported once."""
 
 import gc
 
 import pyarrow as pa
 from pyspark.daemon import manager
 
-import evenlag.spark.worker.task  # noqa: F401  what workers ask for, and all that it imports
+import evenlag.spark.worker.task  # noqa: F401  the module that workers need
 
 if __name__ == "__main__":
-    pa.array([0])  # imports pandas, where it is there
-    gc.freeze()  # else each worker looks through all of it after every task
+    pa.array([0])  # imports pandas, if installed
+    gc.freeze()  # otherwise each worker's garbage collection would scan all modules after every task
     manager()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Errors of Spark in one line, and servers that do not answer, found before Spark tries for minutes."""
+"""Conversion of Spark's errors to one line, and a quick check of servers, which Spark would retry for minutes."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _RAISED = re.compile(r"^[\w.]+(?:Error|Exception): .*\S", re.MULTILINE)
 
 @contextmanager
 def blamed(place: str | Path) -> Iterator[None]:
-    """Turn what goes wrong in Spark into one line that names the place.
+    """Convert errors of Spark to one line that names the place.
 
     Raises
     ------
     SourceError
-        With Spark's own words.
+        Spark raised an error; the message contains it.
     """
     try:
         yield
-    except PythonException as error:  # a traceback from an executor: what it is comes last
+    except PythonException as error:  # a traceback from an executor, with the error in its last line
         raise SourceError(f"{place}: {(_RAISED.findall(str(error)) or _lines(str(error)))[-1]}") from error
     except PySparkException as error:
         raise SourceError(f"{place}: {_lines(str(error))[0]}") from error
     except Exception as error:
-        cause: Any = getattr(error, "java_exception", None)  # of py4j, which a client of Spark Connect need not have
+        cause: Any = getattr(error, "java_exception", None)  # an error of py4j, which clients of Spark Connect may lack
         if cause is None:
             raise
         while cause.getCause() is not None:
@@ -44,24 +44,25 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()] or ["unknown error"]
 
 
-WAIT = 5.0  # seconds that a server has to take a connection
+WAIT = 5.0  # seconds to wait for a connection
 
 
 def reach(url: str, servers: Sequence[str], what: str) -> None:
-    """Connect to one of some servers, `host:port` each.
+    """Check that one of several servers accepts connections.
 
     Parameters
     ----------
     url : str
-        What the message calls them.
+        Name of the servers in the message.
     servers : sequence of str
+        `host:port` each.
     what : str
-        The kind of server.
+        Kind of server.
 
     Raises
     ------
     SourceError
-        None of them takes a connection.
+        No server accepts a connection.
     """
     reasons = []
     for server in servers:
@@ -72,4 +73,4 @@ def reach(url: str, servers: Sequence[str], what: str) -> None:
             reasons.append(f"{server}: {error}")
         else:
             return
-    raise SourceError(f"{url}: no {what} takes a connection ({'; '.join(reasons)}); is the address right?")
+    raise SourceError(f"{url}: no {what} accepts a connection ({'; '.join(reasons)}); check the address")

@@ -1,4 +1,4 @@
-"""Check that the executors have what tasks need, before the work begins: Spark itself would try four times."""
+"""Check of the executors' packages before the work begins, because Spark would retry failing tasks four times."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from evenlag.spark.driver.protocol import Place, described
 from evenlag.spark.driver.settings import is_local
 from evenlag.spark.worker.task import look_around
 
-MOST = 100  # tasks that look
-SHIP = "docs/operations.md says how to ship what they need"
+MOST = 100  # most tasks that check
+SHIP = "see docs/operations.md for how to ship packages"
 
-_passed: set[tuple[str, str, str | None]] = set()  # application, method, folder above: what was found in order
+_passed: set[tuple[str, str, str | None]] = set()  # (application, method, parent folder) of successful checks
 
 
 def check_executors(
     spark: SparkSession, place: Place | None = None, method: str = AUTO, until: float | None = None
 ) -> None:
-    """See that executors can load evenlag, of the driver's version, and share a place with the driver.
+    """Check that executors can load evenlag in the driver's version, and share a place with the driver.
 
-    Asked once in an application for each method and folder, of as many tasks as run at once, and not at all where
-    tasks run in the driver's own Python.
+    The check runs once in an application for each method and folder, in as many tasks as run concurrently. It is
+    skipped if tasks run in the driver's own Python.
 
     Parameters
     ----------
     spark : SparkSession
     place : Place, optional
-        Where executors will write and the driver read.
+        Place that executors write to and the driver reads.
     method : str
         As in `evenlag.solve`.
     until : float, optional
-        When no answer is waited for any more (epoch).
+        Time (epoch) after which the check is abandoned.
 
     Raises
     ------
     SourceError
-        With what they lack.
+        The check failed. The message names what executors lack.
     """
     driver, path = driver_of(spark), None if place is None else place.path
     case = (str(spark.conf.get("spark.app.id")), method, path and path.rpartition("/")[0])
@@ -66,9 +66,9 @@ def check_executors(
 
 
 def fault(found: dict[str, Any], hint: str = "") -> str | None:
-    """Say what is wrong with what a task has found (`look_around`), None if nothing is.
+    """Return the fault in a task's findings (`look_around`); None if there is none.
 
-    `hint` is what is said of a folder that they do not see, or may not write to.
+    `hint` is the message for a folder that executors cannot write to.
     """
     where = f"Python {found['python']}, {found['executable']}"
     if found["evenlag"] not in (None, evenlag.__version__):

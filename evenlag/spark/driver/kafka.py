@@ -1,4 +1,4 @@
-"""Kafka topics of snapshot rows: how Spark's own connector is asked for them."""
+"""Kafka topics of snapshot rows, read by Spark's connector."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from evenlag.spark.driver.settings import is_configured
 from evenlag.tables.topics import is_topic, topic_address
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
-COMPLETE = {"4.0": "4.0.0", "4.1": "4.1.1", "4.2": "4.2.0"}  # of each line one whose parts are all on Maven Central
+COMPLETE = {
+    "4.0": "4.0.0",
+    "4.1": "4.1.1",
+    "4.2": "4.2.0",
+}  # for each Spark line, a version with all its dependencies on Maven Central
 
 
 def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give the options of Spark's Kafka source for `kafka://host:port,host:port/topic,topic`, and others beside them.
+    """Return the options of Spark's Kafka source for `kafka://host:port,host:port/topic,topic`, added to `options`.
 
     Raises
     ------
     SourceError
-        The text is no such address, or none of the brokers takes a connection.
+        The text is not such an address, or no broker accepts a connection.
     """
     address = topic_address(url)
     reach(url, address.servers.split(","), "broker")
@@ -36,12 +40,12 @@ def topic_options(url: str, options: Mapping[str, str] | None = None) -> dict[st
 
 
 def record_text() -> Column:
-    """The value of a record as text: bytes that are not UTF-8 are replaced, no value is the empty text."""
+    """Return the value of a record as text, with invalid UTF-8 replaced, and empty for null."""
     return sf.coalesce(sf.make_valid_utf8(sf.col("value").cast("string")), sf.lit(""))
 
 
 def connector(spark: SparkSession) -> str:
-    """Return the Maven coordinates of the connector for a session's Spark: of its line, and else of its version."""
+    """Return the Maven coordinates of the connector for a session's version of Spark."""
     return _coordinates(spark.version)
 
 
@@ -51,15 +55,15 @@ def _coordinates(version: str) -> str:
 
 
 def add_connector(spark: SparkSession) -> None:
-    """Have Spark fetch its Kafka connector from Maven Central, unless it was started with it.
+    """Make Spark download its Kafka connector from Maven Central, unless it was started with it.
 
-    For brokers that ask who you are by SASL start Spark with it (`--packages`): Java looks for what logs in only among
-    what Spark was started with.
+    For brokers with SASL, start Spark with the connector (`--packages`) instead, because Java finds login modules only
+    on the class path at the start.
 
     Raises
     ------
     SourceError
-        It cannot be fetched.
+        The connector cannot be downloaded.
     """
     if CONNECTOR.split(":")[1] in (spark.conf.get("spark.jars", "") or ""):
         return
@@ -68,7 +72,7 @@ def add_connector(spark: SparkSession) -> None:
 
 
 def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
-    """Give settings by which Spark starts with its Kafka connector, unless others configure Spark: theirs would go."""
+    """Return settings with Spark's Kafka connector, unless they would override a user's own configuration."""
     if is_configured():
         return dict(settings)
     packages = [settings.get("spark.jars.packages", ""), _coordinates(pyspark.__version__)]
@@ -78,16 +82,16 @@ def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
 def session_for(
     places: Iterable[str | Path | None], settings: Mapping[str, str] | None, options: Mapping[str, str] | None
 ) -> SparkSession:
-    """Start Spark with what it needs to read from some places.
+    """Start Spark, with its Kafka connector if one of the places is a topic.
 
     Raises
     ------
     SourceError
-        There are options for topics, and no topic.
+        There are options for topics, but no topic.
     """
     topics = [place for place in places if place is not None and is_topic(place)]
     if options and not topics:
-        raise SourceError("options of Kafka's source are for kafka://HOST:PORT/TOPIC, and no table is a topic")
+        raise SourceError("options of the Kafka source need a table kafka://HOST:PORT/TOPIC, but no table is a topic")
     spark = local_session(settings=with_connector(settings or {}) if topics else settings)
     if topics:
         add_connector(spark)
@@ -96,11 +100,12 @@ def session_for(
 
 @contextmanager
 def connected(spark: SparkSession, url: str) -> Iterator[None]:
-    """Turn what goes wrong with a topic into one line that names it.
+    """Convert errors of Spark to one line that names the topic.
 
     Raises
     ------
     SourceError
+        Spark raised an error, or lacks its Kafka connector.
     """
     try:
         with blamed(url):

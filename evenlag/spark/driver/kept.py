@@ -1,8 +1,8 @@
-"""A table that is worked out once: written while tasks end, by a deadline, and only read from then on.
+"""Tables that are computed once until a deadline, written as tasks end, and only read afterwards.
 
-A cached DataFrame keeps its lineage: where an executor is lost Spark works it out again, and a search that the clock
-ends gives another plan then. So what tasks give goes to files at once, each task's as soon as it ends (version 2 of
-Hadoop's commit algorithm), and what is there at the deadline counts.
+A cached DataFrame keeps its lineage: if an executor is lost, Spark recomputes it, and a search with a time limit then
+finds another plan. Therefore the output of each task is written to files as soon as the task ends (version 2 of
+Hadoop's commit algorithm), and the rows written by the deadline are the result.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pyspark.sql import DataFrame, SparkSession
 from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.protocol import Place
 
-CANCELLED = 0.5  # seconds that Spark gets to end what it was told to cancel
-LOOK = 0.25  # seconds from one look at a running job to the next
+CANCELLED = 0.5  # seconds for Spark to end cancelled jobs
+LOOK = 0.25  # seconds between checks of a running job
 
 T = TypeVar("T")
 
 
 def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T | None:
-    """Return what some work with Spark gives; None where its jobs had to be cancelled at a time (epoch)."""
+    """Return the result of some work with Spark; None if its jobs had to be cancelled at `until` (epoch)."""
     if until is not None and time.time() >= until:
         return None
     driver, tag = driver_of(spark), f"evenlag-{uuid.uuid4().hex}"
@@ -48,7 +48,7 @@ def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T
         return future.result()
     given_up = time.time() + CANCELLED
     while time.time() < given_up:
-        driver.cancel(tag)  # again, as a job may begin after the others were cancelled
+        driver.cancel(tag)  # repeated, because a job may begin after the others were cancelled
         if _ended(future):
             break
     if future.done() and future.exception() is None:
@@ -57,23 +57,23 @@ def within(spark: SparkSession, until: float | None, work: Callable[[], T]) -> T
 
 
 def _ended(future: Future[Any], until: float | None = None) -> bool:
-    """Wait a little, at most until a time (epoch), and say whether it has ended."""
+    """Wait a little, at most until a time (epoch), and return whether the future has ended."""
     seconds = LOOK if until is None else min(LOOK, max(until - time.time(), 0))
     return bool(wait([future], seconds).done)
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A table that was worked out once.
+    """A table that was computed once.
 
     Attributes
     ----------
     table : DataFrame
-        It only reads.
+        The table, which only reads the written rows.
     whole : bool
-        Whether it was all there when the time was up.
+        True if it was complete at the deadline.
     hint : str
-        What to do if rows are missing all the same; empty where that cannot be.
+        Advice if rows of a complete table are missing; empty if that cannot happen.
     """
 
     table: DataFrame
@@ -82,15 +82,15 @@ class Kept:
 
 
 def kept(df: DataFrame, place: Place, until: float | None = None) -> Kept:
-    """Write a table where all can read it, and give what is there at a time.
+    """Compute a table and write it to a place, until a deadline.
 
     Parameters
     ----------
     df : DataFrame
     place : Place
-        Where to (`driver.Driver.place`).
+        Place for the table (`Driver.place`).
     until : float or None
-        Seconds since the epoch.
+        Deadline in seconds since the epoch.
     """
 
     def write() -> bool:

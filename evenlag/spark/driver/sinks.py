@@ -1,7 +1,7 @@
-"""Places for the tables of a job: a folder, a folder of an object store, or a namespace of a catalog.
+"""Places for the output tables of a job: a folder, a folder in an object store, or a namespace of a catalog.
 
-Whatever the place, a job writes its tables to a folder as Parquet, looks at what it wrote, and only then lets the sink
-put them in their place. Another kind of place is a class here and a line in `sink`.
+In each case, a job writes its tables to a folder as Parquet, checks them, and then lets the sink publish them. Another
+kind of place needs a class here and a line in `sink`.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from evenlag.spark.driver.sources import is_table, name_parts, quoted
 from evenlag.spark.driver.storage import Storage, read_parquet, scratch, written_whole
 
 RUN = "evenlag.run"
-"""Property of every table written to a catalog: the run it is of."""
+"""Property of every table written to a catalog, with the id of its run."""
 
 CURRENT = "CURRENT"
-"""File in a folder of an object store: the name of the folder in it that holds the tables."""
+"""File in a folder of an object store with the name of the subfolder that holds the current tables."""
 
 FORMATS = {
     "org.apache.iceberg.spark.SparkCatalog": "iceberg",
     "org.apache.iceberg.spark.SparkSessionCatalog": "iceberg",
     "org.apache.spark.sql.delta.catalog.DeltaCatalog": "delta",
 }
-"""Catalogs that replace a table in one step, by their class, and the format of table to ask them for."""
+"""Table formats of the catalogs that replace tables atomically, by the catalog's class."""
 
 
 class Sink(Protocol):
-    """A place for the tables of a job; a table is named by its path in a folder, as `summary/groups`."""
+    """Interface of a place for the tables of a job; tables are named by their paths, such as `summary/groups`."""
 
     def whole(self, tables: Sequence[str], overwrite: bool) -> AbstractContextManager[str]:
-        """Give a folder to write tables to as Parquet, and put these in their place if all went well.
+        """Yield a folder for tables as Parquet, and publish these at the end if no error occurred.
 
         Raises
         ------
         SourceError
-            The place holds tables and `overwrite` is not set, or holds what no job wrote, or cannot be written.
+            The place has tables and `overwrite` is not set, has other contents, or cannot be written.
         """
 
     def read(self, table: str) -> DataFrame:
-        """Give a table that was written."""
+        """Read a written table."""
 
     def names(self, tables: Sequence[str]) -> list[str]:
-        """Return what a reader of the place finds in it."""
+        """Return the places of the written tables for the report."""
 
 
 def sink(spark: SparkSession, out: str | Path) -> Sink:
@@ -59,7 +59,7 @@ def sink(spark: SparkSession, out: str | Path) -> Sink:
     Raises
     ------
     SourceError
-        The place is none, or its catalog cannot replace tables in one step.
+        The place is invalid, or its catalog cannot replace tables atomically.
     """
     if is_table(out):
         return TableSink(spark, str(out))
@@ -67,7 +67,7 @@ def sink(spark: SparkSession, out: str | Path) -> Sink:
 
 
 class FolderSink:
-    """A folder of a file system that renames folders in one step."""
+    """A folder in a file system that renames folders atomically."""
 
     def __init__(self, spark: SparkSession, out: str | Path) -> None:
         self._spark, self._out = spark, out
@@ -77,19 +77,19 @@ class FolderSink:
         return written_whole(self._spark, self._out, _folders(tables), overwrite)
 
     def read(self, table: str) -> DataFrame:
-        """Read its Parquet."""
+        """Read a written table."""
         return read_parquet(self._spark, f"{Storage(self._spark, self._out).path}/{table}")
 
     def names(self, tables: Sequence[str]) -> list[str]:
-        """Give the folders right below."""
+        """Return the folders of the tables."""
         return [f"{self._out}/{name}" for name in _folders(tables)]
 
 
 class ObjectSink:
-    """A folder of an object store, where to rename one is to copy every file in it.
+    """A folder in an object store, where renaming a folder means copying all its files.
 
-    The tables of each run are a folder of their own, and the file `CURRENT` names the one that counts. It is written
-    last, and object stores replace a file in one step. The run before stays for those who still read it.
+    The tables of each run are in a separate subfolder, and the file `CURRENT` names the valid one. It is written last,
+    and object stores replace a file atomically. The previous run is kept for jobs that still read it.
     """
 
     def __init__(self, spark: SparkSession, out: str | Path) -> None:
@@ -99,15 +99,17 @@ class ObjectSink:
 
     @contextmanager
     def whole(self, tables: Sequence[str], overwrite: bool) -> Iterator[str]:
-        """Give a new folder in the place, and name it in `CURRENT` at the end."""
+        """Yield a new subfolder, and write its name to `CURRENT` at the end."""
         folder = f"{self._path}/{(run := f'run-{uuid.uuid4().hex[:12]}')}"
         with blamed(self._out):
             held = self._storage.names(self._path) or []
             foreign = [name for name in held if name != CURRENT and not name.startswith("run-")]
             if foreign:
-                raise SourceError(f"{self._out}: holds {foreign[0]!r}, which is of no run; name another folder")
+                raise SourceError(
+                    f"{self._out}: contains {foreign[0]!r}, which is not from evenlag; choose another folder"
+                )
             if CURRENT in held and not overwrite:
-                raise SourceError(f"{self._out}: exists already; name another folder, or ask to overwrite it")
+                raise SourceError(f"{self._out}: exists already; choose another folder, or allow overwriting")
             before = self._current() if CURRENT in held else None
             self._storage.make(folder)
         try:
@@ -121,16 +123,16 @@ class ObjectSink:
             raise
         with blamed(self._out):
             self._storage.write_text(f"{self._path}/{CURRENT}", run)
-            for name in {*held} - {CURRENT, before}:  # older ones, and what killed jobs left
+            for name in {*held} - {CURRENT, before}:  # older runs, and remains of killed jobs
                 self._storage.remove(f"{self._path}/{name}")
 
     def read(self, table: str) -> DataFrame:
-        """Read its Parquet in the folder that counts."""
+        """Read a table of the valid run."""
         with blamed(self._out):
             return read_parquet(self._spark, f"{self._path}/{self._current()}/{table}")
 
     def names(self, tables: Sequence[str]) -> list[str]:
-        """Give the folders of the run that counts."""
+        """Return the folders of the valid run's tables."""
         return [f"{self._out}/{self._current()}/{name}" for name in _folders(tables)]
 
     def _current(self) -> str:
@@ -138,9 +140,9 @@ class ObjectSink:
 
 
 class TableSink:
-    """A namespace of a catalog whose tables are replaced in one step each, one right after the other.
+    """A namespace of a catalog whose tables are replaced atomically, one right after the other.
 
-    Each table carries the name of its run as the property `RUN`, which is replaced with its rows.
+    Each table has the id of its run in the property `RUN`, which is replaced together with its rows.
     """
 
     def __init__(self, spark: SparkSession, out: str) -> None:
@@ -150,17 +152,17 @@ class TableSink:
             catalog = spark.catalog.currentCatalog()
             parts, kind = [catalog, *parts], spark.conf.get(f"spark.sql.catalog.{catalog}", None)
         if len(parts) == 1:
-            raise SourceError(f"{out}: is a catalog; name a namespace in it, as {out}.evenlag")
+            raise SourceError(f"{out}: is a catalog; name a namespace in it, such as {out}.evenlag")
         if kind not in FORMATS:
             raise SourceError(
-                f"{out}: the catalog {catalog} ({kind or 'of Spark itself'}) does not replace a table in one step; "
-                "name one of Iceberg or Delta, or a folder"
+                f"{out}: the catalog {catalog} ({kind or 'of Spark itself'}) cannot replace tables atomically; use a "
+                "catalog of Iceberg or Delta, or a folder"
             )
         self._spark, self._out, self._parts, self._format = spark, out, parts, FORMATS[kind]
 
     @contextmanager
     def whole(self, tables: Sequence[str], overwrite: bool) -> Iterator[str]:
-        """Give a folder for temporary files, and replace the tables from it at the end."""
+        """Yield a temporary folder, and replace the tables from it at the end."""
         with blamed(self._out):
             self._spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {quoted(self._parts)}")
             for table in tables:
@@ -179,12 +181,12 @@ class TableSink:
                 Storage(self._spark, folder).remove(folder)
 
     def read(self, table: str) -> DataFrame:
-        """Read it as it is now."""
+        """Read the current version of a table."""
         with blamed(self._out):
             return self._spark.table(self._name(table))
 
     def names(self, tables: Sequence[str]) -> list[str]:
-        """Give the tables."""
+        """Return the names of the tables."""
         return [f"{self._out}.{_flat(table)}" for table in tables]
 
     def _check_replaceable(self, table: str, overwrite: bool) -> None:
@@ -193,9 +195,9 @@ class TableSink:
             return
         properties = {row["key"] for row in self._spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
         if RUN not in properties:
-            raise SourceError(f"{self._out}.{_flat(table)}: was not written by evenlag; name another namespace")
+            raise SourceError(f"{self._out}.{_flat(table)}: was not written by evenlag; choose another namespace")
         if not overwrite:
-            raise SourceError(f"{self._out}: exists already; name another namespace, or ask to overwrite it")
+            raise SourceError(f"{self._out}: exists already; choose another namespace, or allow overwriting")
 
     def _name(self, table: str) -> str:
         return quoted([*self._parts, _flat(table)])

@@ -1,6 +1,6 @@
-"""Snapshot tables from files, topics and catalogs as DataFrames, line by line.
+"""Readers of snapshot tables from files, topics and catalogs as DataFrames.
 
-A line that cannot be read is marked, not dropped.
+A line that cannot be parsed is kept and marked.
 """
 
 from __future__ import annotations
@@ -32,39 +32,39 @@ _NAME = re.compile(rf"{PREFIX}(?P<parts>[\w-]+(\.[\w-]+)*)")
 
 
 def is_table(place: str | Path) -> bool:
-    """Whether a place is a table, or a namespace of tables, rather than a file or folder."""
+    """Return whether a place is a table or a namespace of tables, rather than a file or folder."""
     return isinstance(place, str) and place.startswith(PREFIX)
 
 
 def name_parts(place: str | Path) -> list[str]:
-    """Take `table:CATALOG.NAMESPACE.NAME` apart.
+    """Split `table:CATALOG.NAMESPACE.NAME` into its parts.
 
     Raises
     ------
     SourceError
-        The text is no such name.
+        The text is not such a name.
     """
     match = _NAME.fullmatch(str(place))
     if match is None:
         raise SourceError(
-            f"{place}: is no name of a table; write table:CATALOG.NAMESPACE.NAME, of letters, digits, _ and -, "
-            "and pass other tables as a DataFrame"
+            f"{place}: not a valid table name; write table:CATALOG.NAMESPACE.NAME with letters, digits, _ and -, or "
+            "pass the table as a DataFrame"
         )
     return match["parts"].split(".")
 
 
 def quoted(parts: list[str]) -> str:
-    """Give a name as SQL has it."""
+    """Return a name quoted for SQL."""
     return ".".join(f"`{part}`" for part in parts)
 
 
 def read_catalog_table(spark: SparkSession, place: str, options: Mapping[str, str] | None = None) -> DataFrame:
-    """Read a table or view; without namespace or catalog in its name that of the current ones.
+    """Read a table or view; a name without namespace or catalog refers to the current ones.
 
     Raises
     ------
     SourceError
-        There is none of this name, or it cannot be read.
+        The table does not exist, or cannot be read.
     """
     name = quoted(name_parts(place))
     try:
@@ -79,7 +79,7 @@ def read_catalog_table(spark: SparkSession, place: str, options: Mapping[str, st
 
 
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".json": "json", ".parquet": "parquet", ".txt": "text"}
-_FOLDER = "_folder_"  # before the name of a column that folders name
+_FOLDER = "_folder_"  # prefix of columns from folder names
 _PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate")
 
 
@@ -88,27 +88,27 @@ def read_table(
 ) -> DataFrame:
     """Read a snapshot table for `check_offsets` or `check_members`.
 
-    CSV (with a header; an empty field is null) and JSON Lines come as text, column by column, Parquet in its own
-    types. The text of `kafka-consumer-groups --describe --all-groups` (`.txt`) comes as text too; the name of the file
-    is its time (docs/formats.md). A line that does not fit its header or is no JSON object has its text in
+    CSV (with a header; an empty field is null) and JSON Lines are read as STRING columns, Parquet in its own types. The
+    text of `kafka-consumer-groups --describe --all-groups` (`.txt`) is read as STRING columns too, with the time from
+    the file name (docs/formats.md). A line that does not fit its header or is not a JSON object has its text in
     `_corrupt_record`.
 
     Parameters
     ----------
     spark : SparkSession
     path : str or Path
-        A file, or a folder of files of one format, known by their suffix, in folders of their own too. What these name
-        is a column (`group=billing/day=2026-01-31`), as text; in Parquet `snapshot_ts` in Spark's own type. Or the text
-        `kafka://HOST:PORT/TOPIC`: a topic whose values are rows as JSON, read from its beginning to where it ends now.
-        Or the text `table:CATALOG.NAMESPACE.NAME`: a table or view of Spark's catalogs, its columns text or typed.
+        A file, or a folder with files of one format, recognised by their suffix, also in subfolders. Subfolders may
+        name STRING columns (`group=billing/day=2026-01-31`); in Parquet, `snapshot_ts` has the type that Spark infers.
+        Or `kafka://HOST:PORT/TOPIC`: a topic with rows as JSON values, read from its beginning to its current end. Or
+        `table:CATALOG.NAMESPACE.NAME`: a table or view in Spark's catalogs, with STRING or typed columns.
     kind : {"offsets", "members"}
     options : mapping of str to str, optional
-        Of Spark's Kafka source (security, `startingOffsets`, …), or of the table's own. Files have none.
+        Options of Spark's Kafka source (security, `startingOffsets`, …), or of the table. Files have none.
 
     Raises
     ------
     SourceError
-        There is no such file or table, or it is of no known format.
+        The file or table does not exist, or its format is unknown.
     """
     with described(spark, f"reading {kind}"):
         return _read(spark, path, kind, options)
@@ -117,7 +117,7 @@ def read_table(
 def table_at(
     spark: SparkSession, table: str | Path | DataFrame, kind: TableKind, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Give a table that is one already, or read it where it lies; `options` are for topics alone."""
+    """Return a DataFrame unchanged, or read a table from its place; `options` are used for topics only."""
     if isinstance(table, DataFrame):
         return table
     return read_table(spark, table, kind, options if is_topic(table) else None)
@@ -137,7 +137,7 @@ def _read(spark: SparkSession, path: str | Path, kind: TableKind, options: Mappi
         if files is None:
             raise SourceError(f"{path}: no such file or folder")
         form, named = _format(path, files), _named_by_folders(path, storage.folders(files))
-        # Else Spark would not look into folders that are within the folder.
+        # Without this option, Spark does not read subfolders.
         reader, place = spark.read.option("recursiveFileLookup", not named), literal(storage.path)
         if form == "csv":
             header = _header(spark, files)
@@ -155,7 +155,7 @@ def _format(path: str | Path, files: list[str]) -> str:
     forms = {FORMATS.get(_suffix(part), "") for part in parts}
     if len(forms) != 1 or "" in forms:
         suffixes = ", ".join(sorted({_suffix(part) or part.name for part in parts})) or "nothing"
-        raise SourceError(f"{path}: files of one format are needed ({', '.join(FORMATS)}), not {suffixes}")
+        raise SourceError(f"{path}: needs files of one format ({', '.join(FORMATS)}), but has {suffixes}")
     return forms.pop()
 
 
@@ -164,11 +164,11 @@ def _suffix(path: PurePosixPath) -> str:
 
 
 def _named_by_folders(path: str | Path, folders: set[tuple[str, ...]]) -> list[str]:
-    """Return the columns that folders name (`group=billing/day=2026-01-31`), of all files the same."""
+    """Return the columns that folders name (`group=billing/day=2026-01-31`), which must be the same for all files."""
     found = {tuple(name.partition("=")[0] for name in names if "=" in name) for names in folders}
     if len(found) > 1:
-        told = " and ".join(sorted(", ".join(names) or "none" for names in found))
-        raise SourceError(f"{path}: all files must lie in folders that name the same columns, not {told}")
+        differing = " and ".join(sorted(", ".join(names) or "none" for names in found))
+        raise SourceError(f"{path}: all files must be in folders that name the same columns, not {differing}")
     return list(found.pop()) if found else []
 
 
@@ -177,7 +177,7 @@ def _texts(names: Iterable[str]) -> types.StructType:
 
 
 def _read_csv(reader: DataFrameReader, path: str, header: list[str], named: list[str]) -> DataFrame:
-    # Every file must have this header: by default Spark would go by the place of a column, whatever its name.
+    # Every file must have this header; by default Spark would assign columns by position, ignoring their names.
     checked = reader.options(
         header=True, escape='"', encoding="UTF-8", enforceSchema=False, mode="PERMISSIVE",
         columnNameOfCorruptRecord=MALFORMED,
@@ -187,7 +187,7 @@ def _read_csv(reader: DataFrameReader, path: str, header: list[str], named: list
 
 
 def _header(spark: SparkSession, files: list[str]) -> list[str]:
-    """Return the columns of the first file that has any, just as they stand: Spark would number what has no name."""
+    """Return the unchanged header of the first non-empty file; Spark would number columns without a name."""
     for file in files:
         first = spark.read.text(literal(unquote(file))).filter(sf.trim("value") != "").first()
         if first is not None:
@@ -214,13 +214,13 @@ def _read_describe(
 
 
 def json_table(lines: DataFrame, kind: TableKind) -> DataFrame:
-    """Take lines of JSON (other columns stay) apart into the columns of a table, all of them text."""
+    """Parse lines of JSON into the columns of a table, all of type STRING; other columns are kept."""
     names = (*(column.name for column in TABLES[kind]), MALFORMED)
     schema = _texts(names)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": MALFORMED}
     read = lines.select("*", sf.from_json(LINE, schema, options).alias("row"))
     keys = sf.json_object_keys(LINE)
-    twice = sf.size(sf.array_distinct(keys)) < sf.size(keys)  # nobody can know which value is right
+    twice = sf.size(sf.array_distinct(keys)) < sf.size(keys)  # a name given twice: either value may be right
     nothing = sf.when(sf.col("row").isNull() | twice, sf.col(LINE))  # an empty line, or the word null
     fields = [sf.col("row").getField(name).alias(name) for name in names if name != MALFORMED]
     return read.select(*lines.columns, *fields, sf.coalesce(f"row.{MALFORMED}", nothing).alias(MALFORMED))
@@ -232,7 +232,7 @@ def _read_parquet(spark: SparkSession, reader: DataFrameReader, path: str, named
     except AnalysisException as error:
         if "NANOS" not in str(error):
             raise
-    # What pandas writes for a time; Spark reads it as a number, and only if this is set as long as the table is used.
+    # pandas writes times in nanoseconds. Spark reads them as numbers, if this is set while the table is used.
     spark.conf.set("spark.sql.legacy.parquet.nanosAsLong", "true")
     df = _with_names(reader, path, named)
     if not isinstance(df.schema["snapshot_ts"].dataType, types.LongType):
@@ -241,7 +241,7 @@ def _read_parquet(spark: SparkSession, reader: DataFrameReader, path: str, named
 
 
 def _with_names(reader: DataFrameReader, path: str, named: list[str]) -> DataFrame:
-    """Read Parquet, and what folders name, but for times, as text: Spark would take the group 007 for 7."""
+    """Read Parquet, with columns named by folders as STRING except times, because Spark would read group 007 as 7."""
     df = reader.parquet(path)
     texts = {*named} - {"snapshot_ts"}
     if not texts:

@@ -1,4 +1,4 @@
-"""Folders where Spark keeps tables: this machine's disk or whatever Hadoop knows, through Spark's own Java."""
+"""Folders for Spark's tables, on this machine's disk or any file system of Hadoop, through Spark's Java."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from evenlag.spark.driver.protocol import COMMIT_EACH_TASK, needs_java
 from evenlag.spark.driver.settings import is_local
 
 RENAMING = ("file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "ofs")
-"""Schemes of file systems that rename a folder in one step; others, object stores, may copy its files one by one."""
-OLD = ".old"  # what a folder is called while its successor takes its place
+"""Schemes of file systems that rename a folder atomically; others, such as object stores, may copy file by file."""
+OLD = ".old"  # suffix of a folder while it is being replaced
 
 
 def literal(path: str) -> str:
-    """Return a path as Spark's readers take it: in brackets, braces, `*` and `?` they would see a pattern."""
+    """Escape a path for Spark's readers, which treat brackets, braces, `*` and `?` as patterns."""
     return re.sub(r"[{}\[\]*?\\]", r"\\\g<0>", path)
 
 
 def read_parquet(spark: SparkSession, path: str) -> DataFrame:
-    """Read a table of ours."""
+    """Read a Parquet table by its literal path."""
     return spark.read.parquet(literal(path))
 
 
 class Storage:
-    """The file system that a path lies in.
+    """The file system of a path.
 
     Parameters
     ----------
     spark : SparkSession
     path : str or Path
-        A `Path` is local, and so is a text without a scheme where Spark's own file system is this machine's.
+        A `Path` is local. A text without a scheme is local if Spark's default file system is.
 
     Attributes
     ----------
     path : str
-        The same with its scheme, as Spark takes it.
+        The path with its scheme.
     renames : bool
-        Whether a folder gets another name in one step.
+        True if the file system renames folders atomically.
     """
 
     def __init__(self, spark: SparkSession, path: str | Path) -> None:
@@ -71,30 +71,30 @@ class Storage:
             self.renames = str(self._files.getUri().getScheme()) in RENAMING
 
     def files(self) -> list[str] | None:
-        """Return the paths of all files below; the path itself if it is a file, None if there is nothing.
+        """Return the paths of all files in the folder; the path itself if it is a file, None if it does not exist.
 
-        Names that Hadoop takes for hidden are left out.
+        Files that are hidden for Hadoop are left out.
         """
         if not self.exists(self.path):
             return None
         reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", "true")
         java: Any = self._spark.sparkContext._jvm
-        # In one text: each call of Java takes milliseconds, and a folder can have many files.
+        # Returned in one text, because each call of Java takes milliseconds and a folder may have many files.
         to_text = java.com.fasterxml.jackson.databind.ObjectMapper().writeValueAsString
         return sorted(json.loads(to_text(reader.load(literal(self.path))._jdf.inputFiles())))
 
     def folders(self, files: Iterable[str]) -> set[tuple[str, ...]]:
-        """Return the names of the folders between the path and each file below it, which `files` gave."""
+        """Return the names of the folders between the path and each of `files`."""
         root = self._files.makeQualified(self._java_path(self.path)).toUri().getPath()
         return {PurePosixPath(unquote(urlsplit(file).path)).relative_to(root).parts[:-1] for file in files}
 
     def names(self, path: str) -> list[str] | None:
-        """Return the names in a folder, None if there is none.
+        """Return the names in a folder; None if it does not exist.
 
         Raises
         ------
         SourceError
-            It is a file.
+            The path is a file.
         """
         if not self.exists(path):
             return None
@@ -104,33 +104,33 @@ class Storage:
         return sorted(str(status.getPath().getName()) for status in self._files.listStatus(where))
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether a file or folder exists."""
         return bool(self._files.exists(self._java_path(path)))
 
     def make(self, path: str) -> None:
-        """Make a folder, and those above it."""
+        """Create a folder and its parents."""
         if not self._files.mkdirs(self._java_path(path)):
             raise SourceError(f"{self.path}: cannot be written")
 
     def rename(self, path: str, to: str) -> None:
-        """Rename a folder; Hadoop would move it into one that has the name already."""
+        """Rename a folder; raise an error if `to` exists, because Hadoop would move the folder into it."""
         if self.exists(to):
-            raise SourceError(f"{self.path}: cannot be written: {to} is there already; another job may have written it")
+            raise SourceError(f"{self.path}: cannot be written: {to} exists already; another job may have written it")
         if not self._files.rename(self._java_path(path), self._java_path(to)):
             raise SourceError(f"{self.path}: cannot be written: {path} could not be renamed to {to}")
 
     def read_text(self, path: str) -> str:
-        """Return what a small file says."""
+        """Return the text of a small file."""
         return "".join(row[0] for row in self._spark.read.text(literal(path), wholetext=True).collect())
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a small file, in place of one that is there."""
+        """Write a small file, and replace an existing one."""
         file = self._files.create(self._java_path(path), True)
         file.write(text.encode())
         file.close()
 
     def restore(self) -> None:
-        """Give the folder back its tables where a job was killed between putting these aside and its own in place."""
+        """Restore the previous folder if a job was killed while replacing it."""
         parent, name = str(self._java_path(self.path).getParent()), str(self._java_path(self.path).getName())
         if (
             self.exists(self.path)
@@ -144,12 +144,12 @@ class Storage:
                 return
 
     def remove_at_exit(self) -> None:
-        """Remove the folder, which is there, when Spark's Java ends."""
+        """Remove the existing folder when Spark's Java ends."""
         self._files.deleteOnExit(self._java_path(self.path))
 
     @staticmethod
     def home(spark: SparkSession) -> str:
-        """Return this user's folder in Spark's own file system; on a machine's disks the one for temporary files."""
+        """Return the user's home folder in Spark's default file system; on local disk the folder of temporary files."""
         java: Any = spark.sparkContext._jvm
         files = java.org.apache.hadoop.fs.FileSystem.get(spark.sparkContext._jsc.hadoopConfiguration())
         if str(files.getUri()).startswith("file:"):
@@ -157,21 +157,21 @@ class Storage:
         return str(files.getHomeDirectory().toString())
 
     def remove(self, path: str) -> None:
-        """Remove a folder with all it holds, if it is there."""
+        """Remove a folder with its contents, if it exists."""
         self._files.delete(self._java_path(path), True)
 
 
 @contextmanager
 def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...], overwrite: bool) -> Iterator[str]:
-    """Give a folder beside `out` to write tables to, and rename it to `out` at the end: all of it or nothing.
+    """Yield a folder next to `out` for tables, and rename it to `out` at the end, so that all or none are written.
 
-    What else was put into the folder on the way is removed then.
+    Anything else in the folder is removed before the renaming.
 
     Parameters
     ----------
     spark : SparkSession
     out : str or Path
-        A folder that does not exist or is empty; with `overwrite` also one that holds these tables and nothing else.
+        A folder that does not exist or is empty; with `overwrite` it may also hold these tables and nothing else.
     tables : tuple of str
         Names of the tables.
     overwrite : bool
@@ -179,7 +179,7 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
     Raises
     ------
     SourceError
-        `out` is taken, or cannot be written.
+        `out` exists, or cannot be written.
     """
     storage = Storage(spark, out)
     mark = uuid.uuid4().hex[:8]
@@ -189,9 +189,11 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
         held = storage.names(storage.path)
         foreign = sorted(set(held or ()) - set(tables))
         if foreign:
-            raise SourceError(f"{out}: holds {foreign[0]!r}, which is none of {', '.join(tables)}; name another folder")
+            raise SourceError(
+                f"{out}: contains {foreign[0]!r}, which is not one of {', '.join(tables)}; choose another folder"
+            )
         if held and not overwrite:
-            raise SourceError(f"{out}: exists already; name another folder, or ask to overwrite it")
+            raise SourceError(f"{out}: exists already; choose another folder, or allow overwriting")
         storage.make(aside)
     try:
         yield aside
@@ -210,13 +212,13 @@ def written_whole(spark: SparkSession, out: str | Path, tables: tuple[str, ...],
 
 
 class Folder:
-    """A new folder that executors write and everybody reads."""
+    """A new folder that executors write to and the driver reads."""
 
     def __init__(self, spark: SparkSession, path: str, ddl: str) -> None:
         self._spark, self._path, self._ddl = spark, path, ddl
         local = is_local(str(spark.sparkContext.master))
         self.hint = "" if local else (
-            f"{path}: what executors write here cannot be read; name a folder that they share with the driver: "
+            f"{path}: the driver cannot read what executors write here; set a folder that they share: "
             "spark.sparkContext.setCheckpointDir(...)"
         )  # fmt: skip
         with blamed(path):
@@ -226,24 +228,24 @@ class Folder:
         self.path = unquote(url.path) if url.scheme == "file" else None
 
     def write(self, df: DataFrame) -> None:
-        """Write a table."""
+        """Write the table."""
         df.write.options(**COMMIT_EACH_TASK).mode("append").parquet(self._path)
 
     def read(self) -> DataFrame:
-        """Give what was written."""
+        """Return the written table."""
         return self._spark.read.schema(self._ddl).parquet(literal(self._path))
 
 
 def scratch(spark: SparkSession) -> str:
-    """Return a new folder that driver and executors share; what is in it is removed when the driver ends.
+    """Return a new folder shared by driver and executors, which is removed when the driver ends.
 
-    On this machine one for temporary files; else below the checkpoint folder of the session, or where Spark's own file
-    system has this user's files.
+    In local mode it is in the folder of temporary files, otherwise in the session's checkpoint folder or the user's
+    home folder in Spark's default file system.
 
     Raises
     ------
     SourceError
-        The cluster has no file system of its own, and no checkpoint folder was named.
+        The folder cannot be created.
     """
     context, name = spark.sparkContext, f"evenlag-{uuid.uuid4().hex[:12]}"
     if is_local(str(context.master)):

@@ -1,1 +1,1 @@
-"""What a driver calls."""
+"""Jobs that a driver calls."""

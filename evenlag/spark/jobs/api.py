@@ -1,4 +1,4 @@
-"""What any Spark driver calls: DataFrames of a fleet in, DataFrames of plans, audits, groups and rejected rows out."""
+"""The DataFrame interface for any Spark driver: from tables of a fleet to plans, audits, groups and rejected rows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from evenlag.tables.outputs import SOLVED
 
 @dataclass(frozen=True)
 class SolvedFleet:
-    """What became of a fleet: DataFrames that only read what was worked out once, and give the same whenever asked.
+    """The results of a fleet as DataFrames, which were computed once and always have the same rows.
 
     Attributes
     ----------
     plans, audit, groups : DataFrame
-        As `evenlag.tables.outputs.PLANS`, `AUDIT` and `GROUPS` say, `snapshot_ts` in the type it came with.
-        A plan or an audit that was not asked for is empty.
+        Tables `PLANS`, `AUDIT` and `GROUPS` of `evenlag.tables.outputs`, with `snapshot_ts` in its input type. Plans or
+        audits that were not requested are empty.
     rejects : DataFrame
-        The rows that were left out (`outputs.REJECTS`), read from the source again when it is asked for.
+        The rejected rows (`outputs.REJECTS`), read from the source again on use.
     """
 
     _solved: DataFrame
@@ -39,22 +39,22 @@ class SolvedFleet:
 
     @property
     def plans(self) -> DataFrame:
-        """A row per accepted offsets row."""
+        """One row per accepted row of the offsets table."""
         return self._fleet.dated(plan_rows(self._solved))
 
     @property
     def audit(self) -> DataFrame:
-        """A row per group, strategy and balance."""
+        """One row per group, strategy and balance."""
         return self._fleet.dated(audit_rows(self._solved))
 
     @property
     def groups(self) -> DataFrame:
-        """A row per group."""
+        """One row per group and snapshot."""
         return self._fleet.dated(group_rows(self._solved))
 
     @property
     def rejects(self) -> DataFrame:
-        """A row per row that was left out."""
+        """One row per rejected row."""
         return self._rejects()
 
 
@@ -73,47 +73,48 @@ def solve(
 ) -> SolvedFleet:
     """Plan every group of a fleet on the executors, audit it, or both, within the call.
 
-    What comes out is written once, and the DataFrames read it: from a folder for temporary files on this machine, on a
-    cluster below the session's checkpoint folder (`setCheckpointDir`) or this user's folder in Spark's files, with
-    Spark Connect from a table `evenlag_…` in its current database. It is removed when the driver ends. Rows that cannot
-    be used are in `rejects` with their reasons.
+    The results are written once, and the DataFrames read them: in local mode from a temporary folder, on a cluster from
+    the session's checkpoint folder (`setCheckpointDir`) or the user's home folder in Spark's file system, with Spark
+    Connect from a table `evenlag_…` in the current database. They are removed when the driver ends. Rows that cannot be
+    used are in `rejects`, with the reasons.
 
     Parameters
     ----------
     offsets_df : DataFrame
-        An offsets table (docs/formats.md), its columns text or typed; many groups, many snapshots.
+        An offsets table (docs/formats.md) with any number of groups and snapshots; columns may be text or typed.
     members_df : DataFrame, optional
-        A members table. Without one the members are the owners seen.
+        A members table. Without one, the members are the owners of partitions.
     want : {"plan", "audit", "both"}
-        With both a group's plan and its audit share its time.
+        The requested results; with "both", a group's plan and audit share its time.
     time_limit : float or None
-        Seconds for the whole call: first a plan for every group, no worse than today's and the lag-aware assignor's,
-        then more time where most is unproven. Groups whose first plan comes after that are marked `late`; those for
-        which not even that was possible are in `groups` as errors, marked `late` too.
+        Seconds for the whole call. First every group gets a plan no worse than the current one and the lag-aware
+        assignor's; the remaining time goes to the groups with the largest unproven gap. Groups whose first plan is made
+        after the time limit are marked `late`. Groups without a plan are errors in `groups`, and also marked `late`.
     group_time_limit : float
-        Seconds, the most that one group gets.
+        Time limit of one group, in seconds.
     auto_offset_reset : str
-        What a group that never committed will read, where a row does not say: `latest`, nothing; else the whole log.
+        The lag of partitions without a commit, for rows that name no rule: `latest` for 0, any other value for the
+        whole log.
     horizon : float or str
-        "auto": a group with several snapshots in the table is planned, at each but the first, for the time until its
-        next rebalance that the snapshots before let expect (docs/forecast.md); an audit is judged by that too. Seconds,
-        or text such as "10m": for the lag predicted for then, lag + produce rate · horizon, rounded up. The rate is
-        that since the partition's snapshot before; without one today's lag is taken. 0: for today's lag.
+        "auto": for a group with several snapshots, plan at each but the first for scenarios until the next rebalance,
+        forecast from the earlier snapshots (docs/forecast.md); audits use them too. Seconds, or text such as "10m":
+        plan for the predicted lag: lag + produce rate · horizon, rounded up. The rate is that since the partition's
+        previous snapshot; without one, the current lag is used. 0: plan for the current lag.
     tasks : int, optional
-        Spark tasks to spread the groups over; by default from the number of groups and of cores.
+        Number of Spark tasks; by default derived from the numbers of groups and cores.
     progress : callable, optional
-        Called from a thread of the driver with the groups done, their total and how many failed; `progress_bar`
-        gives one.
+        Called in a thread of the driver with the number of groups done, their total, and the number that failed, such
+        as the result of `progress_bar`.
     **solving
         balance, stickiness, max_moves, slack, objective, across, rack_price, max_crossings, fetch_from, max_moved,
         max_load, first, prices, budgets, method, gap, seed, deterministic, only_if_better, pause: as in
-        `evenlag.solve`, for every group. Tables have no costs of the caller's own. Rates, by which a pause costs, are
-        those between a snapshot and the one before; in a group's first snapshot it costs nothing.
-        move_sizes, traffic, together: data that the tables do not say; it goes before what they say. Sizes and traffic
-        are a file or a number for each topic (`evenlag.tables.fleet_data`), `together` lists of topics whose partition
-        i goes to one member, in every group that has them.
-        drain_seconds, capacity: no member gets more lag than it reads in so many seconds. A member of weight 1 reads
-        `capacity` messages a second; by default that is estimated from the snapshots of each group.
+        `evenlag.solve`, for every group. Tables cannot have costs of the caller's own. The cost of a pause is computed
+        from the rates since the previous snapshot; in a group's first snapshot, a pause costs nothing.
+        move_sizes, traffic, together: data in addition to the tables, which take precedence. Move sizes and traffic are
+        a file or a number for each topic (`evenlag.tables.fleet_data`). `together` has lists of topics whose partitions
+        of the same number go to the same member, in every group with these topics.
+        drain_seconds, capacity: no member gets more lag than it can read in `drain_seconds`. A member of weight 1 reads
+        `capacity` messages per second; by default it is estimated from the snapshots of each group.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def solve(
     Raises
     ------
     InvalidProblemError
-        An option has a value that it cannot have.
+        An option has an invalid value.
     SourceError
         A table lacks a required column, or the driver cannot read what executors write.
     """
@@ -145,17 +146,17 @@ def plans(
     progress: Progress | None = None,
     **solving: Unpack[PlanKeywords],
 ) -> DataFrame:
-    """Plan every group of a fleet on the executors: the `plans` of `solve`, with its parameters.
+    """Plan every group of a fleet on the executors, and return the `plans` of `solve`; parameters are the same.
 
     Returns
     -------
     DataFrame
-        As `evenlag.tables.outputs.PLANS` says; `snapshot_ts` in the type it came with.
+        Table `evenlag.tables.outputs.PLANS`, with `snapshot_ts` in its input type.
 
     Raises
     ------
     InvalidProblemError, SourceError
-        As `solve`.
+        As in `solve`.
     """
     return solve(
         offsets_df, members_df, want=Want.PLAN, time_limit=time_limit, group_time_limit=group_time_limit,
@@ -178,7 +179,7 @@ def audit(
     progress: Progress | None = None,
     **terms: Unpack[AuditKeywords],
 ) -> DataFrame:
-    """Hold every strategy to the optimum, for every group of a fleet: the `audit` of `solve`, with its parameters.
+    """Compare every strategy with the optimum for every group of a fleet, and return the `audit` of `solve`.
 
     Parameters
     ----------
@@ -193,12 +194,12 @@ def audit(
     Returns
     -------
     DataFrame
-        As `evenlag.tables.outputs.AUDIT` says.
+        Table `evenlag.tables.outputs.AUDIT`.
 
     Raises
     ------
     InvalidProblemError, SourceError
-        As `solve`.
+        As in `solve`.
     """
     fleet_options("audit", terms, audit, AuditKeywords)
     return solve(
@@ -211,12 +212,12 @@ def audit(
 def rejects(
     offsets_df: DataFrame, members_df: DataFrame | None = None, *, auto_offset_reset: str = AUTO_OFFSET_RESET
 ) -> DataFrame:
-    """Give the rows that `plans` and `audit` cannot use, as they came, each with its reason.
+    """Return the rows that `plans` and `audit` cannot use, unchanged and with the reasons.
 
     Returns
     -------
     DataFrame
-        As `evenlag.tables.outputs.REJECTS` says; not cached.
+        Table `evenlag.tables.outputs.REJECTS`, not cached.
 
     Raises
     ------

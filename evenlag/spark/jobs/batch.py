@@ -1,4 +1,4 @@
-"""The whole job: snapshot tables in, a folder with the tables of plans, audit, rejects and groups out, and a report."""
+"""The batch job: from snapshot tables to tables of plans, audits, rejects and groups, with a report."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ TABLES = ("plans", "audit", "rejects")
 SUMMARY = "summary"  # folder of the tables of an `AuditSummary`
 GROUPS = "groups"
 OUTPUT = (*TABLES, GROUPS, *(f"{SUMMARY}/{table.name}" for table in fields(AuditSummary)))
-TOO_BUSY = "{out}: Spark could start no task within the time limit, and nothing was written; wait for free executors"
+TOO_BUSY = "{out}: Spark started no task within the time limit, so nothing was written; wait for free executors"
 MOST_LISTED = 20  # notes, and failed groups, in a report
 
 _ORDER = {
@@ -64,9 +64,9 @@ _ORDER = {
 
 @dataclass(frozen=True)
 class Note:
-    """Something done to the input, or found on the way: how often in all, and in how many groups.
+    """A note on the input or the work, with its total count and the number of groups.
 
-    Where the text says nothing that can be counted, `count` is None.
+    `count` is None if the note does not count anything.
     """
 
     text: str
@@ -80,22 +80,22 @@ class Note:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What `run` did with a fleet.
+    """The report of `run`.
 
     Attributes
     ----------
     rows, plans, rejects : int
         Rows of the offsets table; always `rows == plans + rejects`.
     member_rows, member_rejects : int
-        Rows of the members table, and those of them that could not be used.
+        Rows of the members table, and the rejected ones among them.
     statuses : dict of status to groups
     errors : tuple of str
-        The first groups that failed, with their reason.
+        The first groups that failed, with the reasons.
     notes : tuple of Note
         Clamped commits, dropped owners and the like, the most frequent first.
     seconds : float
     master : str
-        Spark's name for where the work was done, such as `local[*]` or `spark://host:7077`.
+        Spark's master, such as `local[*]` or `spark://host:7077`.
     """
 
     rows: int
@@ -126,31 +126,31 @@ def run(
     progress: Progress | None = None,
     **solving: Unpack[PlanKeywords],
 ) -> RunReport:
-    """Plan and audit every group of a fleet, and write the tables: all of them or none.
+    """Plan and audit every group of a fleet, and write all tables or none.
 
     Parameters
     ----------
     spark : SparkSession
     offsets, members : str, Path or DataFrame
-        The tables, or where they lie (`read_table`).
+        The tables, or their places (`read_table`).
     out : str or Path
-        Folder for `plans`, `audit`, `rejects`, `groups` and `summary` (a folder with those of `AuditSummary`), all as
-        Parquet; it must not exist or be empty. Or the text `table:CATALOG.NAMESPACE`: a namespace of Iceberg or Delta,
-        for the same tables and `summary_strategies`, `summary_groups` and `summary_binding`.
+        Folder for the Parquet tables `plans`, `audit`, `rejects`, `groups` and `summary` (a folder with those of
+        `AuditSummary`), which must be empty or not exist. Or `table:CATALOG.NAMESPACE`: a namespace of Iceberg or
+        Delta, for the same tables and `summary_strategies`, `summary_groups` and `summary_binding`.
     overwrite : bool
-        Replace what an earlier job wrote there.
+        Replace the tables of an earlier job.
     options : mapping of str to str, optional
-        Of Spark's Kafka source, for tables that are topics: security, `startingOffsets`, …
+        Options of Spark's Kafka source for tables that are topics: security, `startingOffsets`, …
     time_limit, group_time_limit, auto_offset_reset, horizon, tasks, progress, **solving
         As in `plans`; a group's plan and audit share its time.
 
     Raises
     ------
     SourceError
-        A table cannot be read, or the place not be written; the message names it. Or no task could start within the
-        time limit.
+        A table cannot be read, the place cannot be written, or no task could start within the time limit. The message
+        names the place.
     InvalidProblemError
-        An option has a value that it cannot have.
+        An option has an invalid value.
     """
     needs_java(spark, "run", "call solve, and write its tables with the session (examples/driver.py)")
     parameters, data = fleet_options("run", solving, run)
@@ -173,7 +173,7 @@ def run_with(
     tasks: int | None = None,
     options: Mapping[str, str] | None = None,
 ) -> RunReport:
-    """Do what `run` does, with a solver whose options are checked."""
+    """Do the same as `run`, with a solver whose options are already checked."""
     started = time.monotonic()
     offsets_df = _table(spark, offsets, "offsets", options, solver.until)
     members_df = None if members is None else _table(spark, members, "members", options, solver.until)
@@ -181,7 +181,7 @@ def run_with(
         raise SourceError(TOO_BUSY.format(out=out))
     with sink(spark, out).whole(OUTPUT, overwrite) as folder, blamed(f"the job that writes {out}"):
         fleet = solver.check(offsets_df, members_df, auto_offset_reset, tasks, copies=True)
-        # Kept, so that every row is counted where it went even if the source changes meanwhile.
+        # Persisted, so that the counts of rows agree even if the source changes during the job.
         kept = [df.persist() for df in (fleet.offsets, fleet.members) if df is not None]
         try:
             solved = solver.run(fleet, Folder(spark, f"{folder}/solved", SOLVED.ddl))
@@ -215,9 +215,9 @@ def _table(
     options: Mapping[str, str] | None,
     until: float | None,
 ) -> DataFrame | None:
-    """Read a table, None where Spark could not do so before a time (epoch): some formats take a task."""
+    """Read a table; None if Spark could not do so before `until` (epoch), because some formats need a task."""
     read = partial(table_at, spark, place, kind, options)
-    # A topic takes none, and where Spark was given its connector later, this thread alone knows of it.
+    # Reading a topic needs no task, and a connector added after the start is known only to this thread.
     return read() if isinstance(place, DataFrame) or is_topic(place) else within(spark, until, read)
 
 
@@ -225,7 +225,7 @@ def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], star
     sources = Counter({row["source"]: row["count"] for row in written["rejects"].groupBy("source").count().collect()})
     rows, plans = fleet.offsets.count(), written["plans"].count()
     if rows != plans + sources["offsets"]:
-        raise SourceError(f"{rows} rows came in, but {plans + sources['offsets']} went out; please report this")
+        raise SourceError(f"{rows} rows were read, but {plans + sources['offsets']} written; please report this")
     failed = solved.filter("error is not null").orderBy("snapshot_ts", "group").limit(MOST_LISTED)
     return RunReport(
         rows=rows,
@@ -242,7 +242,7 @@ def _report(fleet: Fleet, solved: DataFrame, written: dict[str, DataFrame], star
 
 
 def _notes(solved: DataFrame) -> tuple[Note, ...]:
-    """Add up the warnings of the groups: most is a number and what it counts, some has seconds in it."""
+    """Add up the warnings of the groups, which begin with a count or contain seconds."""
     warnings = solved.select(sf.explode("warnings").alias("warning"))
     number = sf.regexp_extract("warning", r"^(\d+) ", 1).try_cast("bigint")
     text = sf.regexp_replace(sf.regexp_replace("warning", r"^\d+ ", ""), r"\b[\d.e-]+ s\b", "… s")
@@ -262,9 +262,9 @@ def audited(
     traffic_price: TrafficPrice | None = None,
     **parameters: Any,
 ) -> FleetAudit:
-    """Do the whole job, and return what there is to say of it; parameters are those of `run`.
+    """Run the batch job and return its report; parameters are those of `run`.
 
-    With `traffic_price` it says what traffic between racks costs.
+    With `traffic_price`, the report has the costs of traffic between racks.
     """
     report = run(spark, offsets, members, out=out, balance=balance, **parameters)
     written = sink(spark, out)
@@ -285,7 +285,7 @@ def audited(
 
 
 def draw_most_gained(spark: SparkSession, audit: FleetAudit, picture: Path) -> None:
-    """Draw the group that gains most in terms of its mean load, and every strategy over all groups."""
+    """Draw the group that gains most relative to its mean load, and every strategy over all groups."""
     written = sink(spark, audit.out)
     plans, rows = written.read("plans"), written.read("audit")
     means = {row["group"]: row["mean"] for row in mean_loads(plans).collect()}

@@ -1,4 +1,4 @@
-"""Jobs over whole histories: sizing and replaying every group of a fleet from all of its snapshots."""
+"""Jobs that size or replay every group of a fleet from all its snapshots."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ def by_whole_histories(
     progress: Progress | None,
     data: FleetData = NO_FLEET_DATA,
 ) -> DataFrame:
-    """Do the work within the call, and keep its result as that of `solve`.
+    """Process every group with all its snapshots within the call, and keep the results as `solve` does.
 
     Parameters
     ----------
     offsets_df, members_df, auto_offset_reset, tasks, progress
         As in `plans`.
     work, failure : callable
-        As `ByHistory` has them.
+        As in `ByHistory`.
     columns : str
-        Of its rows, as Spark's DDL.
+        Columns of the results, as Spark DDL.
     doing : str
-        What jobs and errors call it.
+        Name of the work in job descriptions and errors.
     data : FleetData
-        The topics that it names are to be in the offsets table.
+        Additional data; its topics must be in the offsets table.
     """
     spark = offsets_df.sparkSession
     driver = driver_of(spark)
@@ -91,7 +91,7 @@ def by_whole_histories(
 
 
 def _without_terms(why: str, *more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a call that plans under no terms, so that each is refused; `more` are keywords that it hands on."""
+    """Decorate a call without terms of the objective, so that it rejects these; `more` are further keywords."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         known = [*keywords_of(function), *more]
@@ -131,10 +131,10 @@ def size(
     progress: Progress | None = None,
     **more: Unpack[MoveKeywords],
 ) -> DataFrame:
-    """Find how many members every group needs to read everything within a time; see `evenlag.compare.size`.
+    """Find the number of members that every group needs to drain within a time; see `evenlag.compare.size`.
 
-    The work is done within the call, and its result is kept as that of `solve`. Each group is taken as it is in its
-    latest snapshot. Rows that cannot be used are left out (`rejects` gives them).
+    The work is done within the call, and the result is kept as by `solve`. Each group is sized by its latest snapshot.
+    Rows that cannot be used are left out (see `rejects`).
 
     Parameters
     ----------
@@ -145,20 +145,20 @@ def size(
     capacity : float, optional
         Messages per second that a member of weight 1 reads; by default estimated for each group from its snapshots.
     group_time_limit : float
-        Seconds, the most that one group gets.
+        Time limit of one group, in seconds.
     **more
         move_sizes, together: as in `solve`.
 
     Returns
     -------
     DataFrame
-        A row per group (`outputs.SIZES`), `sizes` with an entry per number of members. A group that cannot be sized is
-        a row with its error.
+        One row per group (`outputs.SIZES`), with an entry per number of members in `sizes`. The row of a group that
+        cannot be sized has an error.
 
     Raises
     ------
     InvalidProblemError
-        An option has a value that it cannot have.
+        An option has an invalid value.
     SourceError
         A table lacks a required column.
     """
@@ -187,35 +187,33 @@ class Replays:
     Attributes
     ----------
     groups : DataFrame
-        A row per group (`outputs.REPLAYS`); it only reads what was worked out once.
+        One row per group (`outputs.REPLAYS`), computed once and then only read.
     """
 
     groups: DataFrame
 
     @property
     def summary(self) -> DataFrame:
-        """A row per group and strategy (`outputs.REPLAY_SUMMARY`)."""
+        """One row per group and strategy (`outputs.REPLAY_SUMMARY`)."""
         return self.groups.select(*REPLAY_KEY.names, sf.inline("summary")).select(*REPLAY_SUMMARY.names)
 
     @property
     def steps(self) -> DataFrame:
-        """A row per group, strategy and interval (`outputs.REPLAY_STEPS`)."""
+        """One row per group, strategy and interval (`outputs.REPLAY_STEPS`)."""
         return self.groups.select("group", sf.inline("steps")).select(*REPLAY_STEPS.names)
 
     def write(self, out: str | Path, form: Form = "parquet", overwrite: bool = False) -> list[str]:
-        """Write `summary` and `steps`, both or neither, to a place as `run` takes one; return where they are.
+        """Write `summary` and `steps`, both or neither, to a place as in `run`, and return their places.
 
         Raises
         ------
         SourceError
-            The place is taken or cannot be written.
+            The place exists or cannot be written.
         """
         spark = self.groups.sparkSession
-        needs_java(
-            spark, "Replays.write", "write its summary and steps with the session, as summary.write.parquet(path)"
-        )
+        needs_java(spark, "Replays.write", "write summary and steps with the session: summary.write.parquet(path)")
         if is_table(out) and form != "parquet":
-            raise SourceError(f"{out}: its catalog has a format of its own; leave {form} out")
+            raise SourceError(f"{out}: the catalog determines the format; omit {form}")
         suffix = "" if is_table(out) else f".{form}"
         tables = {f"summary{suffix}": self.summary, f"steps{suffix}": self.steps}
         place = sink(spark, out)
@@ -250,8 +248,8 @@ def replay(
 ) -> Replays:
     """Run strategies over the recorded history of every group; see `evenlag.compare.replay`.
 
-    The work is done within the call, and its result is kept as that of `solve`. Rows that cannot be used are left out
-    (`rejects` gives them); a group that cannot be replayed is a row with its error.
+    The work is done within the call, and the result is kept as by `solve`. Rows that cannot be used are left out (see
+    `rejects`). The row of a group that cannot be replayed has an error.
 
     Parameters
     ----------
@@ -260,12 +258,12 @@ def replay(
     strategies, horizon, lag_limit, rebalance_above, capacity, balance, slack, stickiness, gap, seed, deterministic
         As in `evenlag.compare.replay`, for every group.
     group_time_limit : float
-        Seconds, the most that "evenlag" gets for one rebalance of one group.
+        Time limit of "evenlag" for one rebalance of one group, in seconds.
 
     Raises
     ------
     InvalidProblemError
-        An option has a value that it cannot have.
+        An option has an invalid value.
     SourceError
         A table lacks a required column.
     """
@@ -288,10 +286,10 @@ def sized_fleet(
     overwrite: bool = False, auto_offset_reset: str = AUTO_OFFSET_RESET, options: Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> FleetSizes:  # fmt: skip
-    """Size all groups of a table, and return what there is to say of it; parameters are those of `size`.
+    """Size all groups of a table, and return the report; parameters are those of `size`.
 
-    `out` is a place as `run` takes one, for the tables `groups`, a row per group, and `sizes`, a row per group and
-    number of members; both are written, or neither.
+    `out` is a place as in `run`, for the tables `groups` (one row per group) and `sizes` (one row per group and number
+    of members), of which both or neither are written.
     """
     tables = _tables(spark, offsets, members, options)
     sizes = size(*tables, auto_offset_reset=auto_offset_reset, **parameters)
@@ -312,7 +310,7 @@ def replayed_fleet(
     form: Form = "parquet", overwrite: bool = False, auto_offset_reset: str = AUTO_OFFSET_RESET,
     options: Mapping[str, str] | None = None, **parameters: Any,
 ) -> FleetReplays:  # fmt: skip
-    """Replay all groups of a table, and return what there is to say of it; parameters are those of `replay`."""
+    """Replay all groups of a table, and return the report; parameters are those of `replay`."""
     tables = _tables(spark, offsets, members, options)
     replays = replay(*tables, auto_offset_reset=auto_offset_reset, **parameters)
     failed = replays.summary.filter("strategy is null").orderBy("group").limit(MOST_FAILED).collect()

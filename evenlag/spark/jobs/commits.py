@@ -1,7 +1,7 @@
-"""Output that grows commit by commit: all tables of a commit come into view, or none, and a kill undoes nothing.
+"""Output that grows by atomic commits, which publish all their tables or none and survive a kill.
 
-A commit is written to `_part` and renamed to `_commit-N-B`; from then on it stands. Its tables are then renamed to
-their places, `TABLE/batch=N`, and its state to `_state/N-B`. Whoever is killed on the way leaves this to the next.
+A commit is written to `_part` and becomes final when it is renamed to `_commit-N-B`. Its tables are then renamed to
+`TABLE/batch=N`, and its state to `_state/N-B`. If the process is killed in between, the next one completes this.
 """
 
 from __future__ import annotations
@@ -22,35 +22,37 @@ _NONE = (-1, -1)
 
 
 class Commits:
-    """The commits in a folder: their numbers count from 0, each with how far it got in its source.
+    """The commits in a folder, numbered from 0, each with its position in the source.
 
     Parameters
     ----------
     spark : SparkSession
     out : str or Path
-        Missing, empty, or as commits have left it.
+        A folder that is missing, empty, or has earlier commits.
     tables : tuple of str
-        What a commit may have, beside its state.
+        Tables that a commit may have, in addition to its state.
 
     Attributes
     ----------
     path : str
         The folder.
     number, position : int
-        Of the last commit; −1 where there is none.
+        Number and position of the last commit; −1 without one.
 
     Raises
     ------
     SourceError
-        The folder holds something else, cannot be written, or is of an object store or a catalog.
+        The folder has other contents, cannot be written, or is in an object store or a catalog.
     """
 
     def __init__(self, spark: SparkSession, out: str | Path, tables: tuple[str, ...]) -> None:
         if is_table(out):
-            raise SourceError(f"{out}: a stream writes to a folder; name one")
+            raise SourceError(f"{out}: a stream can only write to a folder; name a folder")
         self._storage, self._tables = Storage(spark, out), tables
         if not self._storage.renames:
-            raise SourceError(f"{out}: a stream commits by renaming, which an object store cannot; name another place")
+            raise SourceError(
+                f"{out}: a stream commits by renaming folders, which object stores do not support; choose another place"
+            )
         self.path = self._storage.path
         with blamed(out):
             names = self._storage.names(self.path) or []
@@ -58,31 +60,31 @@ class Commits:
             known = {*tables} if whole or STATE in names else set()
             foreign = [name for name in names if name[0] != "_" and name not in known]
             if foreign:
-                raise SourceError(f"{out}: holds {foreign[0]!r}, which is not a stream's; name another folder")
+                raise SourceError(f"{out}: contains {foreign[0]!r}, which is not from a stream; choose another folder")
             self._storage.remove(f"{self.path}/{_PART}")
             for name in whole:
                 self._publish(name)
-            # Two states stand side by side where a kill came before the older one was removed.
+            # There are two states if a process was killed before it removed the older one.
             self.number, self.position = max(map(_numbers, self._storage.names(self._state()) or ()), default=_NONE)
 
     @property
     def state(self) -> str | None:
-        """The folder of the last commit's state."""
+        """The folder of the last commit's state; None without one."""
         return None if self.number < 0 else self._state(f"{self.number}-{self.position}")
 
     def begin(self) -> str:
-        """Give an empty folder for the next commit: its tables by their names, and its state as `STATE`."""
+        """Return an empty folder for the next commit's tables and its state, named `STATE`."""
         self._storage.remove(f"{self.path}/{_PART}")
         self._storage.make(f"{self.path}/{_PART}")
         return f"{self.path}/{_PART}"
 
     def adopt(self, job: str) -> None:
-        """Take the tables that a job has written to a folder within that of the next commit."""
+        """Move a job's tables from its folder to that of the next commit."""
         for table in self._tables:
             self._storage.rename(f"{job}/{table}", f"{self.path}/{_PART}/{table}")
 
     def commit(self, position: int) -> None:
-        """Let what is in the folder stand."""
+        """Commit the contents of the folder."""
         old, name = self.state, f"{_WHOLE}-{self.number + 1}-{position}"
         self._storage.rename(f"{self.path}/{_PART}", f"{self.path}/{name}")
         self._publish(name)
@@ -94,7 +96,7 @@ class Commits:
         number, position = _numbers(name)
         whole = f"{self.path}/{name}"
         places = {table: f"{self.path}/{table}/batch={number}" for table in self._tables}
-        places[STATE] = self._state(f"{number}-{position}")  # the last, since by it the commit is known
+        places[STATE] = self._state(f"{number}-{position}")  # last, because it marks the commit as published
         for part, place in places.items():
             if self._storage.exists(f"{whole}/{part}"):
                 self._storage.make(place.rpartition("/")[0])

@@ -1,4 +1,4 @@
-"""The tables of a call, checked, and which task solves which of their groups."""
+"""The checked tables of a call, and the placement of their groups in tasks."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from evenlag.spark.native.lag_columns import with_predicted_lags
 from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY
 
-GROUPS_PER_TASK = 8  # few, so that progress is seen and tasks come out even
-TASKS_PER_SLOT = (2, 16)  # at least and at most; a task alone takes up to 0.1 s
-EACH = 30.0  # seconds of a task under a limit: a longer call has several for each slot, so that progress is seen
-FEW = (1, 2)  # the same where groups take hardly longer than to hand them on
-ROWS_PER_TASK = 500_000  # at most, but for the rows of one group: a task holds its rows, 0.4 KB each
-RECORDED_PER_TASK = 200_000  # the same where it has whole histories, 1 KB a row
-HASTE = 10.0  # seconds: under a shorter limit a new session's first call does not wait for its groups to be counted
+GROUPS_PER_TASK = 8  # few, so that progress is visible and tasks are even
+TASKS_PER_SLOT = (2, 16)  # smallest and largest number; the overhead of a task is up to 0.1 s
+EACH = 30.0  # seconds of a task under a time limit; longer calls have several tasks per slot, for visible progress
+FEW = (1, 2)  # tasks per slot for groups that take hardly longer than their transfer
+ROWS_PER_TASK = 500_000  # largest number, except for a larger group; a task holds its rows in memory, 0.4 KB each
+RECORDED_PER_TASK = 200_000  # the same for tasks with whole histories, 1 KB per row
+HASTE = 10.0  # with a shorter limit in seconds, the first call of a session does not wait for the count of groups
 
-NESTED = (types.StructType, types.ArrayType, types.MapType, types.VariantType)  # no text can be cast back to these
+NESTED = (types.StructType, types.ArrayType, types.MapType, types.VariantType)  # text cannot be cast to these types
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """The checked tables of a call, and which tasks solve their groups.
+    """The checked tables of a call, and the placement of their groups in tasks.
 
     Attributes
     ----------
     offsets, members : DataFrame
-        As `row_checks.check_offsets` and `check_members` give them, or `typed_offsets` and `typed_members`.
+        Results of `row_checks.check_offsets` and `check_members`, or of `typed_offsets` and `typed_members`.
     recorded : bool
-        Whether a task has its groups with all their snapshots, and what it does needs the earlier ones.
+        True if a task has all snapshots of its groups and needs the earlier ones.
     groups : int or None
-        Groups, one for each snapshot they are in; None where they were not counted.
+        Number of groups, counted once for each snapshot; None if not counted.
     packing : TaskPacking
     slots : int
-        How many tasks the cluster runs at once.
+        Number of tasks that the cluster runs concurrently.
     snapshot_type : DataType
-        What `snapshot_ts` came as.
+        Type of `snapshot_ts` in the input.
     """
 
     offsets: DataFrame
@@ -62,7 +62,7 @@ class Fleet:
     snapshot_type: types.DataType
 
     def dated(self, df: DataFrame) -> DataFrame:
-        """Give `snapshot_ts` back in the type it came with."""
+        """Return a table with `snapshot_ts` in its input type."""
         if isinstance(self.snapshot_type, types.StringType):
             return df
         return df.withColumn("snapshot_ts", sf.col("snapshot_ts").try_cast(self.snapshot_type))
@@ -81,20 +81,29 @@ def check_tables(
     per_slot: tuple[int, int] = TASKS_PER_SLOT,
     count: bool = True,
 ) -> Fleet:
-    """Check both tables, predict lags where a horizon is given, and say which tasks are to solve their groups.
+    """Check both tables, predict lags for a horizon, and place the groups in tasks.
 
-    With `whole`, and where a group has several snapshots, they are all for one task; else each is by itself.
-    Copies are found by the tasks that get them, or here if `copies` is set: then the tables know every reject. Where
-    Spark could not count the groups before a time (`until`, epoch) it goes on without. `per_slot` is how many tasks
-    there are at least and at most for each that runs at once. Without `count` groups go by a hash to as few tasks as
-    that allows, with `whole` each with all its snapshots.
+    Parameters
+    ----------
+    offsets_df, members_df, auto_offset_reset, tasks, horizon
+        As in `solve`.
+    whole : bool
+        Put all snapshots of a group into one task, if any group has several; otherwise each snapshot is placed alone.
+    copies : bool
+        Find copies of rows here, so that the tables have all rejects; otherwise the tasks find them.
+    until : float, optional
+        Time (epoch) after which to continue without counts.
+    per_slot : (int, int)
+        Smallest and largest number of tasks per slot.
+    count : bool
+        Count the groups. Otherwise they are placed by hash in the smallest number of tasks, with `whole` by group.
 
     Raises
     ------
     SourceError
-        A table lacks a required column, or its times are of no type for that, or of another than in the other table.
+        A table lacks a required column, or its times have an unsuitable type or another than in the other table.
     InvalidProblemError
-        The horizon is neither a time nor "auto", or `tasks` no number of tasks.
+        The horizon is neither a time nor "auto", or `tasks` is invalid.
     """
     if tasks is not None and not (is_whole(tasks) and tasks >= 1):
         raise InvalidProblemError(f"tasks must be a whole number >= 1, not {shown(tasks)}")
@@ -109,7 +118,7 @@ def check_tables(
     spark = offsets_df.sparkSession
     driver = driver_of(spark)
     driver.prepare()
-    with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver plans what comes after
+    with ThreadPoolExecutor(1) as pool:  # Spark counts while the driver builds the next steps
         counted = partial(within, spark, until, partial(_counted, offsets_df, whole))
         with described(spark, "counting the groups"):
             counting = pool.submit(inheritable_thread_target(spark)(counted)) if count else None
@@ -119,7 +128,7 @@ def check_tables(
         offsets = with_predicted_lags(offsets, horizon) if ahead else offsets
         members = None if members_df is None else check_members(members_df)
         counts = _Counts(None, by=("group",) if whole else KEY) if counting is None else counting.result() or _Counts()
-    slots = driver.slots()  # asked after a first job: a cluster knows its executors only when they have come
+    slots = driver.slots()  # after a first job, because executors are known only once they are registered
     least, most = (slots * factor for factor in per_slot)
     per_task = RECORDED_PER_TASK if counts.recorded else ROWS_PER_TASK
     even = min(max(-(-counts.packed // GROUPS_PER_TASK), least), most, max(counts.packed, 1))
@@ -136,7 +145,7 @@ def check_tables(
 
 
 def check_topics(offsets_df: DataFrame, data: FleetData, until: float | None = None) -> None:
-    """Refuse topics that no row of an offsets table has; where Spark could not look before a time, none is refused.
+    """Raise an error for topics that no row of an offsets table has, unless Spark cannot check before `until`.
 
     Raises
     ------
@@ -151,23 +160,23 @@ def check_topics(offsets_df: DataFrame, data: FleetData, until: float | None = N
         rows = within(spark, until, names.collect)
     missing = sorted(data.named.difference(row["topic"] for row in rows)) if rows is not None else []
     if missing:
-        raise InvalidProblemError(f"no row of the offsets table has the topic {missing[0]!r}: correct its name")
+        raise InvalidProblemError(f"the offsets table has no topic {missing[0]!r}; correct the name")
 
 
 @dataclass(frozen=True)
 class _Counts:
-    """Counts of an offsets table; all 0 where Spark could not count in time.
+    """Counts of an offsets table; all 0 if Spark could not count in time.
 
     Attributes
     ----------
     groups, rows : int
-        Groups, one for each snapshot they are in, and their rows. Groups are None where nobody counted.
+        Number of groups, counted once for each snapshot (None if not counted), and of their rows.
     by : tuple of str
-        Columns that say what is packed: a group in a snapshot, or a group.
+        Key columns of the units that are placed: groups in a snapshot, or groups.
     packed : int
-        How many of these there are.
+        Number of these units.
     largest : list of (key, rows)
-        Those with most rows.
+        The units with most rows.
     """
 
     groups: int | None = 0
@@ -178,12 +187,12 @@ class _Counts:
 
     @property
     def recorded(self) -> bool:
-        """Whether groups are packed with all their snapshots."""
+        """True if groups are placed with all their snapshots."""
         return self.by != KEY
 
 
 def _counted(offsets_df: DataFrame, whole: bool) -> _Counts:
-    """Count what an offsets table holds; with `whole` by group alone where one has several snapshots."""
+    """Count groups and rows of an offsets table; with `whole`, by group if any group has several snapshots."""
     sizes = row_checks.group_sizes(offsets_df)
     largest = _largest(sizes, KEY)
     if len(largest) <= MOST_PACKED:
@@ -197,8 +206,8 @@ def _counted(offsets_df: DataFrame, whole: bool) -> _Counts:
 
 
 def _largest(sizes: DataFrame, by: tuple[str, ...]) -> list[tuple[Key, int]]:
-    """Return the keys with most rows, those first, one more than are packed by name."""
-    some = sizes.limit(MOST_PACKED + 1).toArrow()  # all of most fleets: to sort them here spares Spark a stage
+    """Return the keys sorted by rows, largest first, up to one more than are placed by name."""
+    some = sizes.limit(MOST_PACKED + 1).toArrow()  # usually all groups; sorting them here saves a stage of Spark
     if len(some) > MOST_PACKED:
         some = sizes.orderBy(sf.desc("rows"), *by).limit(MOST_PACKED + 1).toArrow()
     keys = zip(*(some.column(name).to_pylist() for name in by), strict=True)
@@ -211,9 +220,9 @@ def _snapshot_type(df: DataFrame) -> types.DataType:
 
 
 def _same_times(offsets_df: DataFrame, members_df: DataFrame) -> None:
-    """Refuse a time or a fraction beside a text: they would never meet, and every group would be without members."""
+    """Raise an error if the times of both tables have types that can never be equal, such as a timestamp and text."""
     kinds = [_snapshot_type(df) for df in (offsets_df, members_df)]
     as_written = all(isinstance(kind, types.StringType | types.IntegralType) for kind in kinds)
     if kinds[0] != kinds[1] and not as_written:
         offsets, members = (kind.simpleString() for kind in kinds)
-        raise SourceError(f"snapshot_ts is {offsets} in the offsets table, {members} in the members table; cast one")
+        raise SourceError(f"snapshot_ts is {offsets} in the offsets table but {members} in the members table; cast one")

@@ -1,4 +1,4 @@
-"""One call's options, limits and clock, and the Spark job that solves the groups of a fleet under them."""
+"""The Spark job that solves the groups of a fleet, with the options, limits and clock of a call."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from evenlag.tables.fleet_data import NO_FLEET_DATA, DataKeywords, FleetData
 from evenlag.tables.group import OFFSET_FIELDS
 from evenlag.tables.outputs import KEY, SOLVED
 
-LAST, GRACE = 0.0, 0.85  # seconds beyond the time limit when the last first plan is begun, and when jobs are cancelled
+LAST, GRACE = 0.0, 0.85  # seconds after the time limit for the start of the last first plan, and for cancelling jobs
 SKEW = 1.0  # seconds that executors' clocks may be ahead
 BEYOND = 0.05  # share of the limit that is added to both
-WRITING = 0.2  # share of the time limit that is kept where tables are sorted and written after the last plan
+WRITING = 0.2  # share of the time limit reserved if tables are sorted and written after the last plan
 
 
 class PlanKeywords(SolveKeywords, DataKeywords, total=False):
-    """Parameters that every call which plans the groups of a fleet hands on."""
+    """Parameters passed on by every call that plans the groups of a fleet."""
 
 
 class AuditKeywords(TermKeywords, DataKeywords, total=False):
-    """Parameters that an audit of a fleet hands on."""
+    """Parameters passed on by an audit of a fleet."""
 
 
 def fleet_options(
     call: str, keywords: PlanKeywords | AuditKeywords, function: Callable[..., Any], known: type = PlanKeywords
 ) -> tuple[SolveOptions, FleetData]:
-    """Return the options and the data of a call that hands keywords on, those of `known`.
+    """Return the options and the data in the keywords of a call; `known` declares the allowed keywords.
 
     Raises
     ------
     TypeError
-        There is no such keyword.
+        A keyword is unknown.
     InvalidProblemError
-        A parameter has a value that it cannot have.
+        A parameter has an invalid value.
     SourceError
         A file cannot be read.
     """
@@ -61,12 +61,12 @@ def fleet_options(
     others: Any = {name: value for name, value in keywords.items() if name not in data}
     checked, of_fleet = solving_options(call, others, function, known=known), FleetData.of(**data)
     if checked.max_load is not None and of_fleet.draining is not None:
-        raise InvalidProblemError("drain_seconds is another way to say max_load; give one of them")
+        raise InvalidProblemError("drain_seconds sets max_load; give only one of them")
     return checked, of_fleet
 
 
 class FleetSolver:
-    """Solves the groups of a fleet within a time limit, whose clock starts when this is made.
+    """Solver of a fleet's groups within a time limit, which starts when the object is created.
 
     Parameters
     ----------
@@ -75,20 +75,20 @@ class FleetSolver:
     time_limit : float or None
         Seconds for the whole call.
     group_time_limit : float
-        Seconds, the most that one group gets.
+        Time limit of one group, in seconds.
     horizon : float or str
         As in `plans`.
     progress : callable, optional
         As in `plans`.
     data : FleetData
-        Sizes, traffic and units in addition to what the tables say, and the time to drain in.
+        Sizes, traffic and units in addition to those in the tables, and the drain time.
     whole : bool
-        The tables hold the whole fleet, so that a topic named in the call is in them.
+        True if the tables hold the whole fleet, so that they must have every topic named in the call.
 
     Raises
     ------
     InvalidProblemError
-        `want` or a limit has a value that it cannot have.
+        `want` or a limit has an invalid value.
     """
 
     def __init__(
@@ -132,19 +132,19 @@ class FleetSolver:
         return fleet
 
     def _hurried(self, driver: Driver) -> bool:
-        """Return whether to deal groups out uncounted: Java is cold, time is short, nobody needs their number."""
+        """Return whether to skip counting the groups: Java is cold, time is short, and their number is not needed."""
         limit, _ = self._limits
         short = limit is not None and limit < HASTE and not self._options.deterministic
         return driver.is_cold() and short and self._progress is None
 
     @property
     def balance(self) -> str:
-        """The balance that plans keep."""
+        """The balance of the plans."""
         return self._options.balance
 
     @property
     def _per_slot(self) -> tuple[int, int]:
-        """Return the fewest and the most tasks for each slot."""
+        """The smallest and largest number of tasks per slot."""
         if self._options.method in HEURISTICS and self._want == Want.PLAN:
             return FEW
         limit, _ = self._limits
@@ -155,28 +155,28 @@ class FleetSolver:
 
     @property
     def until(self) -> float | None:
-        """When jobs that still run are cancelled (epoch): tasks end by themselves before, if they could start."""
+        """The time (epoch) at which running jobs are cancelled; tasks that could start end before."""
         return self._beyond(GRACE)
 
     def _beyond(self, seconds: float) -> float | None:
-        """Return a time (epoch) so far beyond the limit, and by a share of it."""
+        """Return the time (epoch) a number of seconds, and a share of the limit, after the limit."""
         limit, _ = self._limits
         return None if limit is None else self._started + limit * (1 + BEYOND) + seconds
 
     @property
     def over(self) -> bool:
-        """Whether jobs that still run are cancelled by now."""
+        """True if running jobs are cancelled by now."""
         return self.until is not None and time.time() >= self.until
 
     def run(self, fleet: Fleet, place: Place) -> DataFrame:
-        """Solve all groups once, and keep what becomes of them (`outputs.SOLVED`) in a place for it.
+        """Solve all groups once, and keep the results (`outputs.SOLVED`) in a place.
 
-        Groups whose task has not ended when the time is up are in the table too, as errors.
+        Groups whose task has not ended at the time limit are included as errors.
 
         Raises
         ------
         SourceError
-            Executors lack what tasks need, or share no place with the driver.
+            Executors lack packages that tasks need, or share no place with the driver.
         """
         spark = fleet.offsets.sparkSession
         check_executors(spark, place, self._options.method, self.until)
@@ -195,7 +195,7 @@ class FleetSolver:
         schema = to_arrow_schema(cast(types.StructType, types.StructType.fromDDL(SOLVED.ddl)))
         rows = task_rows(fleet.offsets, fleet.members, more=OFFSET_FIELDS if fleet.recorded else ())
         dealt = fleet.packing.repartition(rows)
-        total = fleet.groups or 0  # unknown only where there is no progress to report
+        total = fleet.groups or 0  # unknown only without progress reports
         named = described(rows.sparkSession, f"solving {total:,} groups" if total else "solving all groups")
         watched = driver.reporting(self._progress, total, fleet.packing.tasks)
         with named, watched as counters, driver.batches_by_rows():
@@ -219,7 +219,7 @@ class FleetSolver:
         return solved
 
     def _report_cut(self, solved: DataFrame, total: int) -> None:
-        """Report what came of a job that was cancelled: tasks that ended meanwhile are counted by their rows alone."""
+        """Report the progress of a cancelled job, counted by the rows of its completed tasks."""
         if self._progress is not None:
             done, failed = solved.agg(sf.count("*"), sf.count("error")).first() or (0, 0)
             self._progress(done, total, failed)

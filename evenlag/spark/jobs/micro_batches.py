@@ -1,4 +1,4 @@
-"""The job on a stream: rows of snapshots from a Kafka topic, each snapshot of a group audited once when it is whole."""
+"""The streaming job: rows of snapshots from a Kafka topic, with each group's snapshot audited once when complete."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ from evenlag.tables.fleet_data import FleetData
 from evenlag.tables.outputs import KEY
 
 CHECKPOINT = "_checkpoint"
-LOOK = 1  # seconds from one look at an idle stream to the next
+LOOK = 1  # seconds between checks of an idle stream
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one commit of a stream did.
+    """The figures of one commit of a stream.
 
     Attributes
     ----------
     number : int
-        Of the commit, as in the folders `batch=…`.
+        Number of the commit, as in the folders `batch=…`.
     rows : int
-        Read from the topic.
+        Rows read from the topic.
     snapshots : int
-        Audited, each of one group.
+        Audited snapshots, each of one group.
     short : int
-        Those of them that had fewer rows than their `snapshot_rows` say.
+        Audited snapshots with fewer rows than their `snapshot_rows`.
     plans, rejects : int
-        Rows written.
+        Rows written to these tables.
     waiting : int
         Rows that wait for the rest of their snapshot.
     failed : int
-        Snapshots of groups whose audit is an error.
+        Snapshots whose audit failed.
     seconds : float
     """
 
@@ -86,54 +86,57 @@ def stream(
     progress: Callable[[Batch], None] | None = None,
     **solving: Unpack[PlanKeywords],
 ) -> list[Batch]:
-    """Plan and audit every group and snapshot that comes through a topic, each exactly once, when it is whole.
+    """Plan and audit each group's snapshot from a topic exactly once, when it is complete.
 
-    It runs until it is interrupted, or with `once` until the topic is read. Started again it goes on where it was,
-    however it ended. Every row of the topic ends in `plans` or in `rejects`, once.
+    The call returns when it is interrupted, or with `once` when the topic is read. After a restart it continues where
+    it stopped, however it ended. Every row of the topic ends up exactly once, in `plans` or in `rejects`.
 
     Parameters
     ----------
     spark : SparkSession
-        With Spark's Kafka connector (`add_connector`).
+        A session with Spark's Kafka connector (`add_connector`).
     topic : str
-        `kafka://HOST:PORT/TOPIC`; the value of each record is a row of an offsets table as a JSON object, which may say
-        in `snapshot_rows` how many rows its group has in its snapshot.
+        `kafka://HOST:PORT/TOPIC`. Each record's value is a row of an offsets table as a JSON object, which may contain
+        the number of its group's rows in the snapshot as `snapshot_rows`.
     out : str or Path
-        Folder for the tables `plans`, `audit` and `rejects`, by `batch=N`; missing, empty, or of this stream.
+        Folder for the tables `plans`, `audit` and `rejects`, by `batch=N`; missing, empty, or from this stream.
     checkpoint : str or Path, optional
-        Folder for Spark's notes of what was read; by default in `out`. It and `out` belong together.
+        Folder for Spark's checkpoint; by default in `out`. It must always be used with the same `out`.
     once : bool
-        Read what is there, take every snapshot for whole then, and return.
+        Read the topic to its current end, take all snapshots as complete, and return.
     interval : float
-        Seconds from one look at the topic to the next.
+        Seconds between reads of the topic.
     settle : float
-        Seconds after which a snapshot without further rows is taken for whole (docs/fleet-streams.md).
+        Seconds after which a snapshot without further rows is taken as complete (docs/fleet-streams.md).
     options : mapping of str to str, optional
-        Of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
+        Options of Spark's Kafka source: security, `startingOffsets` (default `earliest`), `maxOffsetsPerTrigger`, …
     group_time_limit, auto_offset_reset, **solving
-        As in `plans`; plans are for the lag of their snapshot, and a pause costs nothing: a stream keeps no record.
-        Racks of members are not known, so that nothing may be asked of crossings; a time to drain in needs `capacity`.
+        As in `plans`. Plans are made for the lag of their snapshot and pauses cost nothing, because a stream keeps no
+        earlier snapshots. Racks of members are unknown, so options on crossings are not allowed; `drain_seconds`
+        requires `capacity`.
     progress : callable, optional
         Called after each commit.
 
     Returns
     -------
     list of Batch
-        With `once` what was committed, else nothing.
+        With `once` the commits, otherwise empty.
 
     Raises
     ------
     SourceError
-        The topic cannot be read, or a folder not be written, or it belongs to another stream.
+        The topic cannot be read, a folder cannot be written, or a folder belongs to another stream.
     InvalidProblemError
-        An option has a value that it cannot have.
+        An option has an invalid value.
     """
     needs_java(spark, "stream", "call solve on each snapshot, or run the stream where Spark's driver runs")
     checked, data = fleet_options("stream", solving, stream)
     _refuse_crossings(checked, data)
     if data.by_record:
-        raise InvalidProblemError("a stream keeps no record that tells how fast members read: give capacity too")
-    # A stream keeps no record, and what a batch happens to hold of one must not tell in its plans.
+        raise InvalidProblemError(
+            "a stream cannot estimate the capacity of members; with drain_seconds, give capacity too"
+        )
+    # Plans must not depend on the snapshots that happen to be in one batch.
     parameters = replace(checked, pause=0)
     check_seconds("group_time_limit", group_time_limit)
     check_seconds("interval", interval, zero=True)
@@ -169,7 +172,7 @@ def stream(
                 if not status["isTriggerActive"] and not status["isDataAvailable"]:
                     job.settle()
         except Exception:
-            if job.error is not None:  # what Spark says of it is a Java trace
+            if job.error is not None:  # Spark's own error is a Java trace
                 raise job.error from None
             raise
         finally:
@@ -180,20 +183,20 @@ def stream(
 
 
 def _refuse_crossings(options: SolveOptions, data: FleetData) -> None:
-    """Refuse to count crossings: a topic of snapshots does not tell the racks of members."""
+    """Raise an error for options on crossings, because a topic of snapshots has no racks of members."""
     asked = options.asked
     limited = [name for name, most in asked.budgets.items() if most is not None]
     if CROSSINGS in (*asked.prices, *limited, *asked.first) or TRAFFIC in data.amounts:
         raise InvalidProblemError(
-            "a stream cannot count crossings, as its topic does not tell the racks of members: leave out their price, "
-            "budget, traffic and place in first"
+            "a stream cannot count crossings, as its topic has no racks of members; omit the price, budget and traffic "
+            "of crossings, and crossings in first"
         )
 
 
 def _belong_together(commits: Commits, checkpoint: Storage) -> None:
-    """Refuse a checkpoint that is not the one by which the folder was written.
+    """Raise an error if the checkpoint is not the one with which the folder was written.
 
-    Spark notes the offsets of a batch before it is taken in, and that it was taken in afterwards.
+    Spark writes the offsets of a batch before the batch is processed, and its commit afterwards.
     """
 
     def last(folder: str) -> int:
@@ -204,18 +207,18 @@ def _belong_together(commits: Commits, checkpoint: Storage) -> None:
         planned, taken = last("offsets"), last("commits")
     if not max(planned - 1, taken) <= commits.position <= planned:
         raise SourceError(
-            f"{commits.path}: has what came up to batch {commits.position} of its stream, but the checkpoint "
-            f"{checkpoint.path} is at {planned}; name the one that belongs to it, or a new folder"
+            f"{commits.path}: has the stream's batches up to {commits.position}, but the checkpoint {checkpoint.path} "
+            f"is at {planned}; use the checkpoint that belongs to this folder, or a new folder"
         )
 
 
 class _Job:
-    """What is done with each micro-batch; Spark calls it from a thread of its own, beside that of `settle`.
+    """Processing of micro-batches, called by Spark in a thread other than that of `settle`.
 
     Attributes
     ----------
     error : Exception or None
-        What it failed with.
+        The error with which it failed.
     """
 
     def __init__(
@@ -235,7 +238,7 @@ class _Job:
         self._waiting = 0 if state is None else read_parquet(spark, f"{state}/waiting").count()
 
     def __call__(self, records: DataFrame, number: int) -> None:
-        """Take in a micro-batch, unless it was committed before Spark could note that."""
+        """Process a micro-batch, unless it was already committed before Spark could record this."""
         with self._lock:
             here = self._commits.position
             if number <= here:
@@ -246,7 +249,7 @@ class _Job:
                         f"{self._commits.path}: batch {here + 1} of the stream is missing before {number}"
                     )
                 folder = self._commits.begin()
-                # Read from Kafka once: what follows looks at the rows several times.
+                # Stored, so that later steps do not read the rows from Kafka again.
                 rows = records.select(record_text().alias(LINE), sf.unix_micros("timestamp").alias("at"))
                 with self._described():
                     rows.write.parquet(f"{folder}/_rows")
@@ -256,13 +259,13 @@ class _Job:
                 raise
 
     def settle(self) -> None:
-        """Audit what waits if nothing has come for as long as that takes."""
+        """Audit the waiting snapshots if no rows have arrived for longer than the `settle` time."""
         with self._lock:
             if time.monotonic() - self._last > self._settle:
                 self._flush()
 
     def flush(self) -> None:
-        """Audit what waits, as whole as it is."""
+        """Audit the waiting snapshots, complete or not."""
         with self._lock:
             self._flush()
 
@@ -276,7 +279,7 @@ class _Job:
         return described(self._spark, f"batch {self._commits.number + 1} of the stream")
 
     def _take(self, folder: str, rows: DataFrame, position: int, flush: bool = False) -> None:
-        """Write what comes of new rows and of those that waited, and commit it."""
+        """Write and commit the output of new and waiting rows."""
         started, spark = time.monotonic(), self._spark
         waiting, audited = self._state("waiting", ROWS), self._state("audited", AUDITED)
         came, newest = rows.agg(sf.count("*"), sf.max("at")).first() or (0, None)
@@ -296,8 +299,8 @@ class _Job:
             late_rejects(late).write.mode("append").parquet(f"{folder}/rejects")
         if plans + rejects + counts[WAITS] != came + before:
             raise SourceError(
-                f"{came} rows came and {before} waited, but {plans + rejects} went out and {counts[WAITS]} wait; "
-                "please report this"
+                f"{came} rows arrived and {before} waited, but {plans + rejects} were written and {counts[WAITS]} "
+                "wait; please report this"
             )
         waits.select(LINE, "at").write.parquet(f"{folder}/{STATE}/waiting")
         snapshots = due.dropna(subset=list(KEY)).groupBy(*KEY).agg(sf.max("short").alias("short"))

@@ -1,4 +1,4 @@
-"""Which task solves which group: packed by expected cost, so that no task is left when all others are done."""
+"""Placement of groups in tasks, packed by expected cost so that all tasks end at about the same time."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from evenlag.model.problem import Problem
 from evenlag.search.construct.lpt import lpt
 from evenlag.tables.outputs import KEY
 
-MOST_PACKED = 20_000  # the largest groups of a fleet, known to the driver by name; smaller ones go by hash
-FEW = 500  # groups that are always placed by name
-SMALL = 200  # of which a task holds so many or more: a hash spreads them well enough, and spares the rows a join
-COST, COST_PER_ROW = 10_000, 50  # microseconds that a group is expected to take, whatever it holds and for each row
+MOST_PACKED = 20_000  # number of largest groups that are placed by name; smaller ones are placed by hash
+FEW = 500  # up to this number, groups are always placed by name
+SMALL = 200  # a group below 1/SMALL of a task's cost is placed by hash, which is even enough and needs no join
+COST, COST_PER_ROW = 10_000, 50  # expected microseconds of a group, fixed and per row
 TASK = "task"
-BLOCK = 1 << 16  # numbers that are hashed at once
+BLOCK = 1 << 16  # numbers hashed at once
 
 Key = tuple[str, ...]  # values of `TaskPacking.by`
 
 
 @dataclass(frozen=True)
 class TaskPacking:
-    """Tasks of groups.
+    """The assignment of groups to tasks.
 
     Attributes
     ----------
     tasks : int
-        Tasks 0, 1, …; those that are expected to take longest come first, and Spark starts them in this order.
+        Number of tasks; Spark starts them in order, those with the highest expected cost first.
     task_of : dict of key to task
-        For the largest groups; others go by a hash of their key.
+        Tasks of the largest groups; other groups are placed by a hash of their key.
     costs : tuple of int
-        Microseconds that each task is expected to take, beside the others.
+        Expected cost of each task, in microseconds.
     by : tuple of str
-        Columns of the key: the rows of one are in one task. By `group` alone a task has all snapshots of its groups.
+        Columns of the key. All rows of a key are in one task; by `group` alone, a task has all snapshots of its groups.
     """
 
     tasks: int
@@ -51,9 +51,9 @@ class TaskPacking:
     def pack(
         cls, rows: Sequence[tuple[Key, int]], tasks: int, others: int = 0, by: tuple[str, ...] = KEY
     ) -> TaskPacking:
-        """Pack groups with so many rows each: always the costliest to the task with least to do (`lpt`).
+        """Pack groups by their numbers of rows, the costliest first into the task with the lowest cost (`lpt`).
 
-        `others` is the number of groups that are smaller than these, and go by their hash, as small ones among many do.
+        `others` is the number of further, smaller groups. They are placed by hash, as are small ones among many.
         """
         every = [COST + COST_PER_ROW * count for _, count in rows]
         share = sum(every) / tasks / SMALL
@@ -72,20 +72,20 @@ class TaskPacking:
         return cls(tasks, task_of, loads, by)
 
     def repartition(self, df: DataFrame) -> DataFrame:
-        """Give every row of a table with the columns of the key to the task of its group."""
+        """Repartition a table with the columns of the key, so that each row is in the task of its group."""
         number = sf.pmod(sf.xxhash64(*self.by), sf.lit(self.tasks)).cast("int")
         if self.task_of:
             keys = dict(zip(self.by, map(list, zip(*self.task_of, strict=True)), strict=True))
             table = pa.table({**keys, TASK: pa.array(list(self.task_of.values()), pa.int32())})
-            known = df.sparkSession.createDataFrame(table)  # from Arrow: rows would need Python workers
+            known = df.sparkSession.createDataFrame(table)  # from Arrow, as rows would need Python workers
             df = df.join(sf.broadcast(known), on=list(self.by), how="left")
             number = sf.coalesce(TASK, number)
-        places = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call, however many there are
+        places = sf.from_json(sf.lit(str(partition_keys(self.tasks))), "array<int>")  # one call for any number of tasks
         return df.withColumn(TASK, places[number]).repartition(self.tasks, TASK).drop(TASK)
 
 
 def partition_keys(partitions: int) -> list[int]:
-    """Return for each partition 0, 1, … a number that Spark's hash partitioning sends there."""
+    """Return for each partition 0, 1, … a number that Spark's hash partitioning maps to it."""
     keys = np.full(partitions, -1)
     start = 0
     while (keys < 0).any():
@@ -97,7 +97,7 @@ def partition_keys(partitions: int) -> list[int]:
 
 
 def _murmur3(numbers: NDArray[np.int64], seed: int = 42) -> NDArray[np.int64]:
-    """MurmurHash3 (32 bits) of INTs as Spark's `hash` has it, signed."""
+    """Return the MurmurHash3 (32 bits, signed) of INTs, as Spark's `hash` computes it."""
 
     def rotated(values: NDArray[np.uint32], by: int) -> NDArray[np.uint32]:
         return values << np.uint32(by) | values >> np.uint32(32 - by)

@@ -1,4 +1,4 @@
-"""A fleet's audit in a few tables: how far each strategy is from the best, which groups gain most, what holds them."""
+"""Summary tables of a fleet's audit: each strategy's distance from the optimum, groups to gain most, binding rules."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from evenlag.compare.strategies import CURRENT, OPTIMAL
 from evenlag.report.picture import Loads
 from evenlag.tables.outputs import KEY
 
-PRICED = {"planned": "crossings", "today": "crossings_today"}  # figures of `priced_traffic` as a report has them
+PRICED = {"planned": "crossings", "today": "crossings_today"}  # names of the figures of `priced_traffic` in reports
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 
 @dataclass(frozen=True)
 class AuditSummary:
-    """An audit in a few tables; figures in messages, a share is of the optimum's largest load.
+    """Summary tables of an audit; figures are in messages, shares relative to the optimum's largest load.
 
     Attributes
     ----------
     strategies : DataFrame
-        A row per strategy: `strategy, balance, groups, broken` (the balance it promises; without excess)`, optimal`
-        (groups in which no plan found is better)`, optimal_share, excess_median, excess_p90, excess_p99, excess_max,
-        share_median, share_p90, share_p99, share_max`.
+        One row per strategy: `strategy, balance, groups, broken` (groups in which it breaks its balance, which have no
+        excess)`, optimal` (groups in which no better plan was found)`, optimal_share, excess_median, excess_p90,
+        excess_p99, excess_max, share_median, share_p90, share_p99, share_max`.
     groups : DataFrame
-        A row per group and snapshot, those with most to recover first: `snapshot_ts, group, status, spread_today,
-        spread_best, recoverable, drain_today, drain_best` (largest loads: what is to be read until the last member is
-        done)`, drain_saved, binding`. Without owners what is today is null.
+        One row per group and snapshot, sorted by `recoverable`, largest first: `snapshot_ts, group, status,
+        spread_today, spread_best, recoverable, drain_today, drain_best` (largest loads)`, drain_saved, binding`. The
+        columns of today are null without owners.
     binding : DataFrame
-        A row per rule that holds optima up: `balance, binding, groups, share` of the groups solved.
+        One row per rule that limits optima: `balance, binding, groups, share` of the solved groups.
     """
 
     strategies: DataFrame
@@ -41,19 +41,19 @@ class AuditSummary:
 
 
 def summary(audit_df: DataFrame, balance: str = "both") -> AuditSummary:
-    """Sum up an audit (`outputs.AUDIT`) on the executors.
+    """Summarise an audit (`outputs.AUDIT`) on the executors.
 
     Parameters
     ----------
     audit_df : DataFrame
-        From `audit`, or the table that `run` wrote.
+        The result of `audit`, or the table written by `run`.
     balance : str
-        The balance under which groups are compared with today.
+        The balance under which groups are compared with the current assignment.
 
     Returns
     -------
     AuditSummary
-        Nothing is computed before its tables are asked for.
+        Tables that are computed on use.
     """
     return AuditSummary(_strategies(audit_df), _groups(audit_df, balance), _binding(audit_df))
 
@@ -120,9 +120,9 @@ def _binding(audit_df: DataFrame) -> DataFrame:
 
 
 def priced_traffic(groups: DataFrame, audit: DataFrame) -> DataFrame:
-    """Return a row per group and snapshot whose racks and traffic are known: the traffic that crosses racks.
+    """Return the traffic that crosses racks, one row per group and snapshot with known racks and traffic.
 
-    `planned` is that of the plan, `today` that of today's assignment, null where there is none.
+    `planned` is the traffic in the plan, `today` that in the current assignment, null without one.
     """
     today = audit.filter(sf.col("strategy") == CURRENT).select(*KEY, sf.col("crossings").alias("today"))
     known = groups.filter("traffic is not null and crossings is not null")
@@ -130,9 +130,9 @@ def priced_traffic(groups: DataFrame, audit: DataFrame) -> DataFrame:
 
 
 def traffic_sums(priced: DataFrame) -> dict[str, int | None]:
-    """Return how many groups have traffic that can be priced, and what crosses racks of it, by their latest snapshots.
+    """Return the number of groups with priced traffic and the sums of their crossing traffic in the latest snapshots.
 
-    `today` is None where one of them has no assignment today.
+    `today` is None if one of them has no current assignment.
     """
     latest = priced.groupBy("group").agg(sf.max_by(sf.struct("planned", "today"), "snapshot_ts").alias("last"))
     row = latest.agg(
@@ -146,9 +146,9 @@ def traffic_sums(priced: DataFrame) -> dict[str, int | None]:
 def worst_groups(
     plans: DataFrame, audit: DataFrame, balance: str, most: int, priced: DataFrame | None = None
 ) -> list[dict[str, Any]]:
-    """Return the groups with the largest difference between today's spread and the optimum's.
+    """Return the groups with the largest difference between the current spread and the optimum's.
 
-    With `priced_traffic` a row has its figures too.
+    With the result of `priced_traffic`, rows have its figures too.
     """
     today = audit.filter(sf.col("strategy") == CURRENT).select("snapshot_ts", "group", sf.col("spread").alias("today"))
     best = audit.filter((sf.col("strategy") == OPTIMAL) & (sf.col("balance") == balance)).select(
@@ -159,14 +159,14 @@ def worst_groups(
     gain = sf.coalesce(sf.col("today") - sf.col("best"), sf.lit(0))
     rows = (
         rows.orderBy(sf.desc(gain), "snapshot_ts", "group")
-        .withColumn("snapshot_ts", sf.col("snapshot_ts").cast("string"))  # JSON knows no times
+        .withColumn("snapshot_ts", sf.col("snapshot_ts").cast("string"))  # JSON has no times
         .na.fill(0, ["partitions", "busy_members", "moves"])
     )
     return [row.asDict() for row in rows.take(most)]
 
 
 def mean_loads(plans: DataFrame) -> DataFrame:
-    """Return the mean load of each group's busy members, those that the plan gives anything, and what it counts."""
+    """Return the mean load of each group's members with partitions in the plan, and the plan's counts."""
     busy = sf.count_distinct("consumer_id")
     held = sf.sum(sf.when(sf.col("consumer_id").isNotNull(), sf.col("lag")))
     return plans.groupBy("snapshot_ts", "group").agg(
@@ -178,7 +178,7 @@ def mean_loads(plans: DataFrame) -> DataFrame:
 
 
 def member_loads(plans: DataFrame, group: str, mean: float) -> Loads:
-    """Return what each member of a group has to read, today and by the plan."""
+    """Return the load of each member of a group, in the current assignment and in the plan."""
     today: defaultdict[str, float] = defaultdict(float)
     planned: defaultdict[str, float] = defaultdict(float)
     for row in plans.filter(sf.col("group") == group).collect():
@@ -190,13 +190,13 @@ def member_loads(plans: DataFrame, group: str, mean: float) -> Loads:
 
 
 def reasons(rejects: DataFrame, most: int) -> list[dict[str, Any]]:
-    """Return why most rows are rejected."""
+    """Return the most frequent reasons for rejections."""
     counts = rejects.groupBy("source", "reason").count().orderBy(sf.desc("count"), "source", "reason")
     return [row.asDict() for row in counts.take(most)]
 
 
 def strategies_of(table: DataFrame) -> dict[str, dict[str, Any]]:
-    """Return how far each strategy is from the optimum over all groups."""
+    """Return each strategy's distance from the optimum over all groups."""
     names = {
         "groups": "groups", "best": "optimal", "median": "share_median", "p90": "share_p90", "p99": "share_p99",
         "worst": "share_max", "broken": "broken",
@@ -206,7 +206,7 @@ def strategies_of(table: DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def strategies_compared(summary: DataFrame) -> DataFrame:
-    """Return a row per strategy: in how many groups it is best, how much its cost is above the best otherwise."""
+    """Return one row per strategy: the number of groups in which it is best, and its excess cost in the others."""
     least = summary.filter("best").select("group", sf.col("cost").alias("least"))
     above = (sf.col("cost") - sf.col("least")) / sf.greatest("least", sf.lit(1.0))
     return (
@@ -239,7 +239,7 @@ def with_answers(sizes: DataFrame) -> DataFrame:
 
 
 def lacking_most(sizes: DataFrame) -> DataFrame:
-    """Return the groups that lack most members, first those for which no number was found."""
+    """Return the groups sorted by missing members, first those for which no number suffices."""
     names = (
         "group", "snapshot_ts", "members", "fewest", "proven", "binding_from", "hottest_topic", "hottest_partition",
         "hottest_seconds", "capacity", "capacity_source",

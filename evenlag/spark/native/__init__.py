@@ -1,1 +1,1 @@
-"""Row rules in native Spark columns."""
+"""Rules for rows, in native Spark columns."""

@@ -1,4 +1,4 @@
-"""Which snapshots of a stream of rows are whole, which wait for more rows, and which rows come too late."""
+"""Rules for a stream of rows: which snapshots are complete, which wait for more rows, and which rows are late."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from evenlag.tables.columns import LINE
 from evenlag.tables.outputs import KEY, REJECTS
 
 ROWS = f"{LINE} STRING, at BIGINT"
-"""A row per record: its text and its time in Kafka, microseconds since 1970."""
+"""One row per record, with its text and its Kafka timestamp in microseconds since 1970."""
 
 AUDITED = outputs.KEY_FIELDS.ddl
-"""A row per group and snapshot that was audited."""
+"""One row per audited group and snapshot."""
 
-REMEMBERED = 20  # audited snapshots of a group: what is older than all of them comes too late, whatever it is
+REMEMBERED = 20  # audited snapshots remembered for each group; rows older than all of these are late
 
 DUE, WAITS, LATE = "due", "waits", "late"
-TOO_LATE = "came after its snapshot was audited"
+TOO_LATE = "arrived after its snapshot was audited"
 
 
 def with_fates(
     rows: DataFrame, waiting: DataFrame, audited: DataFrame, *, newest: int | None, settle: float, flush: bool
 ) -> DataFrame:
-    """Say of each row what becomes of it.
+    """Return the rows with their fate: due, waiting or late.
 
-    The rows of a group in a snapshot are due together, when one of these holds:
+    The rows of a group in a snapshot become due together, as soon as one of these holds:
 
-    * they say how many there are (`snapshot_rows`), and so many different ones have come;
-    * they do not say it, and a later snapshot of the group was there before the new rows came;
-    * none of them has come for `settle` seconds, by Kafka's timestamps, while others have;
+    * they state their number (`snapshot_rows`), and that many different rows have arrived;
+    * they do not state it, and a later snapshot of the group had arrived before the new rows;
+    * none of them has arrived for `settle` seconds by Kafka's timestamps, but others have;
     * `flush` is set.
 
-    A row of a snapshot that was audited is late. One without a time or a group waits for nobody and is due.
+    A row of a snapshot that was already audited is late. A row without a time or a group is due immediately.
 
     Parameters
     ----------
     rows, waiting : DataFrame
-        New rows, and those that waited (`ROWS`).
+        New rows, and waiting rows (`ROWS`).
     audited : DataFrame
-        The snapshots audited last (`AUDITED`).
+        The latest audited snapshots (`AUDITED`).
     newest : int, optional
-        Time in Kafka of the newest of the new rows.
+        Kafka timestamp of the newest of the new rows.
     settle : float
         Seconds.
     flush : bool
-        Nothing more will come.
+        True if no more rows will arrive.
 
     Returns
     -------
     DataFrame
-        `ROWS`, with `snapshot_ts, group, fate, short` (due with fewer rows than they say).
+        `ROWS`, with `snapshot_ts, group, fate, short` (true if due with fewer rows than stated).
     """
     new, old = (_keyed(df).withColumn("waited", sf.lit(waited)) for df, waited in ((rows, False), (waiting, True)))
     every = new.unionAll(old)
@@ -79,10 +79,10 @@ def with_fates(
     )
     forgotten = (sf.col("remembered") >= REMEMBERED) & (snapshot_order() < sf.col("first"))
     late = ~sf.col("waited") & (_true(sf.array_contains("done", sf.col("snapshot_ts"))) | _true(forgotten))
-    told = sf.col("came") >= sf.col("expected")
+    complete = sf.col("came") >= sf.col("expected")
     overtaken = sf.col("expected").isNull() & (snapshot_order() < sf.col("seen"))
     settled = sf.lit(False) if newest is None else sf.col("at") < newest - int(settle * 1e6)
-    whole = sf.lit(flush) | _true(told) | _true(overtaken) | _true(settled)
+    whole = sf.lit(flush) | _true(complete) | _true(overtaken) | _true(settled)
     fates = keys.select(
         *KEY,
         sf.when(late, LATE).when(whole, DUE).otherwise(WAITS).alias("fate"),
@@ -94,13 +94,13 @@ def with_fates(
 
 
 def latest(audited: DataFrame) -> DataFrame:
-    """Keep of each group the latest `REMEMBERED` of its audited snapshots (`AUDITED`)."""
+    """Return the latest `REMEMBERED` audited snapshots of each group (`AUDITED`)."""
     newest = Window.partitionBy("group").orderBy(snapshot_order().desc())
     return audited.withColumn("nth", sf.row_number().over(newest)).filter(f"nth <= {REMEMBERED}").select(*KEY)
 
 
 def late_rejects(rows: DataFrame) -> DataFrame:
-    """Give late rows as rejects (`outputs.REJECTS`)."""
+    """Return late rows as rejects (`outputs.REJECTS`)."""
     table = json_table(rows.select(LINE), "offsets")
     read = Typed(table)
     named = {name: read.text(name) for name in ("snapshot_ts", "group", "topic", "consumer_id")} | {
@@ -122,7 +122,7 @@ def _keyed(rows: DataFrame) -> DataFrame:
 
 
 def snapshot_order() -> Column:
-    """What snapshots are ordered by: `tables.values.snapshot_order` of their `snapshot_ts`."""
+    """Return the sort key of `snapshot_ts`, as `tables.values.snapshot_order` defines it."""
     text = sf.col("snapshot_ts")
     micros = text_micros(text).cast("double")
     return sf.struct(sf.coalesce(text_number(text), micros, sf.lit(float("-inf"))), text)

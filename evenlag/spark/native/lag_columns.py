@@ -1,6 +1,6 @@
 """Lags, produce rates and predicted lags in native Spark columns.
 
-The rules are those of `evenlag.model.lag.partition_lag` and `evenlag.model.rates`; a test compares the two.
+The rules are those of `evenlag.model.lag.partition_lag` and `evenlag.model.rates`.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from evenlag.tables.defaults import AUTO_OFFSET_RESET
 
 
 def with_lags(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
-    """Work out the lag of every row.
+    """Compute the lag of every row.
 
     Parameters
     ----------
     df : DataFrame
-        With BIGINT columns `log_start_offset, log_end_offset, current_offset, lag` and a text `auto_offset_reset`,
-        each null where unknown. Other columns pass through.
+        Rows with BIGINT columns `log_start_offset, log_end_offset, current_offset, lag` and a STRING column
+        `auto_offset_reset`, each null if unknown. Other columns are kept.
     auto_offset_reset : str
-        The rule where the column says nothing: `latest`, or anything else for the whole log.
+        The rule for rows that name none: `latest`, or any other value for the whole log.
 
     Returns
     -------
     DataFrame
-        The same rows with `lag` (messages, null where there is a reason), `clamped` (`beyond_end`, `before_start` or
-        null) and `reason`, why the lag cannot be known (null where it can).
+        The same rows with `lag` (messages; null if there is a reason), `clamped` (`beyond_end`, `before_start` or null)
+        and `reason`, why the lag is unknown (null if it is known).
     """
     start, end, current = sf.col("log_start_offset"), sf.col("log_end_offset"), sf.col("current_offset")
     given = sf.col("lag")
     reset = sf.coalesce("auto_offset_reset", sf.lit(auto_offset_reset))
-    latest = reset.rlike(r"\A(?i:latest)\z")  # Spark's `lower` takes 2 s to learn the letters of all languages
+    latest = reset.rlike(r"\A(?i:latest)\z")  # Spark's first `lower` takes 2 s
     committed = end.isNotNull() & current.isNotNull()
-    unknown = ~committed & given.isNull()  # then the reset rule decides
+    unknown = ~committed & given.isNull()  # the reset rule applies
     clamped = sf.when(current > end, "beyond_end").when(committed & (current < start), "before_start")
     lag = (
         sf.when(clamped == "beyond_end", sf.lit(0))
@@ -75,46 +75,44 @@ _ELAPSED = "_elapsed"
 
 
 def with_rates(df: DataFrame) -> DataFrame:
-    """Compare every row with the latest earlier one of its group, topic and partition.
+    """Add the rates since the latest earlier row of the same group, topic and partition.
 
     Parameters
     ----------
     df : DataFrame
-        With `snapshot_ts` (a time, or text that says one), `group`, `topic`, `partition`, and `log_end_offset` and
-        `current_offset` as BIGINT, null where unknown. Rows that have a `reason`, where there is such a column, are
-        passed over.
+        Rows with `snapshot_ts` (a timestamp, or text in ISO 8601), `group`, `topic`, `partition`, and `log_end_offset`
+        and `current_offset` as BIGINT, null if unknown. Rows with a `reason`, if there is such a column, are skipped.
 
     Returns
     -------
     DataFrame
-        The same rows with `elapsed` (seconds since the row compared with; null if there is none), `produced` and
-        `consumed` (messages; null where unknown, or the offset went back), `produce_rate` and `consume_rate`
-        (messages per second).
+        The same rows with `elapsed` (seconds since the earlier row; null without one), `produced` and `consumed`
+        (messages; null if unknown or if the offset decreased), `produce_rate` and `consume_rate` (messages per second).
     """
     rates = {f"{verb}_rate": sf.col(f"{verb}d") * sf.lit(1e6) / sf.col(_ELAPSED) for verb in ("produce", "consume")}
     return _compared(df).withColumns({"elapsed": sf.col(_ELAPSED) / SECOND} | rates).drop(_ELAPSED)
 
 
 def with_predicted_lags(df: DataFrame, horizon: float | str) -> DataFrame:
-    """Take every partition's lag for what it will be after `horizon` if nothing is read.
+    """Replace every partition's lag by the lag predicted after `horizon` if nothing is read.
 
     Parameters
     ----------
     df : DataFrame
-        As `with_rates` needs it, with `lag` as BIGINT.
+        Rows as for `with_rates`, with `lag` as BIGINT.
     horizon : float or str
         Seconds, or text such as "10m".
 
     Returns
     -------
     DataFrame
-        The same rows with `lag` + produce rate · horizon, rounded up, at most 2**62, in place of `lag`; and
-        `predicted`, false where no rate is known and the lag is as it was.
+        The same rows with `lag` replaced by `lag` + produce rate · horizon, rounded up and at most 2**62; and
+        `predicted`, false if the rate is unknown and the lag unchanged.
 
     Raises
     ------
     InvalidProblemError
-        The horizon is no such time.
+        The horizon is invalid.
     """
     ahead = sf.lit(horizon_micros(horizon)).cast(_EXACT)
     grown = sf.col("produced").cast(_EXACT) * ahead
@@ -158,13 +156,15 @@ def _micros(df: DataFrame) -> Column:
 
 
 def text_micros(text: Column) -> Column:
-    """Return `model.rates.time_micros` of a column of text, whatever the time zone of the session."""
+    """Return `model.rates.time_micros` of a column of text, independent of the session's time zone."""
     date, *parts = (sf.regexp_extract(text, TIME, n) for n in range(1, 5))
     others = (
         sf.when(part == "", other).otherwise(part) for part, other in zip(parts, ("00:00", ":00", "Z"), strict=True)
     )
     whole = sf.concat(date, sf.lit("T"), *others)
-    return sf.unix_micros(sf.when(date != "", whole).try_cast("timestamp_ltz"))  # whatever the session calls timestamp
+    return sf.unix_micros(
+        sf.when(date != "", whole).try_cast("timestamp_ltz")
+    )  # independent of the session's default timestamp type
 
 
 def _grown(before: Column, now: Column) -> Column:

@@ -1,6 +1,6 @@
-"""Rows of both input tables, checked in native Spark columns: each row is kept, with the reason it cannot be used.
+"""Checks of both input tables in native Spark columns, which keep every row with the reason why it cannot be used.
 
-A null reason means that the row counts. Copies of a row follow the rule of `tables.copies`.
+A null reason means that the row is usable. Copies of a row follow the rule of `tables.copies`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evenlag.tables.pair_columns import PAIR_COLUMNS, REPLICA_RACKS
 
 
 def require_columns(df: DataFrame, kind: TableKind) -> None:
-    """Refuse a table without a required column (`tables.columns.check_columns`), or with any of its columns twice.
+    """Raise an error if a table lacks a required column (`tables.columns.check_columns`) or has any column twice.
 
     Raises
     ------
@@ -37,44 +37,44 @@ def require_columns(df: DataFrame, kind: TableKind) -> None:
 
 
 def group_sizes(df: DataFrame) -> DataFrame:
-    """Count the rows of each group of an offsets table, for each snapshot it is in: `snapshot_ts, group, rows`."""
+    """Return the number of rows of each group and snapshot of an offsets table: `snapshot_ts, group, rows`."""
     table = Typed(df)
     keys = df.select(*(table.text(name).alias(name) for name in ("snapshot_ts", "group")))
     return keys.dropna().groupBy("snapshot_ts", "group").agg(sf.count("*").alias("rows"))
 
 
 def topics_among(df: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Select which of these topics an offsets table has, each once."""
+    """Return those of the topics that an offsets table has, each once."""
     return df.select(Typed(df).text("topic").alias("topic")).filter(sf.col("topic").isin(*names)).distinct()
 
 
 def check_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
-    """Type the rows of an offsets table, work out their lags, and say what is wrong with each.
+    """Convert the rows of an offsets table to their types, compute their lags, and check each row.
 
     Parameters
     ----------
     df : DataFrame
-        An offsets table; its columns may be text or typed, and all but the required ones may be absent.
+        An offsets table. Columns may be text or typed; optional columns may be absent.
     auto_offset_reset : str
-        The reset rule where a row names none.
+        The reset rule for rows that name none.
 
     Returns
     -------
     DataFrame
         One row per row of `df`: `snapshot_ts, group` (text)`, topic, partition, consumer_id, log_start_offset,
-        log_end_offset, current_offset, lag` (messages)`, clamped, reason, row` (as it came, as JSON text, where there
-        is a reason), and of `replica_racks, move_size, traffic` those that `df` has.
+        log_end_offset, current_offset, lag` (messages)`, clamped, reason, row` (the input row as JSON if there is a
+        reason), and those of `replica_racks, move_size, traffic` that `df` has.
 
     Raises
     ------
     SourceError
-        A required column is absent.
+        A required column is missing.
     """
     return without_copies(typed_offsets(df, auto_offset_reset), PARTITION_ROWS)
 
 
 def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> DataFrame:
-    """As `check_offsets`, but copies are left in, each with `mark`, a hash of it; and `row` is no text yet."""
+    """Do the same as `check_offsets`, but keep copies, each with its hash as `mark`, and `row` as a struct."""
     require_columns(df, "offsets")
     table, columns = Typed(df), [column for column in OFFSETS if column.checked or column.name in PARTITION_ROWS.key]
     pairs = [name for name in PAIR_COLUMNS if table.has(name)]
@@ -89,31 +89,31 @@ def typed_offsets(df: DataFrame, auto_offset_reset: str = AUTO_OFFSET_RESET) -> 
 
 
 def check_members(df: DataFrame) -> DataFrame:
-    """Type the rows of a members table, and say what is wrong with each.
+    """Convert the rows of a members table to their types, and check each row.
 
     Returns
     -------
     DataFrame
-        One row per row of `df`: `snapshot_ts, group, consumer_id, topics` (null: all of the group's)`, weight,
-        max_partitions, generation, assignor, rack, reason, row`; as `check_offsets`.
+        One row per row of `df`: `snapshot_ts, group, consumer_id, topics` (null: all topics of the group)`, weight,
+        max_partitions, generation, assignor, rack, reason, row`, as in `check_offsets`.
 
     Raises
     ------
     SourceError
-        A required column is absent.
+        A required column is missing.
     """
     return without_copies(typed_members(df), MEMBER_ROWS)
 
 
 def typed_members(df: DataFrame) -> DataFrame:
-    """As `check_members`, but copies are left in; as `typed_offsets`."""
+    """Do the same as `check_members`, but keep copies, as `typed_offsets` does."""
     require_columns(df, "members")
     table, columns = Typed(df), [column for column in MEMBERS if column.checked or column.name in MEMBER_ROWS.key]
     return table.select(_typed(table, columns) | {"reason": _first_fault(table, columns)})
 
 
 def _typed(table: Typed, columns: Sequence[TableColumn]) -> dict[str, Column]:
-    """Return the columns in their types, by name; null where a value is not of its type."""
+    """Return the columns in their types by name, with null for values of another type."""
     read: dict[str, Callable[[str], Column]] = {
         "string": table.text, "integer": table.whole, "number": table.number, "strings": table.names,
         "racks": partial(table.names, blanks=True),
@@ -122,7 +122,7 @@ def _typed(table: Typed, columns: Sequence[TableColumn]) -> dict[str, Column]:
 
 
 def _first_fault(table: Typed, columns: Sequence[TableColumn]) -> Column:
-    """Return the first reason that a row cannot be used, by the rules of its columns; null where there is none."""
+    """Return the first reason why a row cannot be used, by the rules of its columns; null if it can."""
     typed = _typed(table, columns)
     missing = [
         (f"{column.name} is missing", typed[column.name].isNull() if column.kind == "string" else ~present)
@@ -135,14 +135,14 @@ def _first_fault(table: Typed, columns: Sequence[TableColumn]) -> Column:
 
 
 def _value_rules(table: Typed, column: TableColumn, value: Column) -> list[tuple[str, Column]]:
-    """Return what a value of this column may not be: the reason, and where it holds."""
+    """Return the rules for values of a column: each reason, and the condition under which it applies."""
     name, present = column.name, table.present(column.name)
     if column.kind in ("strings", "racks"):
         blanks = column.kind == "racks"
         no_name = sf.exists(value, lambda each: each.isNull() if blanks else each.isNull() | (each == ""))
         return [(f"{name} is not a list of names", present & (value.isNull() | no_name))]
     if column.kind == "number" and column.least is not None and column.most is not None:
-        # NaN is outside any range: Spark takes it for the largest number.
+        # NaN is outside any range, because Spark treats it as the largest number.
         fits = sf.coalesce(value.between(column.least, column.most), sf.lit(False))
         least, most = (f"{value:g}".replace("e-0", "e-").replace("e+0", "e") for value in (column.least, column.most))
         return [(f"{name} is not a number from {least} to {most}", present & ~fits)]
@@ -155,12 +155,12 @@ def _value_rules(table: Typed, column: TableColumn, value: Column) -> list[tuple
 
 
 def rejects(checked_offsets: DataFrame, checked_members: DataFrame | None = None) -> DataFrame:
-    """Give the rows that have a reason, of one or both tables as `check_offsets` and `check_members` give them.
+    """Return the rows with a reason from checked tables (`check_offsets`, `check_members`).
 
     Returns
     -------
     DataFrame
-        As `outputs.REJECTS` says.
+        Rows of `outputs.REJECTS`.
     """
     rows = _rejects(checked_offsets, "offsets")
     return rows if checked_members is None else rows.unionByName(_rejects(checked_members, "members"))
@@ -174,20 +174,21 @@ def _rejects(checked: DataFrame, source: str) -> DataFrame:
 
 
 def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
-    """Give copies, and rows that contradict one another, their `reason`.
+    """Set the `reason` of copies, and of rows that contradict each other.
 
     Parameters
     ----------
     typed : DataFrame
-        Typed rows with `mark`, `reason` and `row` (`Typed.select`). Those that have a reason are copies of nothing.
+        Typed rows with `mark`, `reason` and `row` (`Typed.select`). Rows that already have a reason do not count as
+        copies.
     rule : CopyRule
 
     Returns
     -------
     DataFrame
-        The same rows without `mark`; `row` is text, and null where there is no reason.
+        The same rows without `mark`; `row` is text, or null without a reason.
     """
-    # Which of the copies stays must not depend on their order: the one with the least hash.
+    # The copy with the lowest hash is kept, independent of the rows' order.
     copies = Window.partitionBy(*rule.key, "reason").orderBy("mark")
     all_copies = copies.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     content = sf.struct(*(name for name in rule.content if name in typed.columns))
@@ -197,7 +198,7 @@ def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
         sf.when(differ, sf.lit(rule.differ)),
         sf.when(sf.row_number().over(copies) > 1, sf.lit(rule.again)),
     )
-    # By group and snapshot, so that what follows finds them together.
+    # Partitioned by group and snapshot for the next steps.
     judged = typed.repartition("snapshot_ts", "group").withColumn("reason", reason).drop("mark")
     return judged.withColumn("row", sf.when(sf.col("reason").isNotNull(), row_text(judged)))
 
@@ -205,9 +206,9 @@ def without_copies(typed: DataFrame, rule: CopyRule) -> DataFrame:
 def task_rows(
     checked_offsets: DataFrame, checked_members: DataFrame | None = None, *, more: Sequence[str] = ()
 ) -> DataFrame:
-    """Select what a task needs of the rows that have a group and a time, with `more` columns of the offsets.
+    """Select the columns that a task needs, with `more` columns of the offsets, from rows with a group and a time.
 
-    Racks are texts, JSON arrays: most rows share theirs with many others, and tasks read each text once.
+    Racks are JSON arrays as text, because many rows share the same racks and tasks parse each text once.
     """
     pairs = [name for name in PAIR_COLUMNS if name in checked_offsets.columns]
     rows = checked_offsets.filter("snapshot_ts is not null and `group` is not null").select(
@@ -223,56 +224,56 @@ def task_rows(
 
 
 def plan_rows(solved: DataFrame) -> DataFrame:
-    """Give the plans of solved groups (`outputs.PLANS`)."""
+    """Return the plans of solved groups (`outputs.PLANS`)."""
     return solved.select(*KEY, sf.inline("plan")).select(*PLANS.names)
 
 
 def audit_rows(solved: DataFrame) -> DataFrame:
-    """Give the audits of solved groups (`outputs.AUDIT`)."""
+    """Return the audits of solved groups (`outputs.AUDIT`)."""
     return solved.select(*KEY, sf.inline("audit")).select(*AUDIT.names)
 
 
 def group_rows(solved: DataFrame) -> DataFrame:
-    """Give what became of each group (`outputs.GROUPS`)."""
+    """Return the results of solved groups (`outputs.GROUPS`)."""
     return solved.select(*GROUPS.names)
 
 
 def unreached_groups(checked_offsets: DataFrame, want: str, balance: str, error: str, note: str) -> DataFrame:
-    """Give groups that no task came to (`outputs.SOLVED`), natively, as reading them is all there is.
+    """Return the results of groups that no task processed (`outputs.SOLVED`), in native Spark columns.
 
-    Their rows are not counted by what is wrong with them, and read in full for their plans alone.
+    The counts of their rows are null, and the rows are read in full only for the plans.
 
     Parameters
     ----------
     checked_offsets : DataFrame
-        Their rows.
+        Rows of these groups.
     want : {"plan", "audit", "both"}
     balance, error, note : str
-        Of the audit, and of the groups.
+        Balance of the audit; error and warning of the groups.
     """
-    told = {"status": "ERROR", "seconds": "0", "error": error}
+    common = {"status": "ERROR", "seconds": "0", "error": error}
     groups = checked_offsets.select(*KEY).distinct()
-    values = {name: sf.lit(text) for name, text in {**told, "late": "true", "attempt": "0"}.items()}
+    values = {name: sf.lit(text) for name, text in {**common, "late": "true", "attempt": "0"}.items()}
     values |= {name: sf.col(name) for name in KEY} | {"warnings": sf.array(sf.lit(note))}
-    row = {name: sf.lit(text) for name, text in {**told, "strategy": OPTIMAL, "balance": balance}.items()}
+    row = {name: sf.lit(text) for name, text in {**common, "strategy": OPTIMAL, "balance": balance}.items()}
     values["audit"] = sf.array() if want == "plan" else sf.array(sf.struct(_as(AUDIT_FIELDS, row)))
     if want == "audit":
         values["plan"] = sf.array()
-    else:  # Spark leaves this join out where the plans are not asked for
+    else:  # Spark omits this join if the plans are not used
         groups = groups.join(_unplanned(checked_offsets), on=list(KEY), how="left")
         values["plan"] = sf.coalesce("plan", sf.array())
     return groups.select(*_as(SOLVED, values))
 
 
 def with_all_plans(solved: DataFrame, checked_offsets: DataFrame, error: str) -> DataFrame:
-    """Give the groups with this error, whose `plan` is null, the rows of a plan in which nobody gets anything.
+    """Replace the null `plan` of groups with this error by the rows of an empty plan.
 
     Parameters
     ----------
     solved : DataFrame
         Solved groups (`outputs.SOLVED`).
     checked_offsets : DataFrame
-        Their rows. They are not read where no group has the error, or no plan is asked for.
+        Rows of all groups. They are read only if a group has the error and the plans are used.
     error : str
     """
     is_late = sf.col("error").eqNullSafe(error)
@@ -284,7 +285,7 @@ def with_all_plans(solved: DataFrame, checked_offsets: DataFrame, error: str) ->
 
 
 def _unplanned(checked_offsets: DataFrame) -> DataFrame:
-    """Give groups with the rows of a plan in which nobody gets anything: `snapshot_ts, group, plan`."""
+    """Return groups with the rows of a plan that assigns nothing: `snapshot_ts, group, plan`."""
     rows = checked_offsets if "mark" not in checked_offsets.columns else without_copies(checked_offsets, PARTITION_ROWS)
     partition = sf.struct(
         "topic", "partition", "lag", sf.col("consumer_id").alias("previous_consumer_id"),
@@ -295,5 +296,5 @@ def _unplanned(checked_offsets: DataFrame) -> DataFrame:
 
 
 def _as(table: Table, values: Mapping[str, Column]) -> list[Column]:
-    """Return the columns of a table with these values, null where there is none."""
+    """Return the columns of a table with these values, and null for others."""
     return [values.get(each.name, sf.lit(None)).cast(each.ddl).alias(each.name) for each in table]

@@ -1,4 +1,4 @@
-"""A table's columns in the types they should have, whatever they came as: native Spark, nothing raised."""
+"""Conversion of a table's columns to their declared types, in native Spark columns that never raise an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
 def row_text(df: DataFrame) -> Column:
-    """The text of a row that `Typed.select` gave: JSON, or the line itself where the reader has it."""
+    """Return the text of a row from `Typed.select`: the line itself if the reader keeps it, else JSON."""
     fields = df.schema["row"].dataType.names  # type: ignore[attr-defined]
     texts = [sf.col("row").getField(name) for name in (LINE, MALFORMED) if name in fields]
     kept = sf.struct(*(sf.col("row").getField(name).alias(name) for name in fields if name not in (LINE, MALFORMED)))
@@ -25,39 +25,39 @@ def row_text(df: DataFrame) -> Column:
 
 
 def text_number(text: Column) -> Column:
-    """The number that a text says, as DOUBLE; null where it says none (`values.NUMBER`)."""
+    """Convert text to a number as DOUBLE; null if it is not a number (`values.NUMBER`)."""
     return sf.regexp_extract(text, _NUMBER, 1).try_cast("double")
 
 
 def _time_text(time: Column) -> Column:
-    # Microseconds by themselves: to Spark's legacy formatter they are so many milliseconds.
+    # Microseconds are formatted separately, because Spark's legacy formatter takes them for milliseconds.
     micros = sf.lpad(sf.pmod(sf.unix_micros(time), sf.lit(1_000_000)).cast("string"), 6, "0")
     return sf.concat(sf.date_format(time, "yyyy-MM-dd'T'HH:mm:ss."), micros, sf.date_format(time, "XXX"))
 
 
 def column_named(name: str) -> Column:
-    """The column of just this name, whatever is in it: a dot, a space, a backtick."""
+    """Return the column of exactly this name, which may contain dots, spaces and backticks."""
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
 def _holds_map(kind: types.DataType) -> bool:
-    """Whether Spark cannot hash it."""
+    """Return whether a type contains maps or variants, which Spark cannot hash."""
     return "map<" in kind.simpleString() or "variant" in kind.simpleString()
 
 
 class Typed:
-    """Columns of a table as the type they should have: null where absent, empty or not of that type."""
+    """The columns of a table in their declared types; null for values that are absent, empty or of another type."""
 
     def __init__(self, df: DataFrame) -> None:
         self._df = df
-        self._names = {name.lower(): name for name in df.columns}  # a session may tell upper case from lower
+        self._names = {name.lower(): name for name in df.columns}  # a session may be case-sensitive
         self._types = {field.name.lower(): field.dataType for field in df.schema}
         self._columns: dict[str, Column] = {}
         malformed = self._names.get(MALFORMED)
         self.malformed = sf.lit(False) if malformed is None else column_named(malformed).isNotNull()
 
     def select(self, named: dict[str, Column]) -> DataFrame:
-        """Select columns, and before them the row as it came (`row_text`), and a hash of it."""
+        """Select `row` (the unchanged input row, for `row_text`), `mark` (its hash), and the named columns."""
         names = self._df.columns
         plain = [column_named(name) for name in names if not _holds_map(self._df.schema[name].dataType)]
         others = [sf.to_json(column_named(name)) for name in names if _holds_map(self._df.schema[name].dataType)]
@@ -68,26 +68,26 @@ class Typed:
         )
 
     def has(self, name: str) -> bool:
-        """Return whether the table has such a column."""
+        """Return whether the table has the column."""
         return name in self._types
 
     def present(self, name: str) -> Column:
-        """Whether the column says anything."""
+        """Return a condition that is true where the column has a value."""
         return self._column(name).isNotNull()
 
     def text(self, name: str) -> Column:
-        """Names, and the key: a time in full, as text that can be cast back."""
+        """Return the column as text; a time is written in full, so that it can be cast back."""
         column = self._column(name)
         if isinstance(self._type(name), types.TimestampType):
             return _time_text(column)
-        if isinstance(self._type(name), types.DoubleType | types.FloatType):  # an all-null column of pandas
+        if isinstance(self._type(name), types.DoubleType | types.FloatType):  # such as an all-null column of pandas
             column = sf.when(~sf.isnan(column), column)
-        return sf.make_valid_utf8(column.cast("string"))  # a task could not read it
+        return sf.make_valid_utf8(column.cast("string"))  # Python tasks can only read valid UTF-8
 
     def whole(self, name: str) -> Column:
-        """Whole numbers as BIGINT; text may also say 7.0 or 7E3, as pandas and Spark write them beside nulls.
+        """Return whole numbers as BIGINT, including text such as 7.0 or 7E3, which pandas and Spark may write.
 
-        `values.plain_value` states the same in Python.
+        `values.plain_value` implements the same rule in Python.
         """
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.IntegralType):
@@ -103,16 +103,16 @@ class Typed:
         return sf.lit(None).cast("bigint")
 
     def number(self, name: str) -> Column:
-        """Numbers as DOUBLE."""
+        """Return numbers as DOUBLE."""
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.StringType):
             return text_number(column)
         return column.cast("double") if isinstance(kind, types.NumericType) else sf.lit(None).cast("double")
 
     def names(self, name: str, blanks: bool = False) -> Column:
-        """Lists of names as ARRAY<STRING>: an array, a JSON array as text, or names joined by `;`.
+        """Return lists of names as ARRAY<STRING>, from an array, a JSON array as text, or names joined by `;`.
 
-        Of joined names empty ones are left out, but with `blanks`.
+        Empty names among joined ones are dropped, unless `blanks` is set.
         """
         column, kind = self._column(name), self._type(name)
         if isinstance(kind, types.ArrayType):
@@ -120,7 +120,9 @@ class Typed:
         if not isinstance(kind, types.StringType):
             return sf.lit(None).cast("array<string>")
         column = sf.make_valid_utf8(column)
-        trimmed = sf.transform(sf.split(column, ";"), lambda part: sf.trim(part))  # a bare trim would get the index
+        trimmed = sf.transform(
+            sf.split(column, ";"), lambda part: sf.trim(part)
+        )  # transform would pass the index to a bare trim
         joined = trimmed if blanks else sf.filter(trimmed, lambda part: part != "")
         return sf.when(column.startswith("["), sf.from_json(column, "array<string>")).otherwise(joined)
 
@@ -128,8 +130,8 @@ class Typed:
         return self._types.get(name, types.NullType())
 
     def _column(self, name: str) -> Column:
-        """The column; an empty text says nothing, and nor does a line that could not be read."""
-        if name not in self._columns:  # made once: each call of a function of Spark goes to Java
+        """Return the column, with null for empty text and for lines that could not be parsed."""
+        if name not in self._columns:  # cached, because each call of a Spark function goes to Java
             self._columns[name] = self._made(name)
         return self._columns[name]
 

@@ -1,4 +1,4 @@
-"""Partitions stay in the tasks that read them before, as far as the limit allows; numbers only."""
+"""Distribution that keeps partitions in the tasks that read them before, within the limit; numbers only."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections.abc import Mapping
 from evenlag.spark.offsets.split import Partition, Shares, Sizes, fill, task_loads
 
 Homes = Mapping[Partition, Mapping[int, int]]
-"""The tasks that read a partition before, in the order of its offsets, and how many records each."""
+"""The tasks that read each partition before, with their numbers of records, in the order of the offsets."""
 
 
 def keep_in_tasks(sizes: Sizes, tasks: int, limit: int, cap: int, least: int, homes: Homes, *, whole: bool) -> Shares:
-    """Leave partitions where they were read, `fill` the others in up to `cap`; fewer cuts than tasks.
+    """Keep partitions in their tasks up to `limit`, and `fill` the others up to `cap`, with fewer cuts than tasks.
 
-    If the partitions that have homes fit into them within `limit`, cut anew between them if need be, none leaves them.
+    If all partitions with homes fit into these within `limit`, with different cuts if necessary, none is moved.
 
     Parameters
     ----------
     sizes, tasks, cap, least
         As in `split.fill`.
     limit : int
-        Records up to which partitions stay; at least `cap`.
+        Largest number of records in a task that keeps its partitions; at least `cap`.
     homes : mapping
-        Of partitions in `sizes` and of tasks below `tasks` only.
+        Homes of partitions in `sizes`, with tasks below `tasks`.
     whole : bool
-        A task that is too full even so gives a whole range away where one is enough; else a piece of its largest.
+        True if an overfull task gives away a whole range where one suffices, False if a piece of its largest range.
     """
     shares = {partition: _as_before(sizes[partition], before) for partition, before in homes.items()}
     loads = task_loads(shares, tasks)
@@ -41,12 +41,12 @@ def keep_in_tasks(sizes: Sizes, tasks: int, limit: int, cap: int, least: int, ho
 
 
 def count_moves(shares: Shares, homes: Homes) -> int:
-    """Return the number of ranges in a task that did not read their partition, though others did."""
+    """Return the number of ranges in a task that did not read their partition before, although others did."""
     return sum(task not in homes[partition] for partition, own in shares.items() if partition in homes for task in own)
 
 
 def _as_before(records: int, before: Mapping[int, int]) -> dict[int, int]:
-    """Cut records in proportion to what the tasks read before."""
+    """Cut a partition's records in proportion to the records that its tasks read before."""
     total = sum(before.values())
     own = {task: records * read // total for task, read in before.items()}
     own[next(iter(own))] += records - sum(own.values())
@@ -58,9 +58,9 @@ def _without_zeros(own: dict[int, int]) -> dict[int, int]:
 
 
 def _relieve(shares: Shares, loads: list[int], limit: int) -> None:
-    """Move cuts between tasks that read the same partition until no task is above the limit, if that can be.
+    """Shift cuts between tasks that read the same partition until no task exceeds the limit, if possible.
 
-    These are shortest augmenting paths of a flow (Edmonds–Karp) from the tasks that are too full to those that are not.
+    This uses shortest augmenting paths of a flow (Edmonds–Karp) from overfull tasks to tasks with room.
     """
     cut_in: dict[int, list[Partition]] = {}
     for partition, own in shares.items():
@@ -81,7 +81,7 @@ def _relieve(shares: Shares, loads: list[int], limit: int) -> None:
 def _path_to_room(
     full: int, shares: Shares, loads: list[int], limit: int, cut_in: Mapping[int, list[Partition]]
 ) -> list[tuple[int, Partition, int]]:
-    """Return steps (task left, partition, task entered) to the nearest task with room; none if there is no way."""
+    """Return the steps (task left, partition, task entered) to the nearest task with room; empty if there is none."""
     came: dict[int, tuple[int, Partition]] = {}
     queue = deque([full])
     while queue:
@@ -103,7 +103,7 @@ def _path_to_room(
 
 
 def _evict(shares: Shares, loads: list[int], limit: int, least: int, whole: bool) -> dict[Partition, int]:
-    """Take from the tasks above the limit what has to leave them."""
+    """Remove records from tasks above the limit, and return them by partition."""
     held: dict[int, list[tuple[int, Partition]]] = {task: [] for task, load in enumerate(loads) if load > limit}
     for partition, own in shares.items():
         for task, records in own.items():
@@ -125,7 +125,7 @@ def _evict(shares: Shares, loads: list[int], limit: int, least: int, whole: bool
 
 
 def _unite(shares: Shares, loads: list[int], limit: int) -> None:
-    """Let a range be read with another of its partition where that task has room, the smallest first."""
+    """Merge ranges of the same partition into one task where it has room, smallest first."""
     cut = [
         (records, partition, task) for partition, own in shares.items() if len(own) > 1 for task, records in own.items()
     ]
@@ -142,12 +142,12 @@ def _unite(shares: Shares, loads: list[int], limit: int) -> None:
 
 
 def _cancel_cycles(shares: Shares) -> None:
-    """Do away with cuts that change no load: what is left of cut partitions and tasks is a forest, so few."""
+    """Cancel cuts along cycles, which changes no load; the remaining cut partitions and tasks form a forest."""
     forest: dict[Partition | int, set[Partition | int]] = {}
     for partition, own in shares.items():
         for task in list(own) if len(own) > 1 else ():
             cycle = [(partition, task), *_path(forest, partition, task)]
-            if len(cycle) > 1:  # what the even edges get, the odd ones give
+            if len(cycle) > 1:  # records move from the even edges to the odd ones
                 moved = min(shares[part][at] for part, at in cycle[::2])
                 for nth, (part, at) in enumerate(cycle):
                     shares[part][at] += moved if nth % 2 else -moved
@@ -164,7 +164,7 @@ def _cancel_cycles(shares: Shares) -> None:
 def _path(
     forest: Mapping[Partition | int, set[Partition | int]], start: Partition, end: int
 ) -> list[tuple[Partition, int]]:
-    """Return the (partition, task) edges from a partition to a task; none if there is no way."""
+    """Return the (partition, task) edges from a partition to a task; empty if there is no path."""
     came: dict[Partition | int, Partition | int] = {start: start}
     stack: list[Partition | int] = [start]
     while stack and end not in came:

@@ -1,4 +1,4 @@
-"""Reading a packing of offset ranges with Spark: one Spark task for each of its tasks."""
+"""Reader of packed offset ranges with Spark, with one Spark task for each task of the packing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ RECORDS = (
     "key BINARY, value BINARY, topic STRING, `partition` INT, `offset` BIGINT, `timestamp` TIMESTAMP, timestampType INT"
 )
 HEADERS = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
-UNION_AS_ONE = "spark.sql.unionOutputPartitioning"  # from Spark 4.1 on: reads of one task each become one task
-# What says which offsets are read, and by how many tasks; Spark knows options in any case.
+UNION_AS_ONE = "spark.sql.unionOutputPartitioning"  # from Spark 4.1, merges reads of one task each into one task
+# Options for the offsets and the number of tasks; Spark ignores the case of options.
 _OURS = (
     "assign",
     "subscribe",
@@ -31,43 +31,43 @@ _OURS = (
 
 
 def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, str]) -> DataFrame:
-    """Read a packing as a batch: each of its tasks that reads anything is one Spark task.
+    """Read a packing as a batch, with one Spark task for each task that has records.
 
-    A read of Spark's Kafka source takes one range of a partition and makes a task of each, so this is a union of reads:
-    one for each task of several ranges, and one for all tasks that share a partition and read nothing else, since
-    Spark's `minPartitions` cuts as evenly as the packing does. For this `spark.sql.unionOutputPartitioning` is set to
-    false in the session.
+    A read by Spark's Kafka source accepts one range for each partition and makes one task of each range. The result is
+    therefore a union of reads: one for each task with several ranges, and one for all tasks that share a partition and
+    read nothing else, because Spark's `minPartitions` cuts as evenly as the packing. This sets
+    `spark.sql.unionOutputPartitioning` to false in the session.
 
     Parameters
     ----------
     spark : SparkSession
-        Its class path has Spark's Kafka connector (docs/fleet-storage.md).
+        A session with Spark's Kafka connector (docs/fleet-storage.md).
     packing : Packing
         From `pack_offset_ranges`.
     options : mapping of str to str
-        Options of Spark's Kafka source other than those of the packing: `kafka.bootstrap.servers`, security, headers.
+        Options of Spark's Kafka source except those of the packing: `kafka.bootstrap.servers`, security, headers.
 
     Returns
     -------
     DataFrame
-        The columns of Spark's Kafka source. Nothing is read yet.
+        The columns of Spark's Kafka source, read lazily.
 
     Raises
     ------
     InvalidProblemError
-        An option that says which offsets to read, or by how many tasks.
+        An option sets the offsets or the number of tasks.
     """
     given = {name.lower() for name in options}
     for name in _OURS:
         if name.lower() in given:
-            raise InvalidProblemError(f"options: {name} is given by the packing; leave it out")
+            raise InvalidProblemError(f"options: {name} is set by the packing; omit it")
 
     def load(which: Mapping[str, str]) -> DataFrame:
         return spark.read.format("kafka").options(**options, **which).load()
 
     reads = [load(task.options).coalesce(1) for task in packing.tasks if len(task.ranges) > 1]
     reads += [load(_joined(run)) for run in _runs(packing)]
-    spark.conf.set(UNION_AS_ONE, "false")  # as long as the DataFrame is used
+    spark.conf.set(UNION_AS_ONE, "false")  # must stay set while the DataFrame is used
     if not reads:
         headers = next((value for name, value in options.items() if name.lower() == "includeheaders"), "false")
         return spark.createDataFrame([], f"{RECORDS}, {HEADERS}" if str(headers).lower() == "true" else RECORDS)
@@ -79,7 +79,7 @@ def read_packing(spark: SparkSession, packing: Packing, options: Mapping[str, st
 
 
 def _runs(packing: Packing) -> list[list[OffsetRange]]:
-    """Put together the ranges that are all of their task where Spark would cut their sum into just these."""
+    """Group the ranges of single-range tasks such that Spark cuts each group's sum into exactly these ranges."""
     runs: list[list[OffsetRange]] = []
     for lone in sorted(task.ranges[0] for task in packing.tasks if len(task.ranges) == 1):
         if runs and _continues(runs[-1], lone):
@@ -90,7 +90,7 @@ def _runs(packing: Packing) -> list[list[OffsetRange]]:
 
 
 def _continues(run: list[OffsetRange], last: OffsetRange) -> bool:
-    """Whether Spark would cut this range off last: its pieces differ by one record, the larger ones last."""
+    """Return whether Spark would cut off this range last; its pieces differ by one record, the larger ones last."""
     follows = (run[-1].topic, run[-1].partition, run[-1].end) == (last.topic, last.partition, last.start)
     return follows and run[-1].records <= last.records <= run[0].records + 1
 

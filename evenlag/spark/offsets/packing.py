@@ -1,4 +1,4 @@
-"""Batch reads of skewed topics without a straggler: offset ranges in even tasks; without Spark."""
+"""Packing of skewed offset ranges into even tasks, so that a batch read has no straggler (no Spark)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from evenlag.spark.offsets.ranges import Bounds, offset_ranges
 from evenlag.spark.offsets.split import Partition, Shares, Sizes
 from evenlag.tables.defaults import AUTO_OFFSET_RESET
 
-CAPS = 4  # between the bound and the limit, to look for few cuts at
+CAPS = 4  # number of caps between the bound and the limit that are tried for few cuts
 
 
 class OffsetRange(NamedTuple):
-    """Offsets `start` (included) to `end` (not included) of a partition."""
+    """The offsets of a partition from `start` (inclusive) to `end` (exclusive)."""
 
     topic: str
     partition: int
@@ -31,24 +31,24 @@ class OffsetRange(NamedTuple):
 
     @property
     def records(self) -> int:
-        """Offsets in it; of a compacted topic there may be fewer records."""
+        """The number of offsets; a compacted topic may have fewer records."""
         return self.end - self.start
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one task reads: at most one range of a partition."""
+    """The ranges that one task reads, at most one for each partition."""
 
     ranges: tuple[OffsetRange, ...]
 
     @property
     def records(self) -> int:
-        """Offsets in all its ranges."""
+        """The number of offsets in all ranges."""
         return sum(part.records for part in self.ranges)
 
     @property
     def options(self) -> dict[str, str]:
-        """Options `assign`, `startingOffsets` and `endingOffsets` of Spark's Kafka source; none if it reads nothing."""
+        """The options `assign`, `startingOffsets` and `endingOffsets` of Spark's Kafka source; empty without ranges."""
         if not self.ranges:
             return {}
         assign: dict[str, list[int]] = {}
@@ -64,19 +64,19 @@ class Task:
 
 @dataclass(frozen=True)
 class Packing:
-    """Offset ranges in tasks, and how good that is.
+    """Offset ranges assigned to tasks, with figures of quality.
 
     Attributes
     ----------
     tasks : tuple of Task
     limit : int
-        Records that no task goes beyond.
+        Largest number of records allowed in a task.
     cuts : int
-        Ranges beyond one for each partition that has records.
+        Number of ranges beyond one for each partition with records.
     cuts_bound : int
-        Cuts without which no packing keeps to the limit; if there are no more, there cannot be fewer.
+        Lower bound of the cuts in any packing within the limit; `cuts` is optimal if equal to it.
     moves : int
-        Ranges in a task that did not read their partition in the previous packing, though another did.
+        Number of ranges in a task that did not read their partition in the previous packing, although others did.
     """
 
     tasks: tuple[Task, ...]
@@ -87,17 +87,17 @@ class Packing:
 
     @cached_property
     def records(self) -> int:
-        """Records of all tasks."""
+        """The records of all tasks."""
         return sum(task.records for task in self.tasks)
 
     @cached_property
     def makespan(self) -> int:
-        """Records of the largest task."""
+        """The records of the largest task."""
         return max(task.records for task in self.tasks)
 
     @property
     def bound(self) -> int:
-        """The least makespan there can be: with cuts anywhere, all tasks differ by at most one record."""
+        """The lower bound of the makespan, attained if tasks differ by at most one record."""
         return -(-self.records // len(self.tasks))
 
     @property
@@ -115,37 +115,37 @@ def pack_offset_ranges(
     previous: Packing | Sequence[Iterable[Partition]] | None = None,
     auto_offset_reset: str = AUTO_OFFSET_RESET,
 ) -> Packing:
-    """Pack the offsets that a batch is to read into even tasks, cutting as few partitions as it can.
+    """Pack the offsets of a batch into even tasks, with as few cuts of partitions as possible.
 
-    No task reads more than (1 + tolerance) · records / tasks, rounded down, or the least there can be if that is more.
-    There are fewer cuts than tasks, and none where the solver packs whole partitions within that limit.
+    No task reads more than (1 + tolerance) · records / tasks, rounded down, or than the lower bound if that is larger.
+    There are fewer cuts than tasks, and none if the solver packs whole partitions within that limit.
 
     Parameters
     ----------
     offsets : mapping, rows or DataFrame
-        `{topic: {partition: (start, end)}}`, `{(topic, partition): (start, end)}`, or rows, Spark's and pandas'
-        DataFrames among them, with `topic, partition, start_offset, end_offset`. The start is included, the end is
-        not. Or the rows of an offsets table (docs/formats.md) of one group and snapshot: they are read from the
-        commit to the end, by the rules of the lag. A partition without records is in no task.
+        `{topic: {partition: (start, end)}}`, `{(topic, partition): (start, end)}`, or rows (or a DataFrame of Spark or
+        pandas) with `topic, partition, start_offset, end_offset`; the start is inclusive, the end exclusive. Or rows of
+        an offsets table (docs/formats.md) of one group and snapshot, which are read from the commit to the log end, by
+        the rules of the lag. Partitions without records are in no task.
     tasks : int
-        How many there are to be; some stay empty if there are too few records.
+        Number of tasks; some are empty if there are too few records.
     tolerance : float
-        How far above the mean the largest task may lie to save cuts; 0 for the least makespan there can be.
+        Share by which the largest task may exceed the mean to save cuts; 0 for the smallest possible makespan.
     previous : Packing, or for each task its (topic, partition) pairs, optional
-        Partitions stay in the tasks that read them: fewest moves first, then fewest cuts. If all of those read before
-        fit within the limit into the tasks that read them, cut anew between these if need be, none is moved.
+        Keep partitions in the tasks that read them before: minimise moves first, then cuts. If all partitions read
+        before fit within the limit into the tasks that read them, with different cuts if necessary, none is moved.
     auto_offset_reset : str
-        For rows of an offsets table whose group never committed: `latest`, nothing to read; else the whole log.
+        For rows of an offsets table without a commit: `latest` to read nothing, any other value for the whole log.
 
     Returns
     -------
     Packing
-        The same for the same input.
+        Deterministic: the same for the same input.
 
     Raises
     ------
     InvalidProblemError
-        A range that is none, a partition that comes twice, or a parameter that cannot be so; the message names it.
+        A range is invalid, a partition is given twice, or a parameter has an invalid value. The message names it.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def pack_offset_ranges(
 
 
 def _best(sizes: Sizes, tasks: int, bound: int, limit: int, homes: Homes) -> Shares:
-    """Of what keeps to the limit take the fewest moves, then the fewest cuts, then the least makespan."""
+    """Return the shares within the limit with the fewest moves, then the fewest cuts, then the smallest makespan."""
     least = 1 + (limit - bound) // 2  # so that filling up to `bound` always keeps to the limit
     caps = sorted({bound + (limit - bound) * step // CAPS for step in range(CAPS + 1)}, reverse=True)
     if homes:
@@ -200,7 +200,10 @@ def _best(sizes: Sizes, tasks: int, bound: int, limit: int, homes: Homes) -> Sha
 
 
 def _laid_out(ranges: dict[Partition, Bounds], shares: Shares, tasks: int) -> tuple[Task, ...]:
-    """Give each task its offsets; ranges that are all of their task side by side and last, which a reader can use."""
+    """Return the tasks with their offsets; ranges that are alone in their task come last in each partition, adjacent.
+
+    `read_packing` reads such ranges together.
+    """
     counts = Counter(task for own in shares.values() for task in own)
     held: list[list[OffsetRange]] = [[] for _ in range(tasks)]
     for (topic, partition), own in shares.items():
@@ -214,7 +217,7 @@ def _laid_out(ranges: dict[Partition, Bounds], shares: Shares, tasks: int) -> tu
 
 
 def _homes(previous: Packing | Sequence[Iterable[Partition]] | None, tasks: int) -> Homes:
-    """Tasks that read each partition before, in the order of its offsets; of those there still are."""
+    """Return the remaining tasks that read each partition before, in the order of its offsets."""
     read: dict[Partition, list[tuple[int, int, int]]] = {}
     before: Sequence[Task | Iterable[Partition]] = previous.tasks if isinstance(previous, Packing) else previous or ()
     for nth, task in enumerate(before):
@@ -230,7 +233,7 @@ def _read(task: Task | Iterable[Partition], nth: int) -> Iterator[tuple[str, int
         return
     for pair in task:
         if isinstance(pair, str) or len(pair) != 2:
-            raise InvalidProblemError(f"previous: {pair!r} in task {nth} is no pair (topic, partition)")
+            raise InvalidProblemError(f"previous: {pair!r} in task {nth} is not a pair (topic, partition)")
         yield pair[0], pair[1], 0, 1
 
 

@@ -1,4 +1,4 @@
-"""The offsets that a batch is to read, one range for each partition, from what a driver has at hand; without Spark."""
+"""The offset ranges of a batch, one for each partition, read from mappings, rows or DataFrames (no Spark import)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _COLUMNS = ("topic", "partition", "start_offset", "end_offset", *_SNAPSHOT, "aut
 
 
 def offset_ranges(offsets: Any, auto_offset_reset: str = AUTO_OFFSET_RESET) -> dict[Partition, Bounds]:
-    """Read the ranges of `pack_offset_ranges`: start included, end not; in the order of topic and partition.
+    """Return the ranges given to `pack_offset_ranges`, sorted by topic and partition.
 
     Raises
     ------
     InvalidProblemError
-        A range that is none, or a partition that comes twice; the message names the topic and partition.
+        A range is invalid, or a partition is given twice. The message names topic and partition.
     """
     ranges: dict[Partition, Bounds] = {}
     for key, start, end in _entries(offsets, auto_offset_reset):
@@ -35,13 +35,15 @@ def offset_ranges(offsets: Any, auto_offset_reset: str = AUTO_OFFSET_RESET) -> d
         if end < start:
             raise InvalidProblemError(f"offsets of {topic}-{partition}: the end {end} is below the start {start}")
         if key in ranges:
-            raise InvalidProblemError(f"offsets of {topic}-{partition} come twice; keep one group and one snapshot")
+            raise InvalidProblemError(
+                f"offsets of {topic}-{partition} are given twice; keep one group and one snapshot"
+            )
         ranges[key] = int(start), int(end)
     return dict(sorted(ranges.items()))
 
 
 def _entries(offsets: Any, auto_offset_reset: str) -> Iterator[tuple[Partition, Any, Any]]:
-    """Give each partition with a start and an end that are yet to be checked."""
+    """Yield each partition with its unchecked start and end."""
     if not isinstance(offsets, Mapping):
         for row in _rows(offsets):
             key = _partition(row.get("topic"), row.get("partition"))
@@ -63,7 +65,7 @@ def _entries(offsets: Any, auto_offset_reset: str) -> Iterator[tuple[Partition, 
 
 def _partition(topic: Any, partition: Any) -> Partition:
     if not isinstance(topic, str) or not topic:
-        raise InvalidProblemError(f"offsets: {topic!r} is no name of a topic")
+        raise InvalidProblemError(f"offsets: {topic!r} is not a topic name")
     number = plain_value(partition, "integer")
     _whole(number, MAX_PARTITION, f"offsets of {topic!r}: a partition")
     return topic, int(number)
@@ -71,7 +73,7 @@ def _partition(topic: Any, partition: Any) -> Partition:
 
 def _pair(key: Partition, pair: Any) -> tuple[Any, Any]:
     if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise InvalidProblemError(f"offsets of {key[0]}-{key[1]}: {pair!r} is no pair (start, end)")
+        raise InvalidProblemError(f"offsets of {key[0]}-{key[1]}: {pair!r} is not a pair (start, end)")
     return pair[0], pair[1]
 
 
@@ -80,7 +82,7 @@ def _explicit(row: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _snapshot(row: Mapping[str, Any], auto_offset_reset: str) -> Bounds:
-    """Give what a group has still to read, which ends at the end of the log."""
+    """Return the range that a group has still to read, which ends at the log end."""
     place = f"offsets of {row['topic']}-{row['partition']}"
     numbers = {name: plain_value(row.get(name), "integer") for name in _SNAPSHOT}
     for name, value in numbers.items():
@@ -97,7 +99,7 @@ def _snapshot(row: Mapping[str, Any], auto_offset_reset: str) -> Bounds:
 
 
 def _rows(offsets: Any) -> Iterator[Mapping[str, Any]]:
-    """Give rows as mappings; those of a DataFrame are fetched, only the columns that matter."""
+    """Yield rows as mappings; of a DataFrame, fetch only the relevant columns."""
     rows: Iterable[Any] = offsets
     if hasattr(offsets, "columns"):  # a DataFrame of Spark or of pandas
         names = [name for name in offsets.columns if name in _COLUMNS]
@@ -106,11 +108,13 @@ def _rows(offsets: Any) -> Iterator[Mapping[str, Any]]:
         else:
             rows = offsets.select(*(f"`{name}`" for name in names)).collect()
     elif isinstance(offsets, str) or not isinstance(offsets, Iterable):
-        raise InvalidProblemError(f"offsets: {offsets!r} is no mapping of ranges, no rows and no DataFrame")
+        raise InvalidProblemError(f"offsets: {offsets!r} is not a mapping of ranges, rows, or a DataFrame")
     for row in rows:
         fields = row.asDict() if hasattr(row, "asDict") else row
         if not isinstance(fields, Mapping):
-            raise InvalidProblemError(f"offsets: {row!r} is no row with topic, partition, start_offset and end_offset")
+            raise InvalidProblemError(
+                f"offsets: {row!r} is not a row with topic, partition, start_offset and end_offset"
+            )
         yield fields
 
 

@@ -1,8 +1,8 @@
-"""How many records of each partition each task reads: even tasks with few cuts; numbers only.
+"""Distribution of partitions' records over tasks, even and with few cuts; numbers only.
 
-A partition of more than `cap` records has to be cut, ⌈records / cap⌉ − 1 times at least. What is then left of it and
-all smaller partitions are packed whole if a way is found. `fill` cuts a partition only where it fits into no task; that
-fills one, so there are fewer cuts than tasks (McNaughton, doi:10.1287/mnsc.6.1.1).
+A partition of more than `cap` records must be cut at least ⌈records / cap⌉ − 1 times. Its remainder and all smaller
+partitions are packed whole if possible. `fill` cuts a partition only if it fits into no task; each cut fills a task, so
+there are fewer cuts than tasks (McNaughton, doi:10.1287/mnsc.6.1.1).
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from evenlag.search.solver import search
 Partition = tuple[str, int]
 Sizes = Mapping[Partition, int]
 Shares = dict[Partition, dict[int, int]]
-"""Records of each partition in each task that reads it, in the order of their offsets."""
+"""Records of each partition by task, in the order of their offsets."""
 
-WORK = 1.0  # seconds' worth of work for the solver, so that twice the same input gives the same
-WALL = 5.0  # seconds, the safety net around it
-ROUNDS = 4  # of `equalize`; cut partitions that share a task depend on one another
+WORK = 1.0  # work limit of the solver in nominal seconds, for deterministic results
+WALL = 5.0  # time limit in seconds, as a safety net
+ROUNDS = 4  # rounds of `equalize`, as cut partitions that share a task depend on each other
 
 
 def least_cuts(sizes: Sizes, cap: int) -> int:
-    """Return how many cuts there must be for no task to read more than `cap`."""
+    """Return the lower bound of cuts if no task reads more than `cap`."""
     return sum(-(-records // cap) - 1 for records in sizes.values())
 
 
 def pack(sizes: Sizes, tasks: int, cap: int, least: int) -> Shares | None:
-    """Cut only what must be cut for `cap`, and let the solver pack the rest; None if it finds no way.
+    """Cut only partitions that exceed `cap`, and let the solver pack the rest; None if it finds no packing.
 
-    More than 2**62 records of one partition are more than the solver takes.
+    The solver supports up to 2**62 records of one partition.
 
     Parameters
     ----------
     sizes : mapping of partition to records
-        None of them 0.
+        All positive.
     tasks, cap : int
-        Their product is no less than all records.
+        Their product must be at least the sum of all records.
     least : int
-        Records; no piece is smaller. `cap` must be at least twice that, less one.
+        Smallest number of records in a piece; `cap` must be at least 2 · least − 1.
     """
     shares: Shares = {}
     rest: dict[Partition, int] = {}
@@ -70,7 +70,7 @@ def pack(sizes: Sizes, tasks: int, cap: int, least: int) -> Shares | None:
 def _solved(sizes: list[int], tasks: int, cap: int) -> Plan:
     members = {f"{task:09}": ["rest"] for task in range(tasks)}
     problem = Problem.from_lags({"rest": sizes}, members)
-    slack = max(cap * tasks / sum(sizes) - 1, 0.0)  # as soon as it fits, it is good enough
+    slack = max(cap * tasks / sum(sizes) - 1, 0.0)  # stop as soon as the partitions fit
     options = SolveOptions(
         balance="none",
         objective="makespan",
@@ -87,9 +87,9 @@ def _solved(sizes: list[int], tasks: int, cap: int) -> Plan:
 def fill(
     sizes: Sizes, tasks: int, cap: int, least: int, shares: Shares | None = None, loads: list[int] | None = None
 ) -> Shares:
-    """Put the largest partition where it leaves the least room; where it fits nowhere, fill the emptiest task with it.
+    """Place the largest partitions first, each into the fullest task with room; if none has room, fill the emptiest.
 
-    Unless tasks read more before, none reads more than cap + 2 · (least − 1); every cut fills one to `cap` at least.
+    No task reads more than cap + 2 · (least − 1), unless it did so before. Every cut fills a task to at least `cap`.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def fill(
     tasks, cap, least : int
         As in `pack`.
     shares, loads : optional
-        What the tasks read already, which is added to.
+        Shares and loads of the tasks so far; the shares are updated.
     """
     shares = {} if shares is None else shares
     fullness = sorted((load, task) for task, load in enumerate(loads or [0] * tasks))
@@ -117,9 +117,9 @@ def fill(
 
 
 def _piece(records: int, room: int, least: int) -> int:
-    """Return how many of a partition's records go where there is so much room; no piece is below `least` by this.
+    """Return the number of a partition's records to put into a task with `room`, without a piece below `least`.
 
-    What lies below `least` is not cut off: the room may be passed by at most 2 · (least − 1).
+    To avoid such pieces, the room may be exceeded by up to 2 · (least − 1).
     """
     if records - room < least:
         return records
@@ -129,9 +129,9 @@ def _piece(records: int, room: int, least: int) -> int:
 
 
 def equalize(shares: Shares, tasks: int, least: int) -> None:
-    """Move the cuts, not the tasks, so that the tasks of every cut partition come out as even as can be.
+    """Shift the cuts so that the tasks of every cut partition become as even as possible.
 
-    No piece falls below `least` by this, and the largest task does not grow.
+    No piece falls below `least`, and the largest task does not grow.
     """
     loads = task_loads(shares, tasks)
     cut = [partition for partition, own in shares.items() if len(own) > 1]
@@ -147,14 +147,14 @@ def equalize(shares: Shares, tasks: int, least: int) -> None:
                 own[task] = max(floor, top - other)
                 surplus += own[task]
             for task in own:
-                back = min(surplus, 1) if own[task] > floor else 0  # less than one for each task
+                back = min(surplus, 1) if own[task] > floor else 0  # the surplus is less than one record per task
                 own[task] -= back
                 surplus -= back
                 loads[task] = others[task] + own[task]
 
 
 def _water_level(others: list[int], records: int, floor: int) -> int:
-    """Return the lowest load to which so many records raise these, each by at least `floor`."""
+    """Return the lowest level to which `records` can raise these loads, each by at least `floor`."""
     missing = records - floor * len(others)
     level = min(others)
     if missing > 0:

@@ -1,1 +1,1 @@
-"""What an executor does with the rows of its groups. No Spark is imported here."""
+"""Work of the executors on the rows of their groups (no Spark import)."""

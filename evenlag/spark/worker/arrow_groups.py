@@ -1,4 +1,4 @@
-"""Rows of a task, in any order, to the groups they make: on the executors, whole columns at a time. No Spark here."""
+"""Grouping of a task's rows on executors, column by column with Arrow and NumPy (no Spark import)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Ints = NDArray[np.int64]
 
 
 def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
-    """Put the rows of whole groups together.
+    """Return the groups of rows in any order.
 
-    Copies of a row, and rows that contradict one another, go by the rule of `tables.copies`.
+    Copies of a row, and rows that contradict each other, follow the rule of `tables.copies`.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
     Returns
     -------
     list of GroupRows
-        By group and snapshot; a group that has rows of members alone is none.
+        Sorted by group and snapshot, without groups that only have rows of members.
     """
     table = _table(batches)
     if table is None:
@@ -45,7 +45,7 @@ def group_rows(batches: Iterable[Any]) -> list[GroupRows]:
 
 
 def _table(batches: Iterable[Any]) -> Any:
-    """One table of all rows, its texts as codes from the start: a task may hold millions of rows."""
+    """Return all rows in one table, with texts dictionary-encoded because a task may hold millions of rows."""
     tables = []
     for batch in batches:
         if batch.num_rows:
@@ -67,23 +67,23 @@ def _whole(column: Any, unknown: int) -> Ints:
 
 
 def _codes(column: Any) -> tuple[Ints, list[str]]:
-    """Return for each row the place of its text among the sorted texts, −1 for null, and the texts."""
+    """Return for each row the index of its text among the sorted texts (−1 for null), and these texts."""
     texts = column.dictionary.to_pylist()
     order = sorted(range(len(texts)), key=texts.__getitem__)
-    rank = np.full(len(texts) + 1, -1)  # null, −1, is the last
+    rank = np.full(len(texts) + 1, -1)  # index −1, for null, is the last entry
     rank[order] = np.arange(len(texts))
     return rank[_whole(column.indices, -1)], [texts[place] for place in order]
 
 
 def _groups(columns: dict[str, Any]) -> tuple[Ints, list[tuple[str, str]]]:
-    """Return for each row the number of its group, and each group's key; numbered by group, then snapshot."""
+    """Return the number of each row's group, and the keys of groups, sorted by group and snapshot."""
     (stamp_of, stamps), (group_of, groups) = _codes(columns["snapshot_ts"]), _codes(columns["group"])
     pairs, number_of = np.unique(group_of * len(stamps) + stamp_of, return_inverse=True)
     return number_of, [(stamps[pair % len(stamps)], groups[pair // len(stamps)]) for pair in pairs.tolist()]
 
 
 class _Partitions:
-    """The rows of partitions: usable ones in the order of `Problem`, group by group; how many others there are."""
+    """The rows of partitions: usable ones by group in the order of `Problem`, and the number of others."""
 
     def __init__(self, columns: dict[str, Any], group_of: Ints, rows: Ints, groups: int) -> None:
         self._columns, self._count = columns, groups
@@ -119,7 +119,7 @@ class _Partitions:
     def groups(
         self, keys: Sequence[tuple[str, str]], members: dict[int, tuple[Member, ...]] | None
     ) -> Iterator[GroupRows]:
-        """Give every group that has a row here."""
+        """Yield the rows of every group with a partition."""
         beyond, before = (self._counted("clamped", text) for text in ("beyond_end", "before_start"))
         predicted, unrated = (self._counted("predicted", answer) for answer in (True, False))
         offsets = None
@@ -149,7 +149,7 @@ class _Partitions:
             )
 
     def _counted(self, name: str, value: str | bool) -> Ints:
-        """Count for each group the usable rows with this value."""
+        """Return for each group the number of usable rows with this value."""
         if name not in self._columns:
             return np.zeros(self._count, dtype=np.int64)
         has_value = _array(self._columns[name])[self._rows] == value
@@ -157,12 +157,12 @@ class _Partitions:
 
 
 class _Pairs:
-    """The columns of racks, sizes and traffic, as far as they are there and say anything.
+    """The columns of racks, sizes and traffic that are present and have values.
 
     Attributes
     ----------
     codes : list of int arrays (rows,)
-        The same number in rows of the same value.
+        For each column, integers that are equal where the values are.
     """
 
     def __init__(self, columns: dict[str, Any]) -> None:
@@ -170,12 +170,12 @@ class _Pairs:
         self._racks: Ints | None = None
         if not _silent(racks):
             self._racks, texts = _codes(racks)
-            self._named = [*(tuple(json.loads(text)) for text in texts), None]  # null, -1, is the last
+            self._named = [*(tuple(json.loads(text)) for text in texts), None]  # index -1, for null, is the last entry
         self._sizes, self._traffic = (None if _silent(each) else _whole(each, NO_AMOUNT) for each in (size, traffic))
         self.codes = [codes for codes in (self._racks, self._sizes, self._traffic) if codes is not None]
 
     def of(self, rows: Ints) -> PairColumns:
-        """Return the columns of some rows, in this order."""
+        """Return the columns of these rows, in this order."""
         if not self.codes:
             return NO_PAIR_COLUMNS
         return PairColumns(
@@ -186,7 +186,7 @@ class _Pairs:
 
 
 def _first_copies(keys: Sequence[Ints], contents: Sequence[Ints]) -> NDArray[np.bool_]:
-    """Say of rows sorted by key which is the first of those that have its key, if all of these have one content."""
+    """Return True for the first row of each key whose rows all have the same content; rows are sorted by key."""
     if not len(keys[0]):
         return np.zeros(0, dtype=bool)
     first = np.ones(len(keys[0]), dtype=bool)
@@ -199,13 +199,13 @@ def _first_copies(keys: Sequence[Ints], contents: Sequence[Ints]) -> NDArray[np.
 
 
 def _members(columns: dict[str, Any], group_of: Ints, rows: Ints) -> dict[int, tuple[Member, ...]]:
-    """Return each group's members, by name."""
+    """Return each group's members, sorted by id."""
     members_of: dict[int, dict[str, Member | None]] = {}
     names = columns["consumer_id"].take(pa.array(rows)).to_pylist()
-    told = columns["member"].take(pa.array(rows))
-    contents = zip(*(_values(told.field(field.name)) for field in told.type), strict=True)
-    fields = [field.name for field in told.type]
-    silent, plain = (None,) * len(fields), dict[str, Member]()  # most say no more than their name, in many groups
+    structs = columns["member"].take(pa.array(rows))
+    contents = zip(*(_values(structs.field(field.name)) for field in structs.type), strict=True)
+    fields = [field.name for field in structs.type]
+    silent, plain = (None,) * len(fields), dict[str, Member]()  # members with only an id are shared between groups
     for number, name, values in zip(group_of[rows].tolist(), names, contents, strict=True):
         if values != silent:
             member = Member(name, **dict(zip(fields, values, strict=True)))
@@ -228,5 +228,5 @@ def _silent(column: Any) -> bool:
 
 
 def _values(column: Any) -> Sequence[Any]:
-    """The values of a column; most of them say nothing at all."""
+    """Return the values of a column, quickly for the many columns without any."""
     return (None,) * len(column) if _silent(column) else column.to_pylist()

@@ -1,4 +1,4 @@
-"""Files of Kafka's own text to rows, on the executors: what `mapInArrow` calls. Needs pyarrow, not Spark."""
+"""The function that `mapInArrow` calls on executors to read files of Kafka's text (needs pyarrow, not Spark)."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from evenlag.tables.columns import LINE, MALFORMED, TABLES, TableKind
 from evenlag.tables.formats.describe import described_lines
 from evenlag.tables.times_of_names import time_in_name
 
-LONE = "snapshot"  # the snapshot of a single file whose name is no time
+LONE = "snapshot"  # the time of a single file without a time in its name
 
 _ROWS_PER_BATCH = 50_000
 
 
 def names(kind: TableKind) -> list[str]:
-    """Return the columns that come of a text; all of them are text."""
+    """Return the names of the columns read from a text, all of type STRING."""
     return [LINE, *(column.name for column in TABLES[kind]), MALFORMED]
 
 
 @dataclass(frozen=True)
 class Describe:
-    """Reads texts of `kafka-consumer-groups --describe`, a file each: batches with `path, value` in, rows out.
+    """Task function that reads texts of `kafka-consumer-groups --describe` from batches with `path, value`.
 
-    A line that is no row, or may be one and does not fit its header, is a row with its text in `_corrupt_record`. Blank
-    lines, headers and what Kafka itself says of groups are none.
+    A line that is not a row, or does not fit its header, becomes a row with its text in `_corrupt_record`. Blank lines,
+    headers and Kafka's own messages are skipped.
 
     Attributes
     ----------
     kind : {"offsets", "members"}
     lone : bool
-        There is a single file.
+        True for a single file.
     """
 
     kind: TableKind

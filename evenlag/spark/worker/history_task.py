@@ -1,4 +1,4 @@
-"""Size or replay each group of a task from all of its snapshots: the function of `mapInArrow`. No Spark."""
+"""The function that `mapInArrow` calls to size or replay groups from all their snapshots (no Spark import)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class ByHistory:
-    """Makes a row of `schema` of each group of a task.
+    """Task function that returns a row of `schema` for each group.
 
     Attributes
     ----------
     work : callable
-        The row of a group, from its rows at all times, in order of `snapshot_ts`.
+        Returns the row of a group from its rows in all snapshots, in order of `snapshot_ts`.
     failure : callable
-        The row of a group for which that went wrong: from its name, how many snapshots it has, and what was wrong.
+        Returns the row of a group that failed, from its name, the number of its snapshots, and the error.
     """
 
     work: Callable[[Sequence[GroupRows]], Row]
@@ -44,12 +44,12 @@ class ByHistory:
     failed: Counter | None = None
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Go through the groups of one task, from their rows (`outputs.ROWS`)."""
+        """Yield the rows of the groups of one task, from their input rows (`outputs.ROWS`)."""
         for group, each in groupby(group_rows(batches), key=lambda rows: rows.group):
             history, failed = list(each), False
             try:
                 row = self.work(history)
-            except Exception as error:  # whatever one group does must not cost the others their rows
+            except Exception as error:  # an error of one group must not affect the others
                 row, failed = self.failure(group, len(history), f"{type(error).__name__}: {error}"), True
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
             if self.done is not None:
@@ -64,7 +64,7 @@ def sized(rows: Sequence[GroupRows], *, options: SizeOptions, data: FleetData = 
     Raises
     ------
     InvalidProblemError
-        As `evenlag.compare.size`; or the rows make no history, or nobody knows how fast members read.
+        As in `evenlag.compare.size`; or the rows do not form a history, or the capacity of members is unknown.
     """
     usable = [snapshot for snapshot in rows if snapshot.topics]
     record = snapshots(usable) if len(usable) > 1 else []
@@ -93,7 +93,7 @@ def sized(rows: Sequence[GroupRows], *, options: SizeOptions, data: FleetData = 
 
 
 def unsized(group: str, count: int, error: str) -> dict[str, Any]:
-    """Return the row of a group of so many snapshots that cannot be sized."""
+    """Return the row of a group with `count` snapshots that cannot be sized."""
     return {"group": group, "snapshots": count, "notes": [], "sizes": [], "error": error}
 
 
@@ -103,12 +103,12 @@ def replayed(rows: Sequence[GroupRows], *, options: ReplayOptions) -> dict[str, 
     Raises
     ------
     InvalidProblemError
-        As `evenlag.compare.replay`, or the rows make no history.
+        As in `evenlag.compare.replay`; or the rows do not form a history.
     """
     return replay_row(run_replay(snapshots(rows), options))
 
 
 def not_replayed(group: str, count: int, error: str) -> dict[str, Any]:
-    """Return the row of a group of so many snapshots that cannot be replayed."""
+    """Return the row of a group with `count` snapshots that cannot be replayed."""
     summary = [asdict(ReplaySummary("", error=error)) | {"strategy": None}]
     return {"group": group, "snapshots": count, "notes": [], "summary": summary, "steps": []}

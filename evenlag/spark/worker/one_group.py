@@ -1,4 +1,4 @@
-"""What an executor does with one group: plan and audit it, without Spark. A failure is a result, not an exception."""
+"""Planning and auditing of one group on an executor (no Spark import); a failure is a result, not an exception."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from evenlag.tables.group import GroupRows
 from evenlag.tables.outputs import AUDIT_FIELDS, with_doubles
 from evenlag.tables.past import Past
 
-LATE = "the time limit of the whole call was reached: done with the least effort"
-CLOCK = "the wall clock stopped the search before its work limit: another run may differ"
+LATE = "the call's time limit was reached: solved with the least effort"
+CLOCK = "the time limit stopped the search before its work limit: another run may differ"
 
-MEANS = "spreads and makespans of the audit are means over what horizon auto expects"
+MEANS = "spreads and makespans of the audit are means over the scenarios of horizon auto"
 
-# By whether the owner changes, there was none, and there is none now.
+# Indexed by the sum of 1 if the owner changes, 2 if there was no owner, and 4 if there is none in the plan.
 MOVE_WORDS = np.array(["kept", "moved", "forced", "forced", *["unassigned"] * 4], dtype=object)
 
-COARSE = 0.01  # of the mean load: the gap at which a quick turn ends
+COARSE = 0.01  # gap at which a quick turn ends, as a share of the mean load
 
 
 class Want(Name):
-    """What is wanted of every group."""
+    """The requested result for every group."""
 
     PLAN = "plan"
     AUDIT = "audit"
@@ -58,11 +58,11 @@ class Want(Name):
 
 
 class Effort(Name):
-    """How much a turn is for."""
+    """The effort of a turn."""
 
-    LEAST = "least"  # a plan no worse than today's and the published lag-aware assignor's, and a bound
-    FIRST = "first"  # and than a fresh one
-    QUICK = "quick"  # a plan within `COARSE` of its bound, which need not be evened out by the tie rule
+    LEAST = "least"  # a plan no worse than the current one and the published lag-aware assignor's, and a bound
+    FIRST = "first"  # in addition, no worse than a plan made from scratch
+    QUICK = "quick"  # a plan within `COARSE` of its bound, not necessarily evened out by the tie rule
     FULL = "full"
 
 
@@ -75,7 +75,7 @@ _HASTE = {
 
 @dataclass(frozen=True)
 class PlanColumns:
-    """A group's plan as columns, a value for each of its rows; see `outputs.PLANS`."""
+    """A group's plan as columns with a value for each row; see `outputs.PLANS`."""
 
     topic: Sequence[str]
     partition: Sequence[int]
@@ -87,33 +87,33 @@ class PlanColumns:
 
 @dataclass(frozen=True, eq=False)
 class GroupResult:
-    """What became of a group; its columns are those of `outputs.GROUPS`.
+    """The result of a group, for the columns of `outputs.GROUPS`.
 
     Attributes
     ----------
     rows : GroupRows
     want : Want
     balance : str
-        That of the plan.
+        Balance of the plan.
     seconds : float
-        Over all turns that it had.
+        Total time of all turns.
     late : bool
-        The time of the whole call was up when its turn came.
+        True if the call's time limit had passed before its turn.
     stuck : bool
-        A later turn failed, and what there was before stands.
+        True if a later turn failed, so that the earlier result is kept.
     seeking : bool
-        No plan within the limits was found yet; more time may find one.
+        True if no plan within the limits was found yet, but more time may find one.
     result : Result or None
-        What the plan is made of.
+        Result of the plan.
     audited : Audit or None
     error : str or None
-        Why the plan or the audit is not there.
+        Reason why the plan or the audit is missing.
     notes : tuple of str
-        What else its owner should know.
+        Further notes.
     rates : mapping of (topic, partition) to messages per second, or None
-        What comes in, where a record tells it and it is asked for.
+        Produce rates, if the snapshots show them and `only_if_better` is set.
     cache : SolveCache or None
-        What another turn need not work out again; None where there is no problem to solve.
+        Data reused by later turns; None without a valid problem.
     """
 
     rows: GroupRows
@@ -132,34 +132,34 @@ class GroupResult:
 
     @property
     def answers(self) -> list[Result]:
-        """The plan's result and the audit's optima, as far as they are there."""
+        """The existing results of the plan and of the audit's optima."""
         optima = [] if self.audited is None else list(self.audited.optima.values())
         return optima if self.result is None else [self.result, *optima]
 
     @property
     def main(self) -> Result | None:
-        """The plan's result; of an audit alone the optimum under the balance asked for."""
+        """The plan's result, or for an audit alone the optimum under the requested balance."""
         if self.want != Want.AUDIT:
             return self.result
         return None if self.audited is None else self.audited.optima.get(self.balance)
 
     @property
     def status(self) -> Status:
-        """How good the plan is known to be."""
+        """The status of the main result."""
         return Status.ERROR if self.main is None else self.main.status
 
     @property
     def may_gain(self) -> bool:
-        """Return True if another turn may improve it: it was searched for, and only time was lacking."""
+        """True if another turn may improve the result, because the search ran out of time."""
         if self.seeking:
             return True
         searched = any(answer.status in (Status.OPTIMAL, Status.FEASIBLE) for answer in self.answers)
         return searched and self.error is None and not self.stuck
 
     def unproven(self, gap: float) -> float:
-        """Return what more time may save at most, in messages, of what is farther than `gap` from its bound.
+        """Return the upper limit of what more time may save, in messages, in results farther than `gap` from the bound.
 
-        A group without a plan comes first. A unit by which a criterion may be less counts as a message.
+        It is infinite for a group without a plan. A unit of a criterion that comes first counts as a message.
         """
         if self.seeking:
             return math.inf
@@ -168,36 +168,36 @@ class GroupResult:
 
     @property
     def _open_units(self) -> int:
-        """Units by which the criteria that come first may be less, as far as is proven."""
+        """The sum of the unproven units of the criteria that come first."""
         if self.result is None:
             return 0
         costs = {MOVES: self.result.moves, **self.result.costs}
         return sum(max(costs[name] - bound, 0) for name, bound in self.result.cost_bounds.items())
 
     def failed(self, failure: Exception | str) -> GroupResult:
-        """Say what went wrong; where there is all that was wanted from an earlier turn, that stands."""
+        """Return the result after a failed turn: an earlier complete result with a note, or else an error."""
         error = failure if isinstance(failure, str) else _named(failure)
         if not self.complete:
             return replace(self, error=error, seeking=isinstance(failure, NoPlanFoundError))
         return replace(
-            self, stuck=True, notes=(*self.notes, f"a later turn failed, and an earlier plan stands: {error}")
+            self, stuck=True, notes=(*self.notes, f"a later turn failed, so the earlier plan is kept: {error}")
         )
 
     @property
     def complete(self) -> bool:
-        """Whether there is all that was wanted."""
+        """True if all requested results exist."""
         planned = self.want == Want.AUDIT or self.result is not None
         return planned and (self.want == Want.PLAN or self.audited is not None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was done to the input, what failed, what was cut short; each once."""
-        said = [*self.rows.notes, *([LATE] if self.late else []), *self.notes]
-        return tuple(dict.fromkeys([*said, *(warning for answer in self.answers for warning in answer.warnings)]))
+        """The notes on the input, on failures and on limits reached, each once."""
+        own = [*self.rows.notes, *([LATE] if self.late else []), *self.notes]
+        return tuple(dict.fromkeys([*own, *(warning for answer in self.answers for warning in answer.warnings)]))
 
     @property
     def plan(self) -> PlanColumns:
-        """The rows of the plan; without one nobody gets anything and `move` is null. An audit has no rows."""
+        """The rows of the plan, with null members and moves if there is no plan; empty for an audit alone."""
         if self.want == Want.AUDIT:
             return PlanColumns((), (), (), (), (), ())
         rows, size = self.rows, len(self.rows.lags)
@@ -206,7 +206,7 @@ class GroupResult:
         if self.result is not None:
             plan = self.result.plan
             to, owner = plan.member_of, plan.problem.owner
-            names = np.array([*plan.problem.members, None], dtype=object)  # NOBODY, -1, is the last
+            names = np.array([*plan.problem.members, None], dtype=object)  # index -1, NOBODY, is the last entry
             consumers = names[to].tolist()
             kind = np.where(to == owner, 0, 1) + 2 * (owner == NOBODY) + 4 * (to == NOBODY)
             moves = MOVE_WORDS[kind].tolist()
@@ -221,7 +221,7 @@ class GroupResult:
 
     @property
     def audit(self) -> list[dict[str, Any]]:
-        """The rows of the audit; one with the error where it failed."""
+        """The rows of the audit, or one row with the error if it failed."""
         if self.want == Want.PLAN:
             return []
         rows = [AuditRow(OPTIMAL, Balance(self.balance), Status.ERROR, error=self.error, seconds=self.seconds)]
@@ -242,7 +242,7 @@ class GroupResult:
 
 
 def _named(failure: Exception) -> str:
-    """Return an error as tables of a fleet have it: its class and its message."""
+    """Return the class and message of an error, as in the tables of a fleet."""
     return f"{type(failure).__name__}: {failure}"
 
 
@@ -260,30 +260,30 @@ def solve_group(
     caches: Caches | None = None,
     data: FleetData = NO_FLEET_DATA,
 ) -> GroupResult:
-    """Plan a group, audit it, or both; what goes wrong becomes a row with status ERROR.
+    """Plan a group, audit it, or both; an error becomes a result with status ERROR.
 
     Parameters
     ----------
     rows : GroupRows
     options : SolveOptions
     want : Want
-        Without a plan `status` is that of the audit's optimum under the balance asked for.
+        For an audit alone, `status` is that of the optimum under the requested balance.
     time_limit : float
-        Seconds, for both together: an audit gets what the plan leaves, and at least half. With `deterministic` half
-        the work each, and the clock cuts neither before `NET` times the limit.
+        Seconds for plan and audit together; the audit gets the time left by the plan, but at least half. With
+        `deterministic`, each gets half the work, and the clock stops neither before `NET` times the limit.
     late : bool
-        The time for the whole call is used up: said in the warnings.
+        True if the call's time limit has passed, which a warning states.
     effort : Effort
     earlier : GroupResult, optional
-        What came of the group's turn before: it is gone on from, and what comes of it is no worse.
+        Result of the group's previous turn, from which this turn starts; the new result is no worse.
     past : Past, optional
-        What is recorded of the group: rates, where moves are weighed.
+        Earlier snapshots of the group, for forecasts and for rates with `only_if_better`.
     foresee : bool
-        Plan for what the record lets expect (horizon `auto`), but where it is too late for that.
+        Plan for the forecast from `past` (horizon `auto`), unless `late`.
     caches : Caches, optional
-        Of the groups of a task.
+        Caches shared by the groups of a task.
     data : FleetData
-        Sizes, traffic and units in addition to what the rows say, and the time to drain in.
+        Sizes, traffic and units in addition to those in the rows, and the drain time.
     """
     started = time.monotonic()
     done = replace(earlier or GroupResult(rows, want, options.balance, late=late), error=None, seeking=False)
@@ -309,7 +309,7 @@ def solve_group(
         if want != Want.AUDIT:
             try:
                 done = replace(done, result=_plan(done, options.within(wall, part), effort))
-            except InfeasibleError as failure:  # under another balance there may be one
+            except InfeasibleError as failure:  # the audit may find a plan under another balance
                 done = done.failed(failure)
         if want != Want.PLAN:
             left = wall if options.deterministic else max(time_limit - (time.monotonic() - started), part)
@@ -319,7 +319,7 @@ def solve_group(
             done = replace(done, audited=audited)
             if want == Want.AUDIT and done.balance in audited.errors:
                 done = replace(done, error=_named(audited.errors[done.balance]))
-    except Exception as failure:  # whatever one group does must not cost the others their plans
+    except Exception as failure:  # an error of one group must not affect the others
         done = done.failed(failure)
     cut = options.deterministic and any(answer.stopped_by == "time" for answer in done.answers)
     seconds = (earlier.seconds if earlier else 0.0) + time.monotonic() - started
@@ -327,10 +327,12 @@ def solve_group(
 
 
 def _plan(done: GroupResult, options: SolveOptions, effort: Effort) -> Result:
-    """Search for a plan, going on from what is there."""
+    """Search for a plan, starting from the existing result."""
     cache = done.cache
     assert cache is not None
-    steps: Steps | None = WITHOUT_MOVES if options.method in HEURISTICS else None  # its plan is what is wanted
+    steps: Steps | None = (
+        WITHOUT_MOVES if options.method in HEURISTICS else None
+    )  # the heuristic's own plan is requested
     if options.method == AUTO and effort != Effort.FULL and not cache.problem.scenario_weights:
         steps = _HASTE[effort]
     return search(
@@ -340,12 +342,12 @@ def _plan(done: GroupResult, options: SolveOptions, effort: Effort) -> Result:
 
 
 def _within_coarse(options: SolveOptions, effort: Effort) -> SolveOptions:
-    """Return the options, with a gap that will do for now but where the effort is full."""
+    """Return the options, with the gap `COARSE` unless the effort is full."""
     return options if effort == Effort.FULL else options.within(options.time_limit, options.work, COARSE)
 
 
 def decided(done: GroupResult, options: SolveOptions) -> GroupResult:
-    """Leave the group alone if its plan, after its last turn, does not save what `only_if_better` asks for."""
+    """Keep the current assignment if the plan, after the last turn, saves less than `only_if_better` requires."""
     if done.result is None or options.only_if_better is None:
         return done
     try:

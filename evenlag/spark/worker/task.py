@@ -1,4 +1,4 @@
-"""Groups solved, and their results as Arrow batches, on the executors: what `mapInArrow` calls. Needs no Spark."""
+"""The function that `mapInArrow` calls on executors: it solves groups and returns Arrow batches (no Spark import)."""
 
 from __future__ import annotations
 
@@ -28,41 +28,42 @@ from evenlag.tables.fleet_data import NO_FLEET_DATA, FleetData
 from evenlag.tables.group import GroupRows
 from evenlag.tables.past import Past
 
-UNREACHED = "the time limit of the whole call was reached before its turn: give it more time, or more tasks at once"
+UNREACHED = "not solved before the call's time limit: set a longer time limit, or use more executors"
 FIRST_TURNS = (Effort.LEAST, Effort.FIRST)
 NO_PLAN = PlanColumns((), (), (), (), (), ())
 NO_PASTS: Mapping[str, Past] = {}
-_OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns that are attributes of a result
-ROWS_PER_BATCH = 20_000  # partitions of the groups that go back to Spark together
+_OF_RESULT = ("method", "bound_by", "gap", "pays")  # columns with the names of a result's attributes
+ROWS_PER_BATCH = 20_000  # partitions of the groups returned to Spark in one batch
 
 
 PACKAGES = ("numpy", "ortools", "pyarrow")
-"""What tasks import beside evenlag, under the names of the packages, which are those of their modules too."""
+"""Packages that tasks import in addition to evenlag; their modules have the same names."""
 
 T = TypeVar("T")
 
 
 class ProcessDiedError(EvenlagError):
-    """The process of a call ended without an answer."""
+    """Error for a process that ended without an answer."""
 
 
 class Counter(Protocol):
-    """What counts groups that are done: Spark's accumulator."""
+    """Interface of a counter of groups, such as Spark's accumulator."""
 
     def add(self, term: int) -> None:
-        """Count `term` more."""
+        """Add `term` to the count."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """Solves the groups of a task, one row each, and gives them back as rows of `schema` (`outputs.SOLVED`).
+    """Solver of a task's groups, which returns one row of `schema` for each (`outputs.SOLVED`).
 
-    `turns.take_turns` says which group gets how much time. `attempt` gives the number of the task, and how many
-    attempts at it failed before: after one each turn is taken in a process of its own, so that a group that kills it
-    costs nobody else anything. First plans kill nobody, or hardly, and are so many that they are only after two.
+    `turns.take_turns` divides the time among the groups. `attempt` returns the task's number and its failed attempts.
+    After one failed attempt, each turn except the first plans runs in a separate process, so that a group that kills
+    the process does not affect the others. First plans hardly ever do, and there are many, so they run in separate
+    processes only after two failed attempts.
 
-    With `recorded` the task has its groups with all their snapshots and offsets, and knows what earlier ones tell; with
-    `foresee` plans are for what these let expect (horizon `auto`).
+    With `recorded`, the task has all snapshots of its groups with offsets, and uses the earlier ones. With `foresee`,
+    plans are made for the forecast from these (horizon `auto`).
     """
 
     options: SolveOptions
@@ -91,7 +92,7 @@ class Solver:
             return here(rows, limit, effort, late, earlier)
 
         solved: list[GroupResult] = []
-        held = 0  # rows of those
+        held = 0  # number of their rows
         for result in take_turns(groups, budget, task, self.options.gap, turn):
             solved.append(decided(result, self.options))
             if self.done is not None:
@@ -108,7 +109,7 @@ class Solver:
 
     @staticmethod
     def _pasts(groups: Sequence[GroupRows]) -> dict[str, Past]:
-        """Return what is recorded of each group that has several snapshots."""
+        """Return the past of each group with several snapshots."""
         histories = [(group, list(rows)) for group, rows in groupby(groups, key=lambda rows: rows.group)]
         return {group: Past(rows) for group, rows in histories if len(rows) > 1}
 
@@ -135,7 +136,7 @@ class Solver:
 
 
 def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0) -> Any:
-    """Write what became of some groups as a batch, a row for each; so many attempts at their task failed before."""
+    """Return the results of groups as a batch, one row each; `failures` attempts at their task failed before."""
     values = {
         "snapshot_ts": [result.rows.snapshot_ts for result in results],
         "group": [result.rows.group for result in results],
@@ -168,14 +169,14 @@ def result_batch(results: Sequence[GroupResult], schema: Any, failures: int = 0)
 
 
 def _traffic(result: Result) -> int | None:
-    """Return the traffic of all partitions, or None where it is not known."""
+    """Return the traffic of all partitions; None if unknown."""
     traffic = result.plan.problem.pairs.traffic
     return None if traffic is None else int(traffic.sum())
 
 
 def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
-    """Column by column: a group can have a million rows. Null where it came too late."""
-    # To hand such rows on takes about as long as to plan them, and their source has them.
+    """Return the column of plans, built column by column for large groups; null for groups that were not solved."""
+    # Returning the rows of such groups would take about as long as planning them, and the source has them.
     missing = [result.error == UNREACHED and result.want != Want.AUDIT for result in results]
     fields = list(kind.value_type)
     plans = [NO_PLAN if absent else result.plan for absent, result in zip(missing, results, strict=True)]
@@ -189,19 +190,19 @@ def _plan_array(results: Sequence[GroupResult], kind: Any) -> Any:
 
 
 def forget_archives() -> None:
-    """Leave Spark no archives on Python's path whose directories it would read again before each task: 0.05 s."""
+    """Drop cached importers of archives on Python's path, which Spark would refresh before each task (0.05 s)."""
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter):
             del sys.path_importer_cache[path]
 
 
 def in_own_process(call: Callable[[], T]) -> T:
-    """Return what a call returns, made in a forked process.
+    """Call a function in a forked process, and return its result.
 
     Raises
     ------
     ProcessDiedError
-        The process ended before: killed, out of memory, or a crash in native code.
+        The process ended without a result: killed, out of memory, or crashed in native code.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -227,23 +228,22 @@ def _answer(sender: Connection, call: Callable[[], T]) -> None:
 
 
 def look_around(method: str = "auto", folder: str | None = None) -> Callable[[int], str]:
-    """Return what a task does to load all that solving by a method needs, and to say what it has.
+    """Return a function with which a task checks that all packages for solving by a method can be loaded.
 
-    It is a function within a function, and imports for itself, so that it travels whole: there may be no evenlag where
-    it runs.
+    It is a nested function with its own imports, so that Spark can send it to executors without evenlag.
 
     Parameters
     ----------
     method : str
         As in `evenlag.solve`.
     folder : str, optional
-        Path of a local folder; whether it may be written to is said too.
+        Path of a local folder, to check if it can be written.
 
     Returns
     -------
     callable
-        Takes a number that means nothing, and gives a JSON object: `python` and `executable`, `missing` (the names of
-        packages), `broken` (why something that is there cannot be loaded, or null), `evenlag` (its version, or null)
+        Takes a number, which is ignored, and returns a JSON object: `python` (version) and `executable`, `missing`
+        (names of packages), `broken` (why an installed package cannot be loaded, or null), `evenlag` (version, or null)
         and `writes`.
     """
     wanted = ("evenlag", *PACKAGES, *PACKAGES_OF.get(method, ()))
@@ -256,16 +256,16 @@ def look_around(method: str = "auto", folder: str | None = None) -> Callable[[in
         from importlib import import_module
         from importlib.util import find_spec
 
-        said = {"python": platform.python_version(), "executable": sys.executable, "evenlag": None, "broken": None}
+        found = {"python": platform.python_version(), "executable": sys.executable, "evenlag": None, "broken": None}
         missing = [name for name in wanted if find_spec(name) is None]
         if not missing:
             try:
-                said["evenlag"] = getattr(import_module("evenlag"), "__version__", "of unknown version")
+                found["evenlag"] = getattr(import_module("evenlag"), "__version__", "of unknown version")
                 import_module("evenlag.spark.worker.task")
             except ModuleNotFoundError as error:
                 missing = [str(error.name)]
-            except Exception as error:  # a library of the system that is not there, an older interface, …
-                said["broken"] = f"{type(error).__name__}: {error}"
-        return json.dumps(said | {"missing": missing, "writes": folder is None or os.access(folder, os.W_OK)})
+            except Exception as error:  # such as a missing system library or an incompatible version
+                found["broken"] = f"{type(error).__name__}: {error}"
+        return json.dumps(found | {"missing": missing, "writes": folder is None or os.access(folder, os.W_OK)})
 
     return look

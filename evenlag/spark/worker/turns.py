@@ -1,6 +1,6 @@
-"""Share out the time of a call among tasks, and the time of a task among its groups, turn by turn. No Spark.
+"""Division of a call's time among tasks, and of a task's time among its groups, in turns (no Spark import).
 
-Every group gets a plan first; the time left goes where most is unproven.
+Every group gets a first plan; the remaining time goes to the groups with the largest unproven gap.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from evenlag.search.clock import LEAST_SECONDS
 from evenlag.spark.worker.one_group import Effort, GroupResult
 from evenlag.tables.group import GroupRows
 
-RESERVE = 0.03  # share of the time limit kept for what comes after the last plan is written
-FIRST_PLAN, FIRST_PLAN_PER_ROW = 0.001, 7e-6  # seconds that it takes, in all and for each row
-WRITING_PER_ROW = 4e-6  # seconds that a task takes, at its end, to hand a row of its plans on and have it written
+RESERVE = 0.03  # share of the time limit reserved for the work after the last plan is written
+FIRST_PLAN, FIRST_PLAN_PER_ROW = 0.001, 7e-6  # seconds for a first plan, in total and for each row
+WRITING_PER_ROW = 4e-6  # seconds that a task takes at its end to return and write a row of its plans
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Time limits of a call whose groups are solved by tasks, of which some run at once.
+    """Time limits of a call whose groups are solved by concurrent tasks.
 
     Attributes
     ----------
     group_limit : float
-        Seconds, the most a group gets.
+        Time limit of a group, in seconds.
     deadline : float or None
-        Seconds since the epoch when the last plan should stand: executors' clocks must agree to about a second.
+        Time for the last plan, in seconds since the epoch; executors' clocks must agree to about a second.
     costs : sequence of float
-        What each task is expected to take beside the others, in the order in which they start.
+        Expected relative duration of each task, in the order in which they start.
     slots : int
-        How many tasks run at once.
+        Number of tasks that run concurrently.
     deterministic : bool
-        Every group gets `group_limit`, whatever the clock says, until the deadline.
+        True if every group gets `group_limit` until the deadline, independent of the clock.
     last : float or None
-        Seconds since the epoch when plans of least effort are no longer begun either.
+        Time after which not even plans of least effort are started, in seconds since the epoch.
     """
 
     group_limit: float
@@ -63,14 +63,14 @@ class Budget:
         reserve: float = RESERVE,
         last: float | None = None,
     ) -> Budget:
-        """Share out `time_limit` seconds from `started` (epoch) on; None is no limit for the whole call."""
+        """Return the budget of a call with `time_limit` seconds (None: no limit) from `started` (epoch)."""
         if time_limit is None:
             return cls(group_time_limit, None, costs, slots, deterministic)
         useful = time_limit * (1 - reserve)
         return cls(min(group_time_limit, useful), started + useful, costs, slots, deterministic, last)
 
     def task_end(self, task: int) -> float | None:
-        """Return when this task should end (epoch): it takes its part of the time left, as those after it must."""
+        """Return the time (epoch) at which a task should end, by its share of the time left for it and later tasks."""
         if self.deadline is None:
             return None
         now = time.time()
@@ -78,36 +78,36 @@ class Budget:
         return now + max(self.deadline - now, 0) * min(own[0] * self.slots / max(to_come, own[0]), 1)
 
     def for_rows(self, rows: int) -> Budget:
-        """Return the budget of a task that has so many rows to write when its last plan stands."""
+        """Return the budget of a task that must write `rows` rows after its last plan."""
         return self if self.deadline is None else replace(self, deadline=self.deadline - WRITING_PER_ROW * rows)
 
     @property
     def over(self) -> bool:
-        """Whether the time of the call is up."""
+        """True if the call's deadline has passed."""
         return self.deadline is not None and time.time() >= self.deadline
 
 
 def first_effort(rows: int) -> float:
-    """Return the seconds that a group's first plan takes, roughly, where it is more than the least."""
+    """Return the approximate seconds for a group's first plan, with more than the least effort."""
     return FIRST_PLAN + FIRST_PLAN_PER_ROW * rows
 
 
 def recoverable(lags: NDArray[np.int64], holders: NDArray[np.int64], members: int) -> float:
-    """Return how many messages of spread a better plan may save, without looking for one.
+    """Estimate the messages of spread that a better plan may save, without a search.
 
     Parameters
     ----------
     lags : int64 array (P,)
         Messages.
     holders : int64 array (P,)
-        Number of the member that holds each partition today, −1 for nobody; where nobody holds any they are dealt
-        in turn.
+        Index of the member that holds each partition, −1 for none. If no partition has an owner, they are assumed to be
+        assigned round-robin.
     members : int
 
     Returns
     -------
     float
-        Today's spread beyond the least that the biggest partition leaves; 0 with fewer than two members.
+        The current spread minus the least spread that the biggest partition allows; 0 for fewer than two members.
     """
     if members < 2 or not len(lags):
         return 0.0
@@ -121,26 +121,26 @@ def recoverable(lags: NDArray[np.int64], holders: NDArray[np.int64], members: in
     return max(float(loads.max() - loads.min() - least), 0.0)
 
 
-LONGER = 2.0  # how much more time a group gets in its next turn than in all before
-SHORTEST = 0.02  # seconds that are worth another turn
+LONGER = 2.0  # ratio of a group's next turn to all its previous ones
+SHORTEST = 0.02  # shortest turn in seconds
 
 
 class Turn(Protocol):
-    """Solves one group within a limit in seconds, and goes on from what came of its turn before."""
+    """Interface of a function that solves a group within a time limit, starting from its earlier result."""
 
     def __call__(
         self, rows: GroupRows, time_limit: float, effort: Effort, late: bool, earlier: GroupResult | None, /
     ) -> GroupResult:
-        """Give what became of the group."""
+        """Return the group's result."""
 
 
 def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: float, turn: Turn) -> Iterator[GroupResult]:
-    """Solve the groups of a task, and give each when its last turn is over.
+    """Solve the groups of a task, and yield each result after the group's last turn.
 
-    Without a limit for the whole call, and with work limits, each has one turn. Else every group first has a turn of
-    least effort, or of a little more where there is time for all of them. The time left then goes to the group with
-    most messages between its plan and its bound for each second that it has had: a quick turn first, then turns that
-    double, and at the end those whose plan is proven but not yet evened out.
+    Without a time limit for the call, or with work limits, each group gets one turn. Otherwise every group first gets a
+    turn of least effort, or of a little more if there is time for all. The remaining time goes to the group with the
+    largest difference between plan and bound, in messages, per second spent on it: first a quick turn, then turns that
+    double in length, and finally groups whose plan is proven but not yet evened out by the tie rule.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
     task : int
         Number of the task.
     gap : float
-        Of the mean load; nearer to its bound no plan need come.
+        Gap at which a plan is good enough, as a share of the mean load.
     turn : Turn
     """
     end = budget.task_end(task)
@@ -160,7 +160,7 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
             late = budget.over
             yield turn(group, LEAST_SECONDS if late else budget.group_limit, Effort.FULL, late, None)
         return
-    open_: list[tuple[float, int, GroupResult]] = []  # first the one with most unproven for each second
+    open_: list[tuple[float, int, GroupResult]] = []  # heap, first the largest unproven difference per second
 
     def leave_open(number: int, result: GroupResult) -> None:
         heapq.heappush(open_, (-result.unproven(gap) / max(result.seconds, LEAST_SECONDS), number, result))
@@ -173,7 +173,7 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
         result = turn(group, budget.group_limit, effort, budget.over, None)
         if result.seeking or (result.may_gain and effort == Effort.FIRST):
             leave_open(number, result)
-        else:  # where time is short there is no second look, and what is handed on now is written meanwhile
+        else:  # with little time there is no second turn, and results returned now are written in the meantime
             yield result
     looked_at: set[int] = set()
     while open_:
@@ -191,7 +191,7 @@ def take_turns(groups: Sequence[GroupRows], budget: Budget, task: int, gap: floa
 
 
 def recoverable_spread(group: GroupRows) -> float:
-    """Return how many messages of spread a better plan may save; see `recoverable`."""
+    """Estimate the messages of spread that a better plan of a group may save; see `recoverable`."""
     number: dict[str | None, int] = {None: -1}
     holders = np.array([number.setdefault(owner, len(number) - 1) for owner in group.owners], dtype=np.int64)
     return recoverable(group.lags, holders, max(len(group.members or ()), len(number) - 1))
