@@ -62,6 +62,16 @@ def reductions(rule: CountRule, low: int, count: int) -> list[tuple[int, int]]:
     return [(int(floors[place]), int(most[place])) for place in sorted(places)]
 
 
+def reduction_floors(rule: CountRule, low: int, most: int) -> list[int]:
+    """Return least reduced lags for every smallest load of `low` or more, evenly chosen, at most so many."""
+    if low <= 0 or reduction(rule, low) is None:
+        return []
+    fewest = int(rule.total_bounds.lo[rule.problem.active].min())
+    floors, _, _ = _totals(rule, low, fewest)
+    chosen: list[int] = floors[np.unique(np.linspace(0, len(floors) - 1, most).astype(int))].tolist()
+    return chosen
+
+
 def _totals(rule: CountRule, low: int, fewest: int) -> tuple[Lags, Lags, Lags]:
     """Return candidates for the least and the greatest reduced lag, and the total of reduced lags for each."""
     problem = rule.problem

@@ -18,6 +18,8 @@ from evenlag.model.check import violation
 from evenlag.model.objective import Objective
 from evenlag.model.pair_costs import total
 from evenlag.model.plan import Plan
+from evenlag.search.exact.choice_program import Solution
+from evenlag.search.exact.class_program import ClassProgram
 from evenlag.search.exact.classes import Classes
 from evenlag.search.improve.equal_cost import equalize_at_cost
 from evenlag.search.improve.exchanges import ALL, Exchanges
@@ -77,6 +79,50 @@ def check_bounds(seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds(200))
 def test_bounds_hold_for_every_plan_of_small_groups(seed: int) -> None:
     check_bounds(seed)
+
+
+def least_objective(problem: Problem, price: int, members: int) -> int:
+    """The least spread and price of crossings of all plans with even counts."""
+    lags, racks = problem.lags.tolist(), [racks[0] for racks in problem.pairs.partition_racks if racks]
+    even = {len(lags) // members, -(-len(lags) // members)}
+    least = 10**9
+    for plan in itertools.product(range(members), repeat=len(lags)):
+        loads = [sum(lag for lag, m in zip(lags, plan, strict=True) if m == each) for each in range(members)]
+        crossings = sum("ab"[m % 2] != rack for m, rack in zip(plan, racks, strict=True))
+        if {plan.count(m) for m in range(members)} <= even:
+            least = min(least, max(loads) - min(loads) + price * crossings)
+    return least
+
+
+def test_bounds_hold_where_lags_are_reduced_for_the_lowest_load_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups with oversized partitions, whose lowest load depends on which class has them."""
+    added, cut = [0], ClassProgram._cut
+
+    def counted(program: ClassProgram, found: Solution) -> list[int]:
+        rows = cut(program, found)
+        added[0] += len(rows)
+        return rows
+
+    monkeypatch.setattr(ClassProgram, "_cut", counted)
+    tight = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        members = rng.choice((3, 4))
+        lags = [int(rng.lognormvariate(5, 1.5)) for _ in range(rng.randint(2 * members, 8))]
+        racks = [[rng.choice("ab")] for _ in lags]
+        problem = Problem.from_lags(
+            {"t": lags}, [f"c{m}" for m in range(members)], racks={f"c{m}": "ab"[m % 2] for m in range(members)},
+            partition_racks={"t": racks},
+        )  # fmt: skip
+        price, least = rng.choice((1, 10, 40)), None
+        for balance in ("group", "both"):
+            options = SolveOptions(time_limit=2, deterministic=True, balance=balance, stickiness=0, rack_price=price)
+            bounds, _ = alone(task_of(problem, options), started=True)
+            least = least_objective(problem, price, members) if least is None else least
+            assert max(bounds) <= least, seed
+            tight += max(bounds) == least
+    assert added[0] > 10
+    assert tight > 20
 
 
 @pytest.mark.parametrize("balance", ["group", "both", "none"])

@@ -24,12 +24,14 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import NOBODY, Bools, Ints, Whole, leaving
 from evenlag.model.objective import MOVED_SIZE, MOVES
 from evenlag.model.plan import Number, whole
-from evenlag.model.reduced_lags import reductions
-from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Terms
+from evenlag.model.reduced_lags import reduction_floors, reductions
+from evenlag.search.exact.choice_program import ChoiceProgram, Limits, Solution, Terms
 from evenlag.search.task import Task
 
 REDUCTIONS = 8  # ways to leave out what is lost beside oversized partitions
 OVERSIZED, THRESHOLDS = 3, 6  # partitions that are looked at with companions, and how
+FLOORS, CUTTINGS = 40, 2  # reductions that are looked at for cuts, and how often after each branch
+CUT_WORTH = 1e-4  # of the mean load: what a class must lack of the lowest load for a cut
 WORTH = 1e-4  # of the mean load: what a lowest load must be too high by to be looked at
 NEAR = 1e-6  # how closely floats are looked at
 BY_OWNER = (MOVES, MOVED_SIZE)  # costs that follow from owners: they make no classes
@@ -333,6 +335,11 @@ class ClassProgram:
             most = limits[-1][1]
             rows |= dict.fromkeys(cuts, (0 if most is not None and most <= low else None, None))
         found = self._program.solve(rows, barred)
+        for _ in range(CUTTINGS):
+            cuts = [] if found is None else self._cut(found)
+            if not cuts:
+                break
+            found = self._program.solve(rows, barred)
         if found is None:
             return None
         bound = found.bound / self._unit * self._task.problem.load_unit
@@ -343,6 +350,45 @@ class ClassProgram:
         spent = [float((costs * found.amounts).sum()) for costs in self._columns.costs]
         spent += [] if self._lowest is None else [found.numbers[self._lowest]]
         return Relaxed(whole(bound), shares, spent, limits, barred)
+
+    def better(self, value: Number) -> None:
+        """Take the objective of a better plan: from now on bounds are of plans that are better than this."""
+        self._value = value if self._value is None else min(value, self._value)
+
+    def _cut(self, found: Solution) -> list[int]:
+        """Add rows that a solution breaks, of lags reduced for its lowest load L itself, and return them.
+
+        With floor t, an oversized partition p on a class counts L - (n - 1)·t. In a product of L, between `least` and
+        `low`, with the share x of p, L·x is no more than low·x and than L - least·(1 - x): exact where x is 1.
+        """
+        if self._lowest is None or self._owners_cost or self._value is None:
+            return []
+        task, unit = self._task, self._task.problem.load_unit
+        low, high = floor(task.bounds.min_load_ub / unit), ceil(task.bounds.max_load_lb / unit)
+        least = high - ceil(self._value / unit)
+        lags = task.problem.lags[self._items].astype(np.float64)
+        floors = np.array(reduction_floors(task.rule, min(least, low), FLOORS), dtype=np.float64)[:, None]
+        if not len(floors):
+            return []
+        companions = (int(task.rule.total_bounds.lo[task.problem.active].min()) - 1) * floors
+        flat = np.minimum(np.maximum(lags, floors), low - companions)
+        lowest, added, item = found.numbers[self._lowest], list[int](), self._columns.item
+        for k, members in enumerate(self._classes.members):
+            columns = np.flatnonzero(self._columns.class_of == k)
+            shares = np.zeros(len(lags))
+            shares[item[columns]] = found.amounts[columns]
+            tied = lowest - least + (least - companions) * shares
+            sums = np.minimum(flat * shares, tied).sum(axis=1)
+            way = int(sums.argmin())
+            if len(members) * lowest - sums[way] <= CUT_WORTH * self._mean * len(members):
+                continue
+            by_tie = (tied < flat * shares)[way][item[columns]]
+            values = np.where(by_tie, least - int(companions[way, 0]), flat[way][item[columns]]).astype(np.int64)
+            ties = int(by_tie.sum())
+            variables = ((self._lowest, ties - len(members)),)
+            limits = ties * least, None
+            added.append(self._program.add_row(columns, values.astype(object), variables, limits, self._mean))
+        return added
 
     def _parts(self, relaxed: Relaxed) -> list[tuple[list[Limits], Whole]]:
         """Return limits and barred columns of programs that have all plans between them; none where one is enough."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -11,11 +11,13 @@ from typing import ClassVar
 
 from evenlag.model.certificate import searched
 from evenlag.model.objective import EVERY_TERM
-from evenlag.search.exact.class_program import NEAR, ClassProgram, member_classes
+from evenlag.model.plan import Plan
+from evenlag.search.exact.class_program import NEAR, ClassProgram, Relaxed, member_classes
 from evenlag.search.improve.by_class import ByClass
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
+MOST_SPLITS = 30  # from the same fractions
 WORTH = Fraction(1, 100_000)  # of the mean load: what a bound must rise by
 
 
@@ -59,7 +61,7 @@ class Classes:
         stop = task.clock.stop(share)
         rests_on = best.authors
         program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound)
-        by_class, next_look, going_on = ByClass(task, classes.members), 0, None
+        split, next_look = Split(ByClass(task, classes.members), task, best, stop), 0
         highest, at = Fraction(-1), 0
         for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
             yield Bound(relaxed.bound, rests_on=rests_on, certificate=searched(task.bounds))
@@ -70,14 +72,47 @@ class Classes:
             if number < next_look or task.goal.kind is None:
                 continue
             next_look = 2 * number + 1
-            budgets = [round(spent) for spent in relaxed.spent[: len(task.goal.pairs)]]
-            lowest = Fraction(floor(relaxed.spent[-1] + NEAR)) * task.problem.load_unit
-            plans = by_class.plans(relaxed.shares, budgets, lowest, stop, task.seed)
-            for plan in islice(plans, 1):
-                before = best.value if best.found else None
-                yield Candidate(plan)
-                going_on = plans if best.found and best.value != before else going_on
-        for plan in going_on or ():
+            yield from split.begin(relaxed)
+            if best.found:
+                program.better(best.value)
+        yield from split.go_on()
+
+
+class Split:
+    """Plans from the fractions of a class program: from each a first one, then more from where the best one came.
+
+    Parameters
+    ----------
+    by_class : ByClass
+    task : Task
+    best : Incumbent
+    stop : callable
+        Asked before each step.
+    """
+
+    def __init__(self, by_class: ByClass, task: Task, best: Incumbent, stop: Callable[[], bool]) -> None:
+        self._by_class, self._task, self._best, self._stop = by_class, task, best, stop
+        self._seed = task.seed
+        self._from: tuple[Relaxed, Iterator[Plan]] | None = None  # the solution that the best plan came of
+
+    def begin(self, relaxed: Relaxed) -> Iterator[Candidate]:
+        """Offer a first plan."""
+        budgets = [round(spent) for spent in relaxed.spent[: len(self._task.goal.pairs)]]
+        lowest = Fraction(floor(relaxed.spent[-1] + NEAR)) * self._task.problem.load_unit
+        plans = self._by_class.plans(relaxed.shares, budgets, lowest, self._stop, self._seed)
+        for plan in islice(plans, 1):
+            before = self._best.value if self._best.found else None
             yield Candidate(plan)
-            if best.settled:
+            if self._best.found and self._best.value != before:
+                self._from = relaxed, plans
+
+    def go_on(self) -> Iterator[Candidate]:
+        """Go on from where the best plan came, and in turn split the partitions among the classes by another seed."""
+        for _ in range(MOST_SPLITS):
+            if self._from is None or self._best.settled or self._stop():
                 return
+            relaxed, plans = self._from
+            for plan in islice(plans, 1):
+                yield Candidate(plan)
+            self._seed += 1
+            yield from self.begin(relaxed)

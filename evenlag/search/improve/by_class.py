@@ -37,6 +37,7 @@ PARTS = 1000  # of a share, when it is rounded
 NEAR = 1e-6  # how closely floats are looked at
 WAYS = 5  # to reduce lags
 TRIES = 6  # to bring classes together
+SHAKEN = 6  # swaps at random before classes are brought together again
 STEPS = 20  # for each member of a class, of the first turn
 
 Window = tuple[Number, Number]
@@ -82,6 +83,7 @@ class ByClass:
         stop : callable
             Asked before each step.
         seed : int
+            Another one than the task's shakes what the fractions are rounded to.
         """
         task = self._task
         low = min(lowest, task.bounds.min_load_ub) if task.spread_matters else 0
@@ -118,6 +120,8 @@ class ByClass:
             self._rule, rounded.member_of.astype(np.int64), *self._measures(floor(window[0])),
             (float(window[0]) / unit, float(window[1]) / unit), costs, self._free, seed,
         )  # fmt: skip
+        if seed != task.seed:
+            search.shake(SHAKEN)
         search.run(Turn(STEPS * len(self._members), stop))
         class_of = search.class_of.astype(np.int32)
         pins = np.where(self._beside_oversized(window[0]), class_of, self._classes.pins).astype(np.int32)

@@ -95,6 +95,19 @@ class ClassSearch:
                 if item >= 0:
                     self._carry_over(item, source, target)
 
+    def shake(self, swaps: int) -> None:
+        """Swap so many pairs of partitions at random, of a topic and such as cost the same everywhere."""
+        topic_of, here = self._rule.problem.topic_of, np.flatnonzero(self._free & (self.class_of >= 0))
+        for p in self._rng.choice(here, min(swaps, len(here)), replace=False).tolist():
+            alike = (topic_of[here] == topic_of[p]) & (self.class_of[here] != self.class_of[p])
+            for each in self._costs:
+                alike &= (each.costs[here] == each.costs[p]).all(axis=1)
+            if alike.any():
+                q = int(self._rng.choice(here[alike]))
+                source, target = int(self.class_of[p]), int(self.class_of[q])
+                self._carry_over(p, source, target)
+                self._carry_over(q, target, source)
+
     def _carry_over(self, p: int, source: int, target: int) -> None:
         self._sums[:, source] -= self._values[:, p]
         self._sums[:, target] += self._values[:, p]
