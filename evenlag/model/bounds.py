@@ -11,8 +11,10 @@ smallest load is bounded from above, because the spread depends on both ends.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from math import ceil, floor, gcd
 from typing import Any
 
@@ -209,22 +211,25 @@ def _companions(bounds: LoadBounds, lags: Sums, members: int) -> None:
     of more than m/2 on one member cost no less, provided at most m/2 is counted for companions. The sum of these
     costs, plus m for every member, cannot exceed the total lag.
     """
-    positive = lags[lags > 0][::-1]
-    if not len(positive):
+    positive: list[int] = lags[lags > 0][::-1].tolist()
+    if not positive:
         return
-    total, least = int(lags.sum()), int(positive[0])
+    sums = [0, *accumulate(positive)]
+    total, least, count = sums[-1], positive[0], len(positive)
 
     def there_is_enough(low: int) -> bool:
-        big = positive[2 * positive > low]
-        short = np.maximum(low - big, 0)
+        big, full = bisect_right(positive, low // 2), bisect_left(positive, low)
         two = min(2 * least, low // 2)
-        companions = np.where(short > 0, np.maximum(short, two), 0)
-        ones = positive[: np.searchsorted(positive, two)]
-        rank = np.arange(len(ones))
-        served = np.searchsorted(np.sort(short[short > 0]), ones, side="right")  # partitions short by no more
-        used = np.minimum(rank + 1, np.minimum.accumulate(served - rank) + rank)  # companions used among the first ones
-        saved = (two - ones)[np.diff(used, prepend=0) > 0]
-        return members * low + int((big + companions - low).sum()) - int(saved.sum()) <= total
+        past = max(big, bisect_left(positive, low - two))  # from here on, two companions take the short ones past m
+        beyond = total - sums[past] - (count - past) * low + (full - past) * two
+        saved, place, ones = 0, 0, bisect_left(positive, two)
+        for lag in reversed(positive[big:full]):
+            place = max(place, bisect_left(positive, low - lag))
+            if place >= ones:
+                break
+            saved += two - positive[place]
+            place += 1
+        return members * low + beyond - saved <= total
 
     low, over = 0, int(bounds.min_load_ub // 1) + 1
     if over <= 0 or there_is_enough(over - 1):
