@@ -16,7 +16,7 @@ from evenlag.search.task import Target, Task
 
 SHARE = 0.1  # of the time limit, about: each question gets half of what is left of it …
 EACH = SHARE / len(Binding)  # … and this at least; with work limits this
-SLIGHTLY = 0.03  # of the limit, and seconds, that it may be exceeded by
+SLIGHTLY = 0.03  # of the limit, and seconds, that it may be exceeded by; of a short limit a quarter
 
 
 def find_binding(task: Task, best: Incumbent, steps: tuple[Step, ...]) -> tuple[Binding, ...]:
@@ -53,7 +53,8 @@ def _late(task: Task, best: Incumbent) -> bool:
     if task.clock.deterministic:
         return task.clock.passed()
     bounds = best.seconds.get(Bounds.name, 0.0)
-    return task.clock.spent + 2 * bounds > (1 + SLIGHTLY) * task.clock.limit + SLIGHTLY
+    limit = task.clock.limit
+    return task.clock.spent + 2 * bounds > (1 + SLIGHTLY) * limit + min(SLIGHTLY, limit / 4)
 
 
 def _binds(

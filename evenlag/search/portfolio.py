@@ -42,9 +42,9 @@ SMALL_MIP = 200  # booleans of a program that is quicker to solve than to search
 # ---- conditions: what is asked at a place of the page, beside what the stage itself asks
 
 
-def cutoff_asked(task: Task, _best: Incumbent) -> bool:
-    """Whether the objective can fall below a cutoff: a fresh plan may say so at once."""
-    return task.target.cutoff is not None and not task.moves_matter
+def moves_are_free(task: Task, _best: Incumbent) -> bool:
+    """Return True if a fresh plan may be as good as one that starts from today's assignment."""
+    return not task.moves_matter
 
 
 def undecided(task: Task, best: Incumbent) -> bool:
@@ -162,7 +162,8 @@ def mip_share(task: Task, best: Incumbent) -> float:
 BOUND = (Step(Bounds(), MOVES_SHARE, though_settled=True),)
 
 START = (
-    Step(Construct(), when=cutoff_asked),
+    Step(Construct(), when=moves_are_free),
+    Step(Bounds(), MOVES_SHARE, when=moves_are_free),
     Step(Baselines(), when=undecided, though_settled=True),
     Step(Greedy()),
     *BOUND,

@@ -524,14 +524,42 @@ def test_weights_of_many_digits(seed: int, method: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_hardly_any_time_gives_a_baseline(seed: int) -> None:
+def test_hardly_any_time_gives_a_plan_no_worse_than_longest_first(seed: int) -> None:
     random = Random(seed)
     problem = alike({name: [random.randint(0, 10**6) for _ in range(400)] for name in ("t", "u")}, 30)
     result = evenlag.solve(problem, time_limit=0.001)
+    assert (result.status, result.stopped_by) == ("FEASIBLE", "time")
+    assert result.bound <= result.objective == result.spread
+    assert result.spread <= HEURISTICS["lag-aware"](problem).spread
+
+
+def longest_first(lags: list[int], members: int) -> int:
+    """The largest load where each partition, largest first, goes to the least loaded member with room."""
+    loads, room = [0] * members, [len(lags) // members] * members
+    for lag in sorted(lags, reverse=True):
+        member = min((m for m in range(members) if room[m]), key=lambda m: loads[m])
+        loads[member] += lag
+        room[member] -= 1
+    return max(loads)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_hardly_any_time_gives_a_low_makespan_where_lags_are_skewed(seed: int) -> None:
+    random = Random(seed)
+    lags = [round(random.lognormvariate(8, random.choice([0.3, 1, 2]))) for _ in range(96)]
+    result = evenlag.solve(alike(lags, 12), balance="group", objective="makespan", time_limit=0.001)
+    assert result.objective <= longest_first(lags, 12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hardly_any_time_keeps_partitions_where_moves_cost(seed: int) -> None:
+    random = Random(seed)
+    lags = {"t": [random.randint(0, 10**6) for _ in range(400)]}
+    problem = alike(lags, 30, owned=random_owners(random, lags, 30))
+    result = evenlag.solve(problem, stickiness=1, time_limit=0.001)
     assert (result.status, result.stopped_by, result.fallback) == ("FEASIBLE", "time", True)
     assert result.method in HEURISTICS
     assert result.assignment == HEURISTICS[result.method](problem).assignment
-    assert result.bound <= result.objective == result.spread
 
 
 @pytest.mark.parametrize("method", ["auto", "cp-sat", "cbc", "highs"])

@@ -13,6 +13,7 @@ from evenlag.heuristics import HEURISTICS
 from evenlag.model.objective import EVERY_TERM
 from evenlag.search.construct.fresh import fresh_plan
 from evenlag.search.construct.greedy import greedy
+from evenlag.search.construct.relabel import relabel
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -30,7 +31,7 @@ class Construct:
 
     def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
         """Offer one plan."""
-        yield Candidate(fresh_plan(task.rule))
+        yield Candidate(relabel(fresh_plan(task.rule), task.rule))
 
 
 @dataclass(frozen=True)
