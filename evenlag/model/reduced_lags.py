@@ -63,7 +63,7 @@ def reductions(rule: CountRule, low: int, count: int) -> list[tuple[int, int]]:
 
 
 def reduction_floors(rule: CountRule, low: int, most: int) -> list[int]:
-    """Return least reduced lags for every smallest load of `low` or more, evenly chosen, at most so many."""
+    """Return at most `most` evenly chosen least reduced lags, each valid for every smallest load of at least `low`."""
     if low <= 0 or reduction(rule, low) is None:
         return []
     fewest = int(rule.total_bounds.lo[rule.problem.active].min())
