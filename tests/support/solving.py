@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from evenlag.model.backends import Backend, Limits, Outcome
 from evenlag.model.formulation import Mip
 from evenlag.search.exact import mip
 from evenlag.search.improve import pairs
-from evenlag.search.improve.pairs import PairSettings
 from evenlag.search.options import SolveOptions
 from evenlag.search.solver import search
 
@@ -38,5 +36,5 @@ def briefly() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mip, "run_backend", run)
-        patch.setattr(pairs, "PairSettings", partial(PairSettings, patience=PATIENCE))
+        patch.setattr(pairs, "STEPS_IN_VAIN", PATIENCE)
         yield

@@ -15,7 +15,6 @@ are undone: iterated greedy (Ruiz and Stützle 2007).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any
 
@@ -32,37 +31,12 @@ from evenlag.search.improve.state import LOADS_ALONE, Column, SearchState
 
 STEPS_OF_AN_EXCHANGE = 3  # what one exchange takes, in steps of pairs
 IN_VAIN = 1e-9  # of the distances: less may be nothing, squares are floats
-
-
-@dataclass(frozen=True)
-class RelocationSettings:
-    """What relocation can be tuned by.
-
-    Attributes
-    ----------
-    most_exchanges : int
-        Exchanges that are looked at in one step.
-    partners : int
-        Members that the worst may exchange with: half of them those farthest on the other side.
-    reach : int
-        Partitions on both sides of the lag that would serve best, whose holders are partners too.
-    most_stuck : int
-        Members whom nothing helps until rotations are no longer looked for.
-    most_plans : int
-        Plans that are kept on the way.
-    large : int
-        Partitions from which on not every better plan is kept on the way.
-    large_fall : float
-        By what share the spread must fall then for the next plan to be kept.
-    """
-
-    most_exchanges: int = 120_000
-    partners: int = 48
-    reach: int = 12
-    most_stuck: int = 2
-    most_plans: int = 4_000
-    large: int = 20_000
-    large_fall: float = 0.02
+MOST_EXCHANGES = 120_000  # that are looked at in one step
+PARTNERS = 48  # members that the worst may exchange with: half of them those farthest on the other side
+REACH = 12  # partitions on both sides of the lag that would serve best, whose holders are partners too
+MOST_STUCK = 2  # members whom nothing helps until rotations are no longer looked for
+MOST_PLANS = 4_000  # that are kept on the way
+LARGE, LARGE_FALL = 20_000, 0.02  # partitions from which on the spread must fall by this share for a plan to be kept
 
 
 def relocate(
@@ -78,7 +52,6 @@ def relocate(
     undone: float = 0.0,
     careful: bool = False,
     goal: Objective = LOADS_ALONE,
-    settings: RelocationSettings | None = None,
 ) -> list[Plan]:
     """Return plans of falling spread (makespan) and mostly rising moves, `plan` first, or what undoing leaves of it.
 
@@ -104,24 +77,22 @@ def relocate(
         Nobody else may get farther outside the window by an exchange of the worst member.
     goal : Objective
         What falls: the spread or the makespan. Its budgets and ceiling are kept, and costs of pairs counted.
-    settings : RelocationSettings, optional
 
     Returns
     -------
     list of Plan
         Each keeps the rule.
     """
-    settings = settings or RelocationSettings()
     state = SearchState(plan, rule, window, seed, goal=goal)
-    search = _Relocation(state, Taste(_roots(greed), noise, careful), settings)
+    search = _Relocation(state, Taste(_roots(greed), noise, careful))
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     if undone:
         search.undo(undone, stop)
         plan = state.plan()
     found = [plan]
     least = state.base()
-    least_fall = 0 if len(plan.problem.lags) < settings.large else settings.large_fall
-    while not stop() and len(found) < settings.most_plans and search.step(most_moves):
+    least_fall = 0 if len(plan.problem.lags) < LARGE else LARGE_FALL
+    while not stop() and len(found) < MOST_PLANS and search.step(most_moves):
         now = state.base()
         if now < least and float(least - now) >= least_fall * float(least):
             found.append(state.plan())
@@ -138,7 +109,7 @@ def _roots(greed: float) -> int:
 
 def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
     """Carry out such exchanges on a state whatever they move, until none helps or `stop`, asked before each."""
-    search = _Relocation(state, Taste(roots=3), RelocationSettings())
+    search = _Relocation(state, Taste(roots=3))
     stop = in_steps_of(STEPS_OF_AN_EXCHANGE, stop)
     while not stop() and search.step(None):
         pass
@@ -147,9 +118,9 @@ def exchange_worst(state: SearchState, stop: Callable[[], bool]) -> None:
 class _Relocation:
     """The descent on one state."""
 
-    def __init__(self, state: SearchState, taste: Taste, settings: RelocationSettings) -> None:
+    def __init__(self, state: SearchState, taste: Taste) -> None:
         self.state, self.problem = state, state.problem
-        self.taste, self.settings = taste, settings
+        self.taste = taste
         self.stuck, self.changed = np.zeros(len(state.counts), dtype=bool), False
         self.by_lag: dict[int, tuple[Whole, Column]] = {}  # the free partitions by rising lag, and their lags
 
@@ -190,17 +161,17 @@ class _Relocation:
 
     def _best(self, a: int, budget: float) -> Exchange | None:
         """Return the best exchange of the worst member with its partners."""
-        state, settings = self.state, self.settings
+        state = self.state
         me, others = int(state.active[a]), self._partners(a)
         rows, width = len(state.held[me]) + 1, ALL
-        if rows * int((state.starts[others + 1] - state.starts[others]).sum()) > settings.most_exchanges:
-            width = max(settings.most_exchanges // (rows * len(others)), 1)
+        if rows * int((state.starts[others + 1] - state.starts[others]).sum()) > MOST_EXCHANGES:
+            width = max(MOST_EXCHANGES // (rows * len(others)), 1)
         seed = int(state.rng.integers(2**31)) if self.taste.noise or width < ALL else 0
         return by_distance(state, me, others, self.taste, budget, width, seed)
 
     def _partners(self, a: int) -> Whole:
         """Those farthest on the other side, some at random, and holders of what would serve best."""
-        state, partners, active = self.state, self.settings.partners, self.state.active
+        state, partners, active = self.state, PARTNERS, self.state.active
         if len(active) - 1 <= partners:
             return np.delete(active, a)
         me = int(active[a])
@@ -233,7 +204,7 @@ class _Relocation:
         free, lags = self.by_lag[scenario]
         over = load - (high if load > high else low)
         wanted = state.table[mine, scenario] - over // int(state.factors[me])
-        reach = min(len(mine), self.settings.reach) + 1  # so that not all of it is the member's own
+        reach = min(len(mine), REACH) + 1  # so that not all of it is the member's own
         near = np.searchsorted(lags, wanted)[:, None] + np.arange(-reach, reach)
         holders: Column = state.member_of[free[np.minimum(np.maximum(near, 0), len(free) - 1)]]
         return holders
@@ -244,7 +215,7 @@ class _Relocation:
         Where counts leave nobody room, as for a member that has just joined, it takes three to send anything home.
         """
         state, owner = self.state, self.problem.owner
-        if state.goal.terms or len(state.weights) > 1 or self.stuck.sum() >= self.settings.most_stuck:
+        if state.goal.terms or len(state.weights) > 1 or self.stuck.sum() >= MOST_STUCK:
             return False
         moved = state.away()
         mine = (state.member_of[moved] == me) | (owner[moved] == me)
@@ -262,7 +233,7 @@ class _Relocation:
     def _best_rotation(self, me: int, back: Column, instead: Column, budget: float) -> tuple[int, int] | None:
         """Return which of these goes home, and which of those its holder takes."""
         state, problem = self.state, self.problem
-        most = max(self.settings.most_exchanges // len(back), 1)
+        most = max(MOST_EXCHANGES // len(back), 1)
         if len(instead) > most:
             instead = instead[self._sample(instead, most)]
         holder, home, third = state.member_of[back], self.problem.owner[back], state.member_of[instead]

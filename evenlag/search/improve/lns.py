@@ -12,7 +12,6 @@ first half the worst distance; where none does, the target gives way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from math import lgamma, log
 from typing import Any
@@ -28,57 +27,23 @@ from evenlag.search.improve.subset_sum import subset_of_size
 from evenlag.search.patterns import EnumerationLimitError, exact_cover, exact_cover_is_a_plan, patterns_within
 
 MOST_HELD = 40  # partitions that a member may hold
+DRAWS = 8  # neighbourhoods that are drawn, to take the one with the mean load nearest to the window
+
+COVER_HELD = 6  # partitions that a member may hold for patterns of them to be listed
+SMALLEST = 5  # members of the smallest neighbourhood that is repaired by a cover
+MOST_PATTERNS = 1_200  # that a cover is chosen from
+COVER_WORK = 0.05  # CP-SAT's deterministic time for one cover
+SMALL_SLACK = 8  # messages that one member may take of what is over
+COVERS_WANTED = 3.0  # log of the number of covers that a neighbourhood should have if lags were drawn at random
+COVERS_MORE = 0.5  # by how much more is wanted after a neighbourhood that had none after all
+COVER_PATIENCE = 4  # neighbourhoods without a cover before the target gives way
+
+SEQUENCE = 4  # members of a neighbourhood that are served one after another
+SEQUENCE_TRIES = (1, 8, 2)  # shares tried for the last member but one, but two and but more: few splits of two fit
+SEQUENCE_SAMPLE = 26  # partitions that a member's share is chosen from
+SEQUENCE_PATIENCE = 40  # neighbourhoods that could not be served in sequence before the target gives way
 
 Column = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class NeighbourhoodSettings:
-    """What `NeighbourhoodSearch` can be tuned by.
-
-    Attributes
-    ----------
-    cover_held : int
-        Partitions that a member may hold for patterns of them to be listed.
-    smallest : int
-        Members of the smallest neighbourhood that is repaired by a cover.
-    most_patterns : int
-        Patterns that a cover is chosen from.
-    cover_work : float
-        CP-SAT's deterministic time for one cover.
-    small_slack : int
-        Messages that one member may take of what is over.
-    covers_wanted : float
-        Log of the number of covers that a neighbourhood should have if lags were drawn at random.
-    covers_more : float
-        By how much more is wanted after a neighbourhood that had none after all.
-    cover_patience : int
-        Neighbourhoods without a cover before the target gives way.
-    sequence : int
-        Members of a neighbourhood that are served one after another.
-    sequence_tries : tuple of int
-        Shares that are tried for the last member but one, but two and but more: few splits of the last two fit.
-    sequence_sample : int
-        Partitions that a member's share is chosen from.
-    sequence_patience : int
-        Neighbourhoods that could not be served in sequence before the target gives way.
-    draws : int
-        Neighbourhoods that are drawn, to take the one with the mean load nearest to the window.
-    """
-
-    cover_held: int = 6
-    smallest: int = 5
-    most_patterns: int = 1_200
-    cover_work: float = 0.05
-    small_slack: int = 8
-    covers_wanted: float = 3.0
-    covers_more: float = 0.5
-    cover_patience: int = 4
-    sequence: int = 4
-    sequence_tries: tuple[int, int, int] = (1, 8, 2)
-    sequence_sample: int = 26
-    sequence_patience: int = 40
-    draws: int = 8
 
 
 class _Repair(Enum):
@@ -101,7 +66,6 @@ class NeighbourhoodSearch:
     Parameters
     ----------
     state : SearchState
-    settings : NeighbourhoodSettings
 
     Attributes
     ----------
@@ -109,22 +73,21 @@ class NeighbourhoodSearch:
         Whether repairs are exact covers; otherwise they are made in sequence.
     """
 
-    def __init__(self, state: SearchState, settings: NeighbourhoodSettings | None = None) -> None:
+    def __init__(self, state: SearchState) -> None:
         self.state, self.rng = state, state.rng
-        self.settings = settings or NeighbourhoodSettings()
-        self.by_cover = max((len(held) for held in state.held), default=0) <= self.settings.cover_held
-        self.size = self.settings.smallest if self.by_cover else min(self.settings.sequence, len(state.active))
+        self.by_cover = max((len(held) for held in state.held), default=0) <= COVER_HELD
+        self.size = SMALLEST if self.by_cover else min(SEQUENCE, len(state.active))
         self.restart()
 
     def restart(self) -> None:
         """Take the state as it is for the one to better."""
         self.worst = int(self.state.badness().max(initial=0))
         self.target = self.worst // 2
-        self.fails, self.covers_wanted = 0, self.settings.covers_wanted
+        self.fails, self.covers_wanted = 0, COVERS_WANTED
 
     def step(self) -> bool:
         """Repair one neighbourhood; say whether to go on: not if all is done or nothing helps."""
-        settings, count = self.settings, len(self.state.active)
+        count = len(self.state.active)
         bad = self.state.badness()
         worst = int(bad.max(initial=0))
         if worst < self.worst and not (bad > self.target).any():
@@ -138,15 +101,15 @@ class NeighbourhoodSearch:
                 return self._relax_target()
             self.size = min(count, self.size + 1 + self.size // 8)
         elif outcome is _Repair.TOO_LARGE:
-            self.size = max(settings.smallest, self.size - 1 - self.size // 8)
+            self.size = max(SMALLEST, self.size - 1 - self.size // 8)
             return self._relax_target()
         elif outcome is _Repair.FAILED:
             self.fails += 1
-            self.covers_wanted += settings.covers_more
-            if self.fails % (settings.cover_patience if self.by_cover else settings.sequence_patience) == 0:
+            self.covers_wanted += COVERS_MORE
+            if self.fails % (COVER_PATIENCE if self.by_cover else SEQUENCE_PATIENCE) == 0:
                 return self._relax_target()
         else:
-            self.fails, self.covers_wanted = 0, max(self.covers_wanted - 1, settings.covers_wanted)
+            self.fails, self.covers_wanted = 0, max(self.covers_wanted - 1, COVERS_WANTED)
         return True
 
     def _relax_target(self) -> bool:
@@ -165,7 +128,7 @@ class NeighbourhoodSearch:
         others = np.setdiff1d(np.flatnonzero(~state.oversized[state.active]), outside)
         wanted = max(self.size - len(outside), 0)
         best, least = outside, None
-        for _ in range(self.settings.draws):
+        for _ in range(DRAWS):
             drawn = np.concatenate([outside, self.rng.permutation(others)[:wanted]])
             mean = state.scaled[state.active[drawn]].mean()
             off = max(state.low - mean, mean - state.high, 0)
@@ -176,7 +139,7 @@ class NeighbourhoodSearch:
     # ---- few partitions: an exact cover --------------------------------------------------------------------------
 
     def _repair_by_cover(self, members: Whole) -> _Repair:
-        state, most = self.state, self.settings.most_patterns
+        state, most = self.state, MOST_PATTERNS
         everybody = len(members) == len(state.active)
         items = np.concatenate([state.held[m] for m in members])
         lags = state.lags[items]
@@ -185,7 +148,7 @@ class NeighbourhoodSearch:
         slack = int(lags.sum()) - low * len(members)
         if slack < 0:
             return _Repair.FAILED if everybody else _Repair.TOO_SMALL
-        small = min(slack, self.settings.small_slack)
+        small = min(slack, SMALL_SLACK)
         high = min(state.high + self.target, low + max(2 * slack // len(members), small))
         sizes, repeats = np.unique(counts, return_counts=True)
         try:
@@ -196,7 +159,7 @@ class NeighbourhoodSearch:
             return _Repair.TOO_LARGE
         if _log_covers(len(items), sizes, repeats, patterns) < self.covers_wanted and not everybody:
             return _Repair.TOO_SMALL
-        found = exact_cover(len(items), patterns, len(members), self.settings.cover_work, int(self.rng.integers(2**31)))
+        found = exact_cover(len(items), patterns, len(members), COVER_WORK, int(self.rng.integers(2**31)))
         if found is None:
             return _Repair.FAILED
         by_size = members[np.argsort(counts, kind="stable")].tolist()
@@ -225,7 +188,7 @@ class NeighbourhoodSearch:
         if not len(others):
             return [left]
         wanted = min(max(whole // len(members), low), high)
-        for _ in range(self.settings.sequence_tries[min(len(others), 3) - 1]):
+        for _ in range(SEQUENCE_TRIES[min(len(others), 3) - 1]):
             share = self._share_of(left, len(state.held[members[0]]), wanted)
             if share is not None and low <= state.lags[share].sum() <= high:
                 shares = self._serve(others, np.setdiff1d(left, share, assume_unique=True))
@@ -239,7 +202,7 @@ class NeighbourhoodSearch:
         order = self.rng.permutation(len(left))
         largest = order == lags.argmax()
         order = np.concatenate([order[largest], order[~largest]])
-        few = self.settings.sequence_sample
+        few = SEQUENCE_SAMPLE
         fixed = 1 + max(count - 1 - few // 2, 0)  # beyond what half a sample gives, any will do
         sample = order[fixed : fixed + few]
         aim = wanted - int(lags[order[:fixed]].sum())

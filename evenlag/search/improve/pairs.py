@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,36 +18,13 @@ from numpy.typing import NDArray
 from evenlag.search.improve.repartition import force_inside, repartition
 from evenlag.search.improve.state import BestState, Column, SearchState, Stagnation
 
-
-@dataclass(frozen=True)
-class PairSettings:
-    """What `PairSearch` can be tuned by.
-
-    Attributes
-    ----------
-    exchanges : int
-        Exchanges of one pair that a subset is chosen from: two halves of 11 have 2,048 sums each.
-    quick_exchanges : int
-        The same in `rounds`, where many pairs have much to gain.
-    worst_share : float
-        Share of the steps that go to the worst member; the others go to any member outside the window.
-    patience : int
-        Steps per member without progress before the search gives up.
-    kick_after : int
-        Steps without progress, and as many more for every ten members, before the worst is kicked.
-    kick_swaps : int
-        Swaps that are looked at to help one member.
-    kick_partners : int
-        Partners that are tried to help one member where its topics restrict what can be swapped.
-    """
-
-    exchanges: int = 22
-    quick_exchanges: int = 14
-    worst_share: float = 0.8
-    patience: int = 25
-    kick_after: int = 12
-    kick_swaps: int = 20_000
-    kick_partners: int = 8
+EXCHANGES = 22  # of one pair that a subset is chosen from: two halves of 11 have 2,048 sums each
+QUICK_EXCHANGES = 14  # the same in `rounds`, where many pairs have much to gain
+WORST_SHARE = 0.8  # of the steps, that go to the worst member; the others go to any member outside the window
+STEPS_IN_VAIN = 25  # per member, before the search gives up
+KICK_AFTER = 12  # steps without progress, and as many more for every ten members, before the worst is kicked
+KICK_SWAPS = 20_000  # swaps that are looked at to help one member
+KICK_PARTNERS = 8  # partners that are tried to help one member where its topics restrict what can be swapped
 
 
 class PairSearch:
@@ -57,11 +33,10 @@ class PairSearch:
     Parameters
     ----------
     state : SearchState
-    settings : PairSettings
     """
 
-    def __init__(self, state: SearchState, settings: PairSettings | None = None) -> None:
-        self.state, self.settings = state, settings or PairSettings()
+    def __init__(self, state: SearchState) -> None:
+        self.state = state
 
     # ---- which pairs ---------------------------------------------------------------------------------------------
 
@@ -85,7 +60,7 @@ class PairSearch:
                     return
                 if state.oversized[state.active[light]]:
                     continue
-                if not self._repartition(heavy, light, self.settings.quick_exchanges):
+                if not self._repartition(heavy, light, QUICK_EXCHANGES):
                     able[heavy if bad[heavy] <= bad[light] else light] = False
 
     def worst_first(self, stop: Callable[[], bool]) -> None:
@@ -96,14 +71,14 @@ class PairSearch:
         stop : callable
             Asked before each step.
         """
-        state, settings = self.state, self.settings
+        state = self.state
         count = len(state.active)
         if count < 2:
             return
         best, since, kicks = BestState(state), 0, 0
         state.tabu[:] = False
         failures = np.zeros(count, dtype=np.int64)
-        patience = settings.patience * min(count + settings.patience, len(state.lags))
+        patience = STEPS_IN_VAIN * min(count + STEPS_IN_VAIN, len(state.lags))
         for step in itertools.count():
             bad = state.badness()
             worst = int(bad.max())
@@ -112,7 +87,7 @@ class PairSearch:
                 state.tabu[:] = False
             if worst <= 0 or stop() or step - since > patience:
                 break
-            due = (step - since) // (settings.kick_after * (1 + count // 10))
+            due = (step - since) // (KICK_AFTER * (1 + count // 10))
             if due > kicks:
                 kicks = due
                 if worst > best.score[0]:
@@ -130,8 +105,8 @@ class PairSearch:
         Where that brings nothing, the partner shares out with another at random within the worst's distance: the
         worst meets both changed next time.
         """
-        most = self.settings.exchanges
-        of_worst = self.state.rng.random() < self.settings.worst_share
+        most = EXCHANGES
+        of_worst = self.state.rng.random() < WORST_SHARE
         a = int((bad / (1 + failures)).argmax()) if of_worst else self._any(bad > 0)
         b = self._partner(a, int(failures[a]))
         if self._repartition(a, b, most):
@@ -203,7 +178,7 @@ class PairSearch:
         able[state.active[state.may_be_partner()]] = True
         able[me] = False
         others = np.flatnonzero(state.free & able[state.member_of])
-        most = max(self.settings.kick_swaps // max(len(others), 1), 1)
+        most = max(KICK_SWAPS // max(len(others), 1), 1)
         if len(held) > most:  # the one that leaves the most to choose from, and any others
             widest = lags[held].argmin() if need > 0 else lags[held].argmax()
             held = np.append(state.rng.permutation(np.delete(held, widest))[: most - 1], held[widest])
@@ -222,8 +197,8 @@ class PairSearch:
         state, me = self.state, int(self.state.active[a])
         need = int(state.low - state.scaled[me])
         need = max(need, 0) or int(state.high - state.scaled[me])
-        for _ in range(self.settings.kick_partners):
+        for _ in range(KICK_PARTNERS):
             partner = int(state.active[self._partner(a, 2)])
-            if force_inside(state, me, partner, need + state.draw_up_to(4 * need), self.settings.exchanges):
+            if force_inside(state, me, partner, need + state.draw_up_to(4 * need), EXCHANGES):
                 return True
         return False

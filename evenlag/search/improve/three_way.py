@@ -12,7 +12,6 @@ partitions in place of single ones; the look-up is meeting in the middle (Horowi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
 
@@ -27,36 +26,14 @@ MOST_MEMBERS = 2_000  # beyond them the sums of one look-up take too long
 MOST_HELD = 8  # partitions of a member, beyond which pairs have ways enough to share
 EXACT = 2.0**50  # loads below this are exact as doubles
 MEMBERS_OF_A_STEP = 40  # members whose subsets are looked up in the time that a step of a pair takes elsewhere
+SLOTS = 5  # partitions of each member that may change hands at a time
+MOST_TRIED = 1_500  # subsets for the member, of one kind, whose remainder is tried
+PARTNERS = 80  # members that the first look-up for a member begins with
+MORE_PARTNERS = 6  # how many times as many the next one takes
+NEARER = 0.6  # of the worst distance, that a round brings all members within
+PATIENCE = 150  # perturbations without progress
 
 Sizes = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class ThreeWaySettings:
-    """What `three_way_search` can be tuned by.
-
-    Attributes
-    ----------
-    slots : int
-        Partitions of each member that may change hands at a time.
-    most_tried : int
-        Subsets for the member, of one kind, whose remainder is tried.
-    partners : int
-        Members that the first look-up for a member begins with.
-    more_partners : int
-        How many times as many the next one takes.
-    nearer : float
-        Share of the worst distance that a round brings all members within.
-    patience : int
-        Perturbations without progress.
-    """
-
-    slots: int = 5
-    most_tried: int = 1_500
-    partners: int = 80
-    more_partners: int = 6
-    nearer: float = 0.6
-    patience: int = 150
 
 
 def applies(state: SearchState) -> bool:
@@ -70,9 +47,7 @@ def applies(state: SearchState) -> bool:
     return bool(fits and np.ptp(counts) <= 1 and 1 < counts.max() <= MOST_HELD)
 
 
-def three_way_search(
-    state: SearchState, stop: Callable[[], bool], settings: ThreeWaySettings | None = None
-) -> None:  # fmt: skip
+def three_way_search(state: SearchState, stop: Callable[[], bool]) -> None:
     """Bring the worst distance from the window down, round by round, until nothing helps.
 
     A round brings all members within `reach` of the window. Where some stay outside, the reach gives way, and in the
@@ -84,15 +59,13 @@ def three_way_search(
         For which `applies` says yes.
     stop : callable
         Asked before each look-up, several times where it takes longer than a pair elsewhere.
-    settings : ThreeWaySettings
     """
-    search = _ThreeWay(state, settings or ThreeWaySettings())
-    settings = search.settings
+    search = _ThreeWay(state)
     stop = in_steps_of(1 + len(search.loads) // MEMBERS_OF_A_STEP, stop)
     idle, best = 0, search.score()
     stuck = np.zeros(len(search.loads), dtype=bool)
-    reach = settings.nearer * best[0] // 1
-    while idle < settings.patience and best[0] > 0 and not stop():
+    reach = NEARER * best[0] // 1
+    while idle < PATIENCE and best[0] > 0 and not stop():
         bad = search.badness()
         outside = np.flatnonzero((bad > reach) & ~stuck)
         if len(outside):
@@ -104,7 +77,7 @@ def three_way_search(
             best, idle = score, 0
         stuck[:] = False
         if not (bad > reach).any():
-            reach = settings.nearer * best[0] // 1
+            reach = NEARER * best[0] // 1
         elif reach < best[0] - 1:
             reach = min(best[0] - 1, reach + 1 + (best[0] - reach) // 3)
         else:
@@ -120,11 +93,11 @@ class _ThreeWay:
     Holders of oversized partitions take no part.
     """
 
-    def __init__(self, state: SearchState, settings: ThreeWaySettings) -> None:
-        self.state, self.rng, self.settings = state, state.rng, settings
+    def __init__(self, state: SearchState) -> None:
+        self.state, self.rng = state, state.rng
         self.members = state.active[~state.oversized[state.active]]
         most = int(state.counts[state.active].max())
-        self.slots = min(most, settings.slots)
+        self.slots = min(most, SLOTS)
         self.held = np.full((len(self.members), most), NOBODY)
         for row, m in enumerate(self.members.tolist()):
             self.held[row, : len(state.held[m])] = state.held[m]
@@ -173,15 +146,15 @@ class _ThreeWay:
         for a in self.rng.permutation(within)[: 1 + len(self.loads) // 2].tolist():
             if stop():
                 return
-            self._repartition(a, reach, self.settings.partners)
+            self._repartition(a, reach, PARTNERS)
 
     def bring_within(self, a: int, reach: float, stop: Callable[[], bool]) -> bool:
         """Look for two others with whom all three come within reach, among more and more of them."""
-        partners = self.settings.partners
+        partners = PARTNERS
         while not self._repartition(a, reach, partners):
             if partners >= len(self.loads) or stop():
                 return False
-            partners *= self.settings.more_partners
+            partners *= MORE_PARTNERS
         return True
 
     def _repartition(self, a: int, reach: float, partners: int) -> bool:
@@ -234,7 +207,7 @@ class _ThreeWay:
         ends = np.cumsum(np.searchsorted(known, wanted[near] + width, side="right") - start)
         if not len(ends) or not ends[-1]:
             return near[:0], near[:0]
-        total, most = int(ends[-1]), self.settings.most_tried
+        total, most = int(ends[-1]), MOST_TRIED
         at = np.arange(total) if total <= most else self.rng.integers(total, size=most)
         which = np.searchsorted(ends, at, side="right")
         return near[which], self.order[size][start[which] + at - np.append(0, ends)[which]]
