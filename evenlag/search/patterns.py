@@ -82,16 +82,6 @@ def subsets(count: int, size: int) -> Whole:
     return rows
 
 
-def with_holders(items: int, patterns: list[Whole]) -> tuple[list[Whole], list[list[int]]]:
-    """Return all patterns in one list, and for every item which of them hold it."""
-    rows = [row for block in patterns for row in block]
-    held_by: list[list[int]] = [[] for _ in range(items)]
-    for i, row in enumerate(rows):
-        for item in row.tolist():
-            held_by[item].append(i)
-    return rows, held_by
-
-
 def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed: int) -> list[Whole] | None:
     """Choose `count` patterns that hold every item once; None if there are none or `work` was too little.
 
@@ -104,7 +94,11 @@ def exact_cover(items: int, patterns: list[Whole], count: int, work: float, seed
         CP-SAT's deterministic time; no wall clock ends it.
     seed : int
     """
-    rows, held_by = with_holders(items, patterns)
+    rows = [row for block in patterns for row in block]
+    held_by: list[list[int]] = [[] for _ in range(items)]
+    for i, row in enumerate(rows):
+        for item in row.tolist():
+            held_by[item].append(i)
     if len(rows) < count or not all(held_by):
         return None
     program = IntegerProgram()

@@ -92,7 +92,7 @@ class ChoiceProgram:
     """
 
     def __init__(self, item: Whole, price: Ints, scale: float) -> None:
-        self._item, self._price, self._scale = item, price, scale
+        self._price, self._scale = price, scale
         self._order = np.argsort(item, kind="stable")
         self._starts = np.flatnonzero(np.diff(item[self._order], prepend=-1))
         self._rows: list[Row] = []
