@@ -90,7 +90,7 @@ class Result:
     binding : tuple of Binding
         The rules that limit the objective.
     violation : str or None
-        How a heuristic requested by name breaks the balance.
+        Violation of the balance by a heuristic requested by name.
     warnings : tuple of str
         Dropped input, and stages that failed.
     seconds : float

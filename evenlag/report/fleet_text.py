@@ -51,7 +51,7 @@ class FleetAudit:
     written : list of str
         The tables and files written, with their places.
     price : TrafficPrice or None
-        Of traffic between racks. With it `groups` have the traffic that crosses racks: `crossings` by the plan,
+        Price of traffic between racks. With it `groups` have the traffic that crosses racks: `crossings` by the plan,
         `crossings_today`; None where racks or traffic are not known.
     traffic : dict or None
         With a price, by the latest snapshot of each group: `groups` whose traffic can be priced, the traffic that

@@ -11,11 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BEGINNINGS = re.compile(r"(What(?!-if)|Whether|How|Who|Which|Of|So|That|Those|Say|Tell)\b")
+SENTENCES = re.compile(r"(?:\n\s+|[.:] )(What(?!-if)|Whether|How|Who|Whose|Which|Why|Of)\b")
 COMPARATIVES = "better|earlier|fewer|greater|higher|larger|later|less|longer|lower|more|smaller|worse"
 PHRASES = re.compile(
     rf"(?<![Tt]here )\b(is|are) no (?!({COMPARATIVES})\b)[a-z]|\bas (it is|they are)$|\bas they are\b|\bso many\b"
     r"|\bso much\b(?! as)|\blets expect\b|\bbeside\b|\b(is|are|was|were) (said|told)\b|\ba person likes\b"
 )
+
+TOLD = re.compile(r"\b(un)?told\b")
 
 
 def checked() -> list[Path]:
@@ -32,6 +35,15 @@ def docstrings(source: str) -> Iterator[str]:
             yield node.value.value
 
 
+def messages(source: str) -> Iterator[str]:
+    """Yield the texts in code that have several words: errors, notes, helps and headings."""
+    tree = ast.parse(source)
+    described = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
+            yield " ".join(node.value.split())
+
+
 def comments(path: Path) -> Iterator[str]:
     """Yield the comments of a module, without the marks of tools."""
     with path.open("rb") as file:
@@ -46,12 +58,26 @@ def test_docstrings_begin_with_a_verb_or_a_noun(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_sentence_of_a_docstring_begins_with_a_question_word(path: Path) -> None:
+    assert [text for text in docstrings(path.read_text()) if SENTENCES.search(text)] == []
+
+
+@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_docstrings_and_comments_avoid_phrases_that_are_read_twice(path: Path) -> None:
     texts = [" ".join(text.split()) for text in (*docstrings(path.read_text()), *comments(path))]
     assert [found[0] + " … " + text for text in texts if (found := PHRASES.search(text))] == []
 
 
+@pytest.mark.parametrize("path", checked(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_messages_avoid_phrases_that_are_read_twice(path: Path) -> None:
+    found = [(text, PHRASES.search(text) or TOLD.search(text)) for text in messages(path.read_text())]
+    assert [text for text, phrase in found if phrase] == []
+
+
 def test_old_sentences_are_found() -> None:
     assert BEGINNINGS.match("Whether they do, and all that members may give and take can be listed.")
+    assert SENTENCES.search("Return a plan.\n\n    limit : float\n        How long it may take.")
+    assert not SENTENCES.search("Return a plan,\n    or the reason why there is none.")
+    assert TOLD.search("brokers were not told")
     assert PHRASES.search("What is masked is not there, and a time is no number.")
     assert not PHRASES.search("There is no plan within the budget.".replace("is no plan", "is not a plan"))

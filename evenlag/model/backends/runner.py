@@ -31,7 +31,6 @@ def run(backend: Backend, mip: Mip, hint: NDArray[Any] | None, limits: Limits) -
     The best solution reported so far is kept by the caller, so it survives a backend that is terminated or dies. A
     terminated backend has stopped by "time", with a message in `failure`. Its child processes end with it, and its
     temporary files are removed.
-    ended has stopped by "time", and `failure` says so. What it has started ends with it, and its temporary files go.
     """
     deadline = time.monotonic() + limits.seconds
     with _folder() as folder:
