@@ -116,7 +116,7 @@ def test_an_interrupt_amid_a_search_gives_what_was_found(group: Path, what: str,
 @pytest.mark.parametrize("method", ["cp-sat", "cbc", "highs"])
 def test_an_interrupt_ends_a_backend(group: Path, method: str) -> None:
     """It runs in a process of its own, and is waited for."""
-    home = {"HOME": "evenlag.model.backends.runner", "TARGET": "_heard", "NUMBER": 1}
+    home = {"HOME": "evenlag.model.backends.runner", "TARGET": "_received", "NUMBER": 1}
     done = run(AT_CALL, "plan", group, "--method", method, "--time-limit", 100, "--json", **home)
     assert (done.returncode, done.stderr) == (130, TOLD)
     assert json.loads(done.stdout)["stopped_by"] == "interrupt"
