@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evenlag.model.arrays import NOBODY, Bools, Index
 from evenlag.model.origin import Origin
 from evenlag.model.pair_data import NO_PAIR_DATA, PairData
-from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, said_of, subscriptions
+from evenlag.model.parse import UNKNOWN_MEMBER, UNSUBSCRIBED, Fields, subscriptions, warnings_of
 from evenlag.model.partitions import Partitions
 from evenlag.model.values import check_name, parse_cap, parse_generation, parse_weight
 
@@ -94,7 +94,7 @@ def parse_rows(
         pairs=pairs,
         origin=Origin(
             empty_topics,
-            said_of(partitions, dropped),
+            warnings_of(partitions, dropped),
             lost_claims,
             None if assignor is None else check_name(assignor, "the assignor"),
         ),

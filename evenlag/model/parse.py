@@ -179,7 +179,7 @@ def parse(
         pairs=NO_PAIR_DATA,
         origin=Origin(
             empty_topics,
-            said_of(partitions, dropped),
+            warnings_of(partitions, dropped),
             claims.lost_claims,
             None if assignor is None else check_name(assignor, "the assignor"),
         ),
@@ -234,7 +234,7 @@ def _scenario(number: int, partitions: Partitions, entry: Any) -> tuple[Fraction
     return parse_weight(place, entry[0]), future.lags
 
 
-def said_of(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
+def warnings_of(partitions: Partitions, dropped: Counter[str]) -> tuple[str, ...]:
     """Return warnings about dropped input and empty topics, with counts."""
     warnings = [f"{count} {what}" for what, count in sorted(dropped.items()) if count]
     if empty := len(partitions.empty):

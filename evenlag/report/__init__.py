@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenlag.report.replay_picture import draw_replay
     from evenlag.report.replay_text import replay_report
     from evenlag.report.size_picture import draw_size
-    from evenlag.report.size_text import answer_to, size_report, speeds_told
+    from evenlag.report.size_text import answer_to, size_report, speed_lines
     from evenlag.report.text import audit_report, frontier_document, frontier_report, phases_report, plan_report
     from evenlag.report.whatif_text import whatif_report, whatif_traffic
 
@@ -36,7 +36,7 @@ __all__ = [
     "progress_bar",
     "replay_report",
     "size_report",
-    "speeds_told",
+    "speed_lines",
     "spinner",
     "traffic_document",
     "traffic_fields",
@@ -62,7 +62,7 @@ _HOMES = {
     "progress_bar": "evenlag.report.progress",
     "replay_report": "evenlag.report.replay_text",
     "size_report": "evenlag.report.size_text",
-    "speeds_told": "evenlag.report.size_text",
+    "speed_lines": "evenlag.report.size_text",
     "spinner": "evenlag.report.progress",
     "traffic_document": "evenlag.report.costs_text",
     "traffic_fields": "evenlag.report.costs_text",

@@ -14,7 +14,7 @@ from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
 
 
-def objective_told(result: Result, kind: str) -> str:
+def objective_line(result: Result, kind: str) -> str:
     """Return the objective spelled out: the spread (or makespan) under the name `kind`, each cost, and the sum."""
     parts = []
     base = result.objective
@@ -51,7 +51,7 @@ def cost_lines(result: Result, price: TrafficPrice | None = None) -> Iterator[st
         today = f", today {total(costs, current_plan(problem).member_of):,}" if owned and costs is not None else ""
         yield f"{_crossings(plan, cost) if name == CROSSINGS else f'{name} {cost:,}'}{today}"
     if price is not None:
-        yield money_told(plan, result.fetch_from, price)
+        yield money_line(plan, result.fetch_from, price)
     if result.cost_bounds:
         yield f"first: {'; '.join(_criterion(result, name) for name in result.first)}"
     if result.max_load is not None:
@@ -71,7 +71,7 @@ def _criterion(result: Result, name: str) -> str:
     return f"{name} {value:,}, {'proven' if bound >= value else f'at least {bound:,}'}"
 
 
-def money_told(plan: Plan, fetch_from: str, price: TrafficPrice) -> str:
+def money_line(plan: Plan, fetch_from: str, price: TrafficPrice) -> str:
     """Return a sentence on the monthly cost of traffic across racks, under the plan and today."""
     months = traffic_document(plan, fetch_from, price)
     today = months["today_month"]

@@ -13,7 +13,7 @@ from evenlag.figures import number, percent
 from evenlag.model.check import plan_violation
 from evenlag.model.payoff import Payoff
 from evenlag.model.plan import current_plan
-from evenlag.report.replay_text import capacity_told, duration
+from evenlag.report.replay_text import capacity_line, duration
 
 
 def payoff_report(worth: Payoff, pace: Pace) -> list[Text]:
@@ -58,7 +58,7 @@ def _lines(worth: Payoff, pace: Pace) -> Iterator[str]:
     if pace.capacity is not None and comparable:
         yield (
             f"caught up after {_time(pace.seconds(worth.plan))} instead of {_time(pace.seconds(current))}; "
-            f"{capacity_told(pace.capacity)}"
+            f"{capacity_line(pace.capacity)}"
         )
 
 

@@ -12,14 +12,14 @@ from evenlag.compare.history import Capacity
 from evenlag.compare.replay_result import RECORDED, Replay
 from evenlag.figures import number, percent
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import how_known
+from evenlag.report.text import capacity_origin
 
 
 def replay_report(replayed: Replay) -> RenderableType:
     """Return the headline, the table of strategies, the best one, and notes."""
     head = Text(f"{replayed.group}", style="bold")
     head.append(f"  {replayed.snapshots:,} snapshots from {replayed.since} to {replayed.until}\n", style="not bold")
-    head.append(f"{capacity_told(replayed.capacity)}\n", style="not bold")
+    head.append(f"{capacity_line(replayed.capacity)}\n", style="not bold")
     model = next((row.mean_lag for row in replayed.summary if row.strategy == RECORDED), None)
     head.append(
         f"check of the model: mean lag {number(replayed.recorded_lag)} as recorded, {number(model)} replayed",
@@ -30,9 +30,9 @@ def replay_report(replayed: Replay) -> RenderableType:
     return Group(head, strategies_table(replayed), best, *notes)
 
 
-def capacity_told(capacity: Capacity) -> str:
+def capacity_line(capacity: Capacity) -> str:
     """Return a sentence with the members' rate of reading and its source."""
-    return f"members read {number(float(capacity.rate))} messages a second (weight 1): {how_known(capacity)}"
+    return f"members read {number(float(capacity.rate))} messages a second (weight 1): {capacity_origin(capacity)}"
 
 
 def strategies_table(replayed: Replay) -> Sheet:

@@ -19,7 +19,7 @@ from evenlag.figures import number, quantity
 from evenlag.model.problem import Problem
 from evenlag.report.replay_text import duration
 from evenlag.report.sheet import Sheet
-from evenlag.report.text import how_known
+from evenlag.report.text import capacity_origin
 
 MOST_NAMED = 6  # items listed in a sentence before the rest are counted
 
@@ -48,12 +48,12 @@ def size_report(found: Size, sources: Sequence[str] = ()) -> RenderableType:
     )
 
 
-def speeds_told(known: Speeds, problem: Problem) -> list[str]:
+def speed_lines(known: Speeds, problem: Problem) -> list[str]:
     """Return a sentence each on the source of the capacity and of the incoming rates."""
     weights = "" if problem.equal_weights else " for each unit of weight"
     rate, incoming = (number(float(each)) for each in (known.capacity.rate, sum(known.rates, Fraction(0))))
     return [
-        f"A member reads {rate} messages a second{weights} ({how_known(known.capacity)}).",
+        f"A member reads {rate} messages a second{weights} ({capacity_origin(known.capacity)}).",
         f"Meanwhile {incoming} messages a second arrive, as between the last two snapshots."
         if known.recorded
         else "No messages are assumed to arrive meanwhile, because a single snapshot has no rates.",

@@ -20,7 +20,7 @@ from evenlag.model.phases import Phase, Rebalance
 from evenlag.model.plan import Plan, current_plan, plain
 from evenlag.model.problem import NOBODY
 from evenlag.model.result import Result
-from evenlag.report.costs_text import cost_lines, objective_told, traffic_fields
+from evenlag.report.costs_text import cost_lines, objective_line, traffic_fields
 from evenlag.report.sheet import BAR, Bar, Cell, Sheet
 
 MOST_ROWS = 30  # members or moves listed before the rest are counted
@@ -32,7 +32,7 @@ _SOURCES = {
 }
 
 
-def how_known(capacity: Capacity) -> str:
+def capacity_origin(capacity: Capacity) -> str:
     """Return the source of the capacity, in words."""
     return _SOURCES[capacity.source].format(cases=capacity.cases)
 
@@ -88,7 +88,7 @@ def _objective(result: Result) -> str:
     """Return the objective spelled out: spread or makespan, the cost of moves and pairs, and the sum."""
     scenarios = len(result.plan.problem.futures)
     of = f"{result.across} {result.kind} of {quantity(scenarios, 'scenario')}" if scenarios else f"{result.kind}"
-    return objective_told(result, of)
+    return objective_line(result, of)
 
 
 def _members(plan: Plan) -> Sheet:

@@ -27,12 +27,12 @@ def demo(out: Path, group_time_limit: float) -> None:
     from evenlag.spark.jobs.batch import audited, draw_most_gained
 
     picture = out / PICTURE
-    with as_file(files("evenlag.examples")) as folder, progress("groups audited") as told:
+    with as_file(files("evenlag.examples")) as folder, progress("groups audited") as update:
         tables = (folder / "offsets.csv", folder / "members.csv")
         if not tables[0].exists():
             raise SourceError(f"{tables[0]}: the recorded snapshot is missing; install evenlag from its repository")
         picture.unlink(missing_ok=True)  # left by an earlier demo; with overwrite, tables replace only tables
         spark = session_for(tables, None, None)
-        found = audited(spark, *tables, out=out, overwrite=True, group_time_limit=group_time_limit, progress=told)
+        found = audited(spark, *tables, out=out, overwrite=True, group_time_limit=group_time_limit, progress=update)
     draw_most_gained(spark, found, picture)
     show(replace(found, written=[*found.written, str(picture)]).report())

@@ -57,9 +57,9 @@ def fleet_audit(
     from evenlag.spark.jobs.batch import audited
 
     spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
-    with progress("groups audited") as told:
+    with progress("groups audited") as update:
         found = audited(
-            spark, offsets, members, progress=told, options=kafka_options, traffic_price=traffic_price, **parameters
+            spark, offsets, members, progress=update, options=kafka_options, traffic_price=traffic_price, **parameters
         )
     if as_json:
         print_json(found.to_dict())

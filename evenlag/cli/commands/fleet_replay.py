@@ -38,8 +38,8 @@ def fleet_replay(
     from evenlag.spark.jobs.by_history import replayed_fleet
 
     spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
-    with progress("groups replayed") as told:
-        found = replayed_fleet(spark, offsets, members, out=out, progress=told, options=kafka_options, **parameters)
+    with progress("groups replayed") as update:
+        found = replayed_fleet(spark, offsets, members, out=out, progress=update, options=kafka_options, **parameters)
     if as_json:
         print_json(vars(found))
     else:

@@ -47,9 +47,16 @@ def fleet_size(
     from evenlag.spark.jobs.by_history import sized_fleet
 
     spark = session_for((offsets, members), options.spark_settings(master, conf), kafka_options)
-    with progress("groups sized") as told:
+    with progress("groups sized") as update:
         found = sized_fleet(
-            spark, offsets, members, drain_seconds=deadline, out=out, progress=told, options=kafka_options, **parameters
+            spark,
+            offsets,
+            members,
+            drain_seconds=deadline,
+            out=out,
+            progress=update,
+            options=kafka_options,
+            **parameters,
         )
     if as_json:
         print_json(vars(found))

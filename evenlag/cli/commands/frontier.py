@@ -47,8 +47,8 @@ def frontier(
     if traffic_price is not None:
         traffic_price.check(problem)
     notes += problem.warnings
-    with ending_searches() as watch, progress("budgets solved") as told:
-        curve = evenlag.frontier(problem, progress=told, **parameters)
+    with ending_searches() as watch, progress("budgets solved") as update:
+        curve = evenlag.frontier(problem, progress=update, **parameters)
     notes += notes_of(watch)
     if plot is not None:
         report.draw_frontier(curve, plot, traffic_price)

@@ -78,8 +78,8 @@ def plan(
     if as_json:
         print_json(document)
     else:
-        told = () if worth is None else report.payoff_report(worth, pace)
-        show(report.plan_report(result, told, traffic_price))
+        payoff_lines = () if worth is None else report.payoff_report(worth, pace)
+        show(report.plan_report(result, payoff_lines, traffic_price))
         if cooperative:
             show(report.phases_report(result.rebalance))
         show_notes(notes)

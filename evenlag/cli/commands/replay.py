@@ -47,8 +47,8 @@ def replay(
     with working("reading"):
         history, notes = tables.read_history(path, members, group, auto_offset_reset, input_format)
     try:
-        with progress("strategies replayed") as told:
-            found = compare.simulation.run(history, how, told)
+        with progress("strategies replayed") as update:
+            found = compare.simulation.run(history, how, update)
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{path}: {error}") from error
     found = replace(found, notes=(*notes, *found.notes))

@@ -53,9 +53,9 @@ def size(
         known = compare.speeds.speeds(problem, record, capacity)
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{source.path}: {error}") from error
-    with ending_searches() as watch, progress("group sizes tried") as told:
+    with ending_searches() as watch, progress("group sizes tried") as update:
         found = evenlag.size(
-            problem, deadline, known.capacity.rate, rates=known.rates, progress=told, **parameters
+            problem, deadline, known.capacity.rate, rates=known.rates, progress=update, **parameters
         )  # fmt: skip
     notes += [*problem.warnings, *notes_of(watch)]
     if plot is not None:
@@ -65,7 +65,7 @@ def size(
         document |= {"capacity_source": known.capacity.source, "rates": "record" if known.recorded else "none"}
         print_json(document | {"warnings": [*notes, *found.notes]})
     else:
-        show(report.size_report(found, report.speeds_told(known, problem)))
+        show(report.size_report(found, report.speed_lines(known, problem)))
         if plot is not None:
             say(f"written: {plot}")
         show_notes(notes)
