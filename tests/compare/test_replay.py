@@ -358,9 +358,9 @@ def test_snapshots_come_in_any_order() -> None:
         ([], "at least two snapshots of the group; there is none"),
         ([group_rows(steady(a=1)[0])], "at least two snapshots of the group; there is one"),
         ([group_rows(taken, ts="2026-03-02") for taken in steady(a=1)], "must increase, but 2026-03-02 follows"),
-        ([group_rows(taken, ts="yesterday") for taken in steady(a=1)], "no time such as .*'yesterday'"),
+        ([group_rows(taken, ts="yesterday") for taken in steady(a=1)], "not a time such as .*'yesterday'"),
         ([changed(group_rows(taken), snapshot_ts=None) for taken in steady(a=1)], "snapshot_ts is missing"),
-        ([group_rows(t, group=f"g{t.second}") for t in steady(a=1)], "'g0' and 'g1' are two"),
+        ([group_rows(t, group=f"g{t.second}") for t in steady(a=1)], "'g0' and 'g1'"),
         ([changed(group_rows(taken), offsets=None) for taken in steady(a=1)], "needs log_end_offset"),
     ],
 )

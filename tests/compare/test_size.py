@@ -279,7 +279,7 @@ def test_more_members_than_enough_bring_nothing(seed: int) -> None:
 
 def test_members_that_read_different_topics_must_be_described() -> None:
     problem = evenlag.Problem.from_lags({"t": [5, 5], "u": [4]}, {"a": ["t"], "b": ["t", "u"]})
-    with pytest.raises(InvalidProblemError, match=r"read different topics.*describe them.*no more than the 2"):
+    with pytest.raises(InvalidProblemError, match=r"read different topics.*add them.*set most to 2"):
         size(problem, 10, 1)
     with pytest.raises(InvalidProblemError, match="different topics"):
         size(problem, 10, 1, most=3)
@@ -436,7 +436,9 @@ def test_a_picture(billing: Path, tmp_path: Path) -> None:
         done = run("size", billing, "--drain", drain, "--capacity", 10, "--plot", tmp_path / name)
         assert done.returncode == 0
         assert (tmp_path / name).stat().st_size > 5_000
-    refused(run("size", billing, "--drain", "9s", "--capacity", 1, "--plot", tmp_path / "a.xyz"), "unknown kind")
+    refused(
+        run("size", billing, "--drain", "9s", "--capacity", 1, "--plot", tmp_path / "a.xyz"), "unknown picture format"
+    )
 
 
 @pytest.mark.parametrize(
