@@ -122,12 +122,12 @@ def watched(ran: set[int]) -> tuple[Step, ...]:
     """Return the portfolio, its steps noting in `ran` that they had a turn."""
 
     def noting(number: int, step: Step) -> Step:
-        def share(task: Task, best: Incumbent) -> float:  # asked last, and with 0 the step does not run
-            given = step.share(task, best) if callable(step.share) else step.share
+        def when(task: Task, best: Incumbent) -> bool:  # asked last
+            given = step.when(task, best)
             ran.update([number] if given else [])
             return given
 
-        return replace(step, share=share)
+        return replace(step, when=when)
 
     return tuple(noting(number, step) for number, step in enumerate(AUTO))
 

@@ -19,6 +19,7 @@ from benchmarks.fleet import fleet
 from benchmarks.instances import LAGS, after, many_topics, mixed, one_topic
 from benchmarks.jobs import jobs
 from benchmarks.landau import landau
+from benchmarks.limits import limits
 from benchmarks.models import MODELS
 from benchmarks.others.eplb import eplb
 from benchmarks.others.kafka_grid import kafka_grid
@@ -243,6 +244,7 @@ TABLES = (
     frangioni,
     scenarios,
     racks,
+    limits,
     ablation,
     ablation_few,
     assignors,

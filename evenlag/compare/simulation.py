@@ -43,7 +43,7 @@ from evenlag.search.stage import Step
 EVENLAG = "evenlag"
 STRATEGIES = cast("tuple[StrategyWord, ...]", (*HEURISTICS, EVENLAG))
 _SEVERAL_FUTURES = (  # no bounds or proofs: a replay shows only plans, and makes many
-    Step(Enumeration()), *portfolio.START, Step(Scenarios(), 0.5), Step(Scenarios(again=True), 0.95),
+    Step(Enumeration()), *portfolio.START, Step(Scenarios(), 0.5), Step(Scenarios(again=True), 0.5, again=True),
 )  # fmt: skip
 START, MEMBERSHIP, THRESHOLD = "start", "membership", "threshold"
 

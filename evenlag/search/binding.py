@@ -11,7 +11,7 @@ from evenlag.search.cache import SolveCache
 from evenlag.search.exact.relaxations import Bounds
 from evenlag.search.incumbent import Incumbent, Note, begin
 from evenlag.search.portfolio import BOUND
-from evenlag.search.stage import Step, run_steps
+from evenlag.search.stage import Step, run_round, run_steps
 from evenlag.search.task import Target, Task
 
 SHARE = 0.1  # of the time limit, about: each question gets half of what is left of it …
@@ -72,7 +72,8 @@ def _binds(
     clock = task.clock.afterwards(share)
     target = Target(cutoff=best.bound)
     freed_task = Task(rule, goal, clock, cache, target, task.seed, task.threads, tie_break=False)
-    freed = run_steps(freed_task, Incumbent(freed_task), BOUND)
+    freed = Incumbent(freed_task)
+    run_round(freed_task, freed, BOUND, clock.allowance(), set())
     freed_bound = freed.bound
     if freed_bound < best.bound and not task.target.gap and clock.left() > 0:
         freed = run_steps(freed_task, begin(freed), steps)

@@ -16,6 +16,7 @@ from evenlag.model.bounds import LoadBounds, load_bounds
 from evenlag.model.pair_flow import CheapestPlan, cheapest_plan
 from evenlag.model.plan import Plan
 from evenlag.model.problem import Problem, check_problem
+from evenlag.search.construct.greedy import fewest_moves_plan
 
 T = TypeVar("T")
 
@@ -48,6 +49,7 @@ class SolveCache:
         self._kept: dict[tuple[Any, ...], Any] = {}
         self._cheapest: dict[tuple[str, int, bytes], CheapestPlan] = {}
         self._plans: dict[str, Plan | EvenlagError] = {}
+        self._scenarios: dict[int, SolveCache] = {}
         self.seconds: dict[str, float] = {}
 
     def rule(self, balance: str, slack: int = 0) -> CountRule:
@@ -74,6 +76,20 @@ class SolveCache:
             self._kept[key] = make(rule, self.load_bounds(rule), *more)
         kept: T = self._kept[key]
         return kept
+
+    def fewest_moves_plan(self, rule: CountRule) -> Plan:
+        """Return `fewest_moves_plan` of a rule of the problem, made once."""
+        key = (fewest_moves_plan, rule.balance, rule.slack)
+        if key not in self._kept:
+            self._kept[key] = fewest_moves_plan(rule)
+        plan: Plan = self._kept[key]
+        return plan
+
+    def scenario(self, number: int) -> SolveCache:
+        """Return the cache of a scenario alone."""
+        if number not in self._scenarios:
+            self._scenarios[number] = SolveCache(self.problem.futures[number])
+        return self._scenarios[number]
 
     def cheapest_plan(self, rule: CountRule, costs: Ints, seconds: float = inf) -> CheapestPlan | None:
         """Return `cheapest_plan` of a rule of the problem, made once."""

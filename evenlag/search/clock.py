@@ -21,30 +21,44 @@ class Clock:
     """Time left of a limit in seconds, from the moment of creation.
 
     With `deterministic` stages get work limits out of `budget` (seconds; by default the limit), small enough that the
-    wall clock is only a safety net. What one stage has used, no other gets: shares are of the work that is left.
+    wall clock is only a safety net. What one stage has used, no other gets.
+
+    A part of a clock ends when its own time is over, or that of the whole. But shares are of its own time, however
+    little is left of the whole: what a search does first does not depend on how long it may go on.
+
+    Attributes
+    ----------
+    cut : bool
+        Something was ended by this clock that would have gone on.
     """
 
     limit: float
     deterministic: bool = False
     budget: float | None = None
-    _started: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=lambda: time.monotonic())
     _used: float = field(default=0.0, init=False)  # of the budget
     _whole: Clock | None = None  # of which this is a part
+    cut: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.limit = float(min(self.limit, LONGEST))
         if self.budget is not None:
             self.budget = float(min(self.budget, LONGEST))
 
+    def turn(self, seconds: float) -> Clock:
+        """Return the clock of a part that may take so many seconds, or so much work; all that is left if infinite."""
+        seconds = self.allowance() if seconds == math.inf else seconds
+        if self.deterministic:  # work limits must not depend on the time left
+            return Clock(self.left(), True, seconds, _whole=self)
+        return Clock(seconds, _whole=self)
+
     def part(self, share: float) -> Clock:
         """Return the clock of a side question that may take this share of the time left, or of the work left."""
-        if self.deterministic:  # work limits must not depend on the time left
-            return Clock(self.left(), True, share * self._work_left, _whole=self)
-        return Clock(share * self.left())
+        return self.turn(share * self.allowance())
 
     def afterwards(self, share: float) -> Clock:
         """Return the clock of a question once the search is over: the same, but with a share of all the work."""
-        return Clock(self.left(), True, share * self._budget) if self.deterministic else self.part(share)
+        return Clock(self.left(), True, share * self._budget) if self.deterministic else Clock(share * self.left())
 
     @property
     def _budget(self) -> float:
@@ -53,7 +67,7 @@ class Clock:
     @property
     def _work_left(self) -> float:
         """Seconds of the budget that are left, here and in what this is a part of."""
-        left = max(self._budget - self._used, 0.0)
+        left = self.allowance()
         return left if self._whole is None else min(left, self._whole._work_left)
 
     def use(self, seconds: float) -> None:
@@ -69,7 +83,8 @@ class Clock:
 
     def left(self) -> float:
         """Return the seconds left, never negative."""
-        return 0.0 if interrupted() else max(self.limit - self.spent, 0.0)
+        left = 0.0 if interrupted() else max(self.limit - self.spent, 0.0)
+        return left if self._whole is None else min(left, self._whole.left())
 
     def room(self, *, found: bool) -> float:
         """Return the most seconds that a step may take which cannot be interrupted; `found`: there is a plan."""
@@ -81,26 +96,37 @@ class Clock:
         """Say whether the limit is reached, or the search interrupted."""
         return self.left() <= 0
 
+    def over(self) -> bool:
+        """Say whether the limit is reached, of the work too."""
+        return self.passed() or (self.deterministic and self._work_left < 0.5 / STEPS_PER_SECOND)
+
     def stop(self, share: float = 1.0) -> Callable[[], bool]:
         """Return the question a stage asks before each step: stop now? `share` is its part of the time or work left."""
-        if not self.deterministic:
-            until = self.spent + share * self.left()
-            return lambda: self.spent >= until or interrupted()
-        steps = int(STEPS_PER_SECOND * share * self._work_left)
+        steps, until = int(STEPS_PER_SECOND * share * self.allowance()), self.spent + share * self.allowance()
 
-        def stop() -> bool:
+        def stop_by_time() -> bool:
+            over = self.spent >= until or self.passed()
+            return over and self.ended()
+
+        def stop_by_work() -> bool:
             nonlocal steps
-            if steps <= 0 or not self._work_left or self.passed():
-                return True
+            if steps <= 0 or self.over():
+                return self.ended()
             steps -= 1
             self.use(1 / STEPS_PER_SECOND)
             return False
 
-        return stop
+        return stop_by_work if self.deterministic else stop_by_time
+
+    def ended(self) -> bool:
+        """Note that with more time more would have been done, and return True."""
+        self.cut = True
+        return True if self._whole is None else self._whole.ended()
 
     def allowance(self) -> float:
-        """Return the seconds left, or with work limits the seconds that what is left of them stands for."""
-        return self._work_left if self.deterministic else self.left()
+        """Return the seconds left of this part, or with work limits the seconds that the work left stands for."""
+        own, used = (self._budget, self._used) if self.deterministic else (self.limit, self.spent)
+        return max(own - used, 0.0)
 
     def work(self, share: float = 1.0) -> float | None:
         """Return a backend's work limit, a share of the work left; None where the wall clock rules."""

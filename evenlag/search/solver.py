@@ -29,7 +29,7 @@ from evenlag.search.infeasible import no_plan
 from evenlag.search.options import MOST_GAP, SolveOptions
 from evenlag.search.ordered import Criterion, in_order
 from evenlag.search.portfolio import AUTO, BOUND, FIRST, portfolio_of
-from evenlag.search.stage import Step, run_steps
+from evenlag.search.stage import Step, run_round, run_steps
 from evenlag.search.task import Target, Task
 
 Steps = tuple[Step, ...] | Callable[[Objective], tuple[Step, ...]]
@@ -166,7 +166,8 @@ def _by_heuristic(task: Task, options: SolveOptions, steps: tuple[Step, ...]) ->
     broken = plan_violation(plan)
     if broken is not None:
         raise InvalidPlanError(f"{name} gives no valid plan here: {broken}; use method 'auto'")
-    best = run_steps(task, Incumbent(task), steps)
+    best = Incumbent(task)
+    run_round(task, best, steps, task.clock.allowance(), set())
     broken = rule_violation(plan, task.rule, task.goal)
     return _result(
         best, plan, Status.HEURISTIC, method=name, fallback=True, violation=broken, fetch_from=options.fetch_from

@@ -8,12 +8,14 @@ from functools import cached_property
 
 from evenlag.model.balance import CountRule
 from evenlag.model.bounds import LoadBounds
+from evenlag.model.defaults import MOST_SEED
 from evenlag.model.objective import Objective, ObjectiveKind
 from evenlag.model.plan import Number, Plan
 from evenlag.model.problem import NOBODY, Problem
 from evenlag.search.cache import SolveCache
 from evenlag.search.clock import Clock
-from evenlag.search.construct.greedy import fewest_moves_plan
+
+SEEDS_OF_A_ROUND = 100_003  # between those of one round and the next
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Task:
     seed, threads : int
     tie_break : bool
         Whether a plan whose objective settles the matter is still evened out by the tie rule.
+    round : int
+        How many rounds of steps there were before: what is drawn at random is drawn anew in each.
     """
 
     rule: CountRule
@@ -56,6 +60,12 @@ class Task:
     seed: int = 0
     threads: int = 1
     tie_break: bool = True
+    round: int = 0
+
+    @property
+    def drawn(self) -> int:
+        """Seed of what is drawn at random in this round."""
+        return (self.seed + SEEDS_OF_A_ROUND * self.round) % MOST_SEED
 
     @property
     def problem(self) -> Problem:
@@ -70,10 +80,10 @@ class Task:
     @cached_property
     def each(self) -> tuple[Task, ...]:
         """The same question about each scenario alone; this one where there are none."""
-        futures = self.problem.futures
-        return tuple(replace(self, rule=self.rule.at(future), cache=SolveCache(future)) for future in futures) or (
-            self,
-        )
+        return tuple(
+            replace(self, rule=self.rule.at(future), cache=self.cache.scenario(number))
+            for number, future in enumerate(self.problem.futures)
+        ) or (self,)
 
     @cached_property
     def least_base(self) -> Number:
@@ -115,7 +125,7 @@ class Task:
         """Whether a fresh plan most likely comes near enough at once, wherever the search would start."""
         return not self.moves_matter and (self.target.gap > 0 or self.target.cutoff is not None)
 
-    @cached_property
+    @property
     def fewest_moves_plan(self) -> Plan:
         """A plan with the fewest moves that the rule allows."""
-        return fewest_moves_plan(self.rule)
+        return self.cache.fewest_moves_plan(self.rule)

@@ -40,7 +40,7 @@ def alone(task: Task, *, started: bool) -> tuple[list[Fraction], list[Candidate]
     best = run_steps(task, Incumbent(task), START if started else ())
     stage, bounds, plans = Classes(), [Fraction(0)], []
     if stage.applies(task, best):
-        for finding in stage.run(task, best, 1.0):
+        for finding in stage.run(task, best):
             if isinstance(finding, Bound) and finding.objective is not None:
                 bounds.append(Fraction(finding.objective))
             elif isinstance(finding, Candidate):

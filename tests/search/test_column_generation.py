@@ -22,7 +22,7 @@ from evenlag.search.incumbent import Incumbent, begin
 from evenlag.search.options import SolveOptions
 from evenlag.search.portfolio import START
 from evenlag.search.solver import task_of
-from evenlag.search.stage import Step, run_steps
+from evenlag.search.stage import Step, run_round
 from tests.support.exact import Goal, exhaustive
 from tests.support.problems import LAG_KINDS, alike, lags, seeds
 
@@ -291,7 +291,9 @@ def test_what_is_proven_when_it_is_stopped_is_kept() -> None:
 
 def stage_alone(problem: evenlag.Problem, **options: object) -> Incumbent:
     task = task_of(problem, SolveOptions(**{"time_limit": 60.0, "stickiness": 0, "objective": "makespan"} | options))
-    return run_steps(task, begin(Incumbent(task)), (*START, Step(ColumnGeneration(), 0.05)))
+    best = begin(Incumbent(task))
+    run_round(task, best, (*START, Step(ColumnGeneration(), 0.05)), task.clock.allowance(), set())
+    return best
 
 
 @pytest.mark.parametrize("kind", LAG_KINDS)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
+from math import inf
 from random import Random
 from typing import Any
 
@@ -27,9 +29,9 @@ from evenlag.search.exact import mip
 from evenlag.search.exact.relaxations import LoadsAlone
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
 from evenlag.search.options import METHODS, SolveKeywords, SolveOptions, solving_options
-from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS, TERMS
+from evenlag.search.portfolio import AUTO, PORTFOLIOS, SCENARIOS, TERMS, portfolio_of
 from evenlag.search.solver import search, task_of
-from evenlag.search.stage import Step, run_steps
+from evenlag.search.stage import Step, round_length, run_steps
 from evenlag.search.task import Task
 from evenlag.spark import plans
 from tests.support.pages import table
@@ -50,17 +52,20 @@ def even_plan(problem: Problem) -> Plan:
 
 @dataclass(frozen=True)
 class Scripted:
-    """A stage that yields what it is told to, and notes what it was given."""
+    """A stage that yields what it is told to, asks for more time in its first turns, and notes the time it had."""
 
     findings: tuple[Finding, ...] = ()
     name: str = "scripted"
+    cut: int = 0
     runs: list[float] = field(default_factory=list)
 
     def applies(self, _task: Task, _best: Incumbent) -> bool:
         return True
 
-    def run(self, _task: Task, _best: Incumbent, share: float) -> Iterator[Finding]:
-        self.runs.append(share)
+    def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
+        self.runs.append(task.clock.limit)
+        if len(self.runs) <= self.cut:
+            task.clock.ended()
         yield from self.findings
 
 
@@ -203,22 +208,80 @@ def test_what_stages_yield_is_sound(problem: Problem, stickiness: Any, objective
 # ---- steps -------------------------------------------------------------------------------------------------------
 
 
-def test_steps_run_in_order_with_their_shares_until_the_task_is_settled() -> None:
+def test_steps_run_in_order_with_their_shares_of_a_round_until_the_task_is_settled() -> None:
     problem = group([5, 5], 2)
     good = Candidate(even_plan(problem))
     first, second, third, last = (Scripted((good,) if i == 1 else (), f"s{i}") for i in range(4))
-    steps = (Step(first, 0.3), Step(second, lambda _task, _best: 0.5), Step(third), Step(last, though_settled=True))
-    best = run_steps(task(problem), Incumbent(task(problem)), steps)
-    assert [stage.runs for stage in (first, second, third, last)] == [[0.3], [0.5], [], [1.0]]
+    steps = (Step(first, 0.3), Step(second, 0.5), Step(third), Step(last, though_settled=True))
+    asked = task(problem)
+    best = run_steps(asked, Incumbent(asked), steps)
+    length = round_length(asked)
+    assert [stage.runs for stage in (first, second, third)] == [[0.3 * length], [0.5 * length], []]
+    assert last.runs == [pytest.approx(60, abs=1)]
     assert best.settled == StoppedBy.PROOF
     assert list(best.seconds) == ["s0", "s1", "s3"]
 
 
+def test_a_step_that_its_turn_cut_has_one_twice_as_long_and_others_are_done() -> None:
+    cut, whole, again = Scripted(cut=2), Scripted(), Scripted(cut=1)
+    asked = task(group())
+    run_steps(asked, Incumbent(asked), (Step(cut, 0.5), Step(whole, 0.5), Step(again, 0.5, again=True)))
+    half = round_length(asked) / 2
+    assert cut.runs == again.runs == [half, 2 * half, 4 * half]
+    assert whole.runs == [half]
+
+
+def test_a_round_is_longer_for_larger_groups() -> None:
+    small, large = (task(group(LAGS * n)) for n in (1, 1000))
+    assert round_length(small) < round_length(large)
+
+
 def test_a_step_runs_only_when_it_should() -> None:
-    stages = [Scripted(), Scripted(), Scripted()]
-    steps = (Step(stages[0], when=lambda _task, _best: False), Step(stages[1], 0.0), Step(stages[2]))
-    run_steps(task(group()), Incumbent(task(group())), steps)
-    assert [len(stage.runs) for stage in stages] == [0, 0, 1]
+    stages = [Scripted(), Scripted()]
+    run_steps(task(group()), Incumbent(task(group())), (Step(stages[0], when=lambda *_: False), Step(stages[1])))
+    assert [len(stage.runs) for stage in stages] == [0, 1]
+
+
+class Recording(Incumbent):
+    """Note after each finding who had it, the objective and the bound."""
+
+    def take(self, finding: Finding, by: str) -> None:
+        super().take(finding, by)
+        self.record = [*getattr(self, "record", []), (by, self.value if self.found else None, self.bound)]
+
+
+def recorded(problem: Problem, work: float, **options: Any) -> Recording:
+    asked = task(problem, deterministic=True, work=work, **options)
+    best = Recording(asked)
+    run_steps(asked, begin(best), portfolio_of(problem, asked.goal))
+    return best
+
+
+@pytest.mark.parametrize(
+    ("size", "options"),
+    [
+        ((40, 8), {"balance": "group"}),
+        ((60, 10), {"balance": "group", "max_moves": 10}),
+        ((48, 6), {"balance": "group", "stickiness": "0.1%"}),
+        ((30, 5), {"max_moves": 8, "objective": "makespan"}),
+        ((120, 12), {"balance": "none"}),
+    ],
+)
+def test_with_more_work_the_same_is_done_first(size: tuple[int, int], options: dict[str, Any]) -> None:
+    """Up to the step in which the work was used up, all findings are the same; so more work is never worse."""
+    rng = np.random.default_rng(size)
+    partitions, members = size
+    lags = rng.lognormal(8, 1, partitions).astype(np.int64).tolist()
+    owned = {f"c{m}": [("t", p) for p in range(partitions) if p % members == m] for m in range(members)}
+    problem = group(lags, members, owned=owned)
+    runs = [recorded(problem, work, **options) for work in (0.1, 0.4, 1.6)]
+    for less, more in pairwise(runs):
+        records = less.record, more.record
+        same = next((n for n, (one, two) in enumerate(zip(*records, strict=False)) if one != two), len(less.record))
+        assert len({by for by, *_ in less.record[same:]}) <= 1
+        assert same > 0.5 * len(less.record)
+        assert more.value <= less.value
+        assert more.bound >= less.bound
 
 
 def test_no_step_begins_after_the_time_is_up() -> None:
@@ -412,8 +475,7 @@ def test_the_tables_of_the_docs_are_the_page(heading: str, steps: tuple[Step, ..
     rows = table("solver.md", heading)
     assert [row[0] for row in rows] == [f"{step.stage.name}" for step in steps]
     for row, step in zip(rows, steps, strict=True):
-        share = "varies" if callable(step.share) else f"{step.share:.0%}"
-        assert row[1] == share, row
+        assert row[1] == ("all" if step.share == inf else f"{step.share:.0%}"), row
         module = type(step.stage).__module__.replace(".", "/") + ".py"
         assert row[2] == f"`{module.removeprefix('evenlag/')}`"
 
@@ -470,7 +532,7 @@ def test_the_best_loads_go_to_those_who_hold_most_of_them(seed: int) -> None:
     }
     asked = task(group(lags, owned=owned), max_moves=8)
     best = begin(Incumbent(asked))
-    found = [f for f in LoadsAlone(lambda: AUTO).run(asked, best, 1.0) if isinstance(f, Candidate)]
+    found = [f for f in LoadsAlone(lambda: AUTO).run(asked, best) if isinstance(f, Candidate)]
     assert [(plan.plan.spread, plan.plan.moves) for plan in found] == [(even.spread, 0)]
 
 
@@ -493,4 +555,4 @@ def test_a_budget_that_hardly_binds_is_settled_by_the_loads_alone() -> None:
     steps = [step for step in AUTO if isinstance(step.stage, LoadsAlone)]
     best = begin(Incumbent(task(loose)))
     runs = [[step.when(task(loose, max_moves=most), best) for step in steps] for most in (20, 19)]
-    assert runs == [[True, True], [False, True]]
+    assert runs == [[True, False], [False, True]]

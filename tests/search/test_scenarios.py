@@ -236,7 +236,7 @@ def test_each_plan_of_the_stage_keeps_the_rule_and_leaves_fixed_partitions(seed:
         return
     best, fixed = begin(Incumbent(task), task.fewest_moves_plan), problem.pins >= 0
     for again in (False, True):
-        for finding in Scenarios(again=again).run(task, best, 0.5):
+        for finding in Scenarios(again=again).run(task, best):
             assert isinstance(finding, Candidate)
             assert task.rule.violation(finding.plan.topic_counts) is None
             assert (finding.plan.member_of[fixed] == problem.pins[fixed]).all()
@@ -253,7 +253,7 @@ def test_going_on_from_the_best_plan_betters_what_a_descent_finds() -> None:
     problem = evenlag.Problem.from_lags({"t": lags[0]}, {m: ["t"] for m in "abc"}, scenarios=scenarios)
     task = task_of(problem, SolveOptions(deterministic=True, work=5, time_limit=100))
     best = begin(Incumbent(task), task.fewest_moves_plan)
-    for finding in Scenarios(again=True).run(task, best, 1.0):
+    for finding in Scenarios(again=True).run(task, best):
         best.take(finding, "scenarios")
     assert best.value == 0
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from evenlag.model.objective import EVERY_TERM, Objective, ObjectiveKind
 from evenlag.search.incumbent import Candidate, Exhausted, Finding, Incumbent, begin
-from evenlag.search.stage import Step, run_steps
+from evenlag.search.stage import Step, run_round
 from evenlag.search.task import Target, Task
 
 
@@ -30,14 +30,15 @@ class Ceiling:
         """Where loads have a ceiling and no plan keeps it yet."""
         return task.goal.ceiling is not None and not best.found and not task.problem.futures
 
-    def run(self, task: Task, _best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Offer a plan that keeps the ceiling; where none can, all plans have been seen."""
         ceiling = task.goal.ceiling
         assert ceiling is not None
         goal = Objective(ObjectiveKind.MAKESPAN, max_moves=task.goal.max_moves, across=task.goal.across)
         target = Target(cutoff=ceiling + task.problem.load_unit)
-        side = replace(task, goal=goal, clock=task.clock.part(share), target=target, tie_break=False)
-        found = run_steps(side, begin(Incumbent(side)), self.steps())
+        side = replace(task, goal=goal, clock=task.clock, target=target, tie_break=False)
+        found = begin(Incumbent(side))
+        run_round(side, found, self.steps(), side.clock.allowance(), set())
         yield Candidate(found.plan, found.method)
         if found.bound > ceiling:
             yield Exhausted()

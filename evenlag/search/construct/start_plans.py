@@ -29,7 +29,7 @@ class Construct:
         """For every group."""
         return True
 
-    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+    def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Offer one plan."""
         yield Candidate(relabel(fresh_plan(task.rule), task.rule))
 
@@ -55,7 +55,7 @@ class Baselines:
         """For every group."""
         return True
 
-    def run(self, task: Task, best: Incumbent, _share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer each that is defined for the problem."""
         for name in self.only:
             if best.found and task.clock.passed():
@@ -80,7 +80,7 @@ class Greedy:
         """Where no baseline keeps the rule."""
         return not best.found
 
-    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+    def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Offer the plan with the fewest moves, and a fresh one where the budget of moves allows it."""
         if task.has_owners:
             yield Candidate(task.fewest_moves_plan)

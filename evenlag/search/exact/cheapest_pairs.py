@@ -44,9 +44,9 @@ class CheapestPairs:
         """Where pairs have costs."""
         return bool(task.goal.pairs or task.goal.kind is None) and _size(task) <= self.most_pairs
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer the cheapest plans, and prove what they must cost; no flow begins that takes longer than there is."""
-        stop = task.clock.stop(share)
+        stop = task.clock.stop()
         priced, budgeted, most = _parts(task)
         if not (budgeted and task.clock.passed()):  # else a plan within the budgets is all that is wanted
             found = yield from self._flow(task, priced, 0, task.clock.room(found=best.found))
@@ -90,6 +90,7 @@ class CheapestPairs:
             costs, unit = table
         cheapest = task.cache.cheapest_plan(task.rule, costs, seconds)
         if cheapest is None:
+            task.clock.ended()
             return None
         plan = Plan(task.problem, cheapest.member_of)
         yield Candidate(plan)

@@ -51,14 +51,14 @@ class Classes:
             return False
         return goal.ceiling is not None or (bool(goal.pairs) and goal.kind is not None)
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Prove bounds, then offer plans."""
         classes = member_classes(task)
         columns = len(classes.members) * int(task.problem.assignable.sum())
-        in_time = task.clock.deterministic or columns * self.seconds_each <= share * task.clock.left()
-        if columns > self.most_columns or not in_time:
+        in_time = task.clock.deterministic or columns * self.seconds_each <= task.clock.allowance()
+        if columns > self.most_columns or (not in_time and task.clock.ended()):
             return
-        stop = task.clock.stop(share)
+        stop = task.clock.stop()
         rests_on = best.authors
         program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound)
         split, next_look = Split(ByClass(task, classes.members), task, best, stop), 0
@@ -92,7 +92,7 @@ class Split:
 
     def __init__(self, by_class: ByClass, task: Task, best: Incumbent, stop: Callable[[], bool]) -> None:
         self._by_class, self._task, self._best, self._stop = by_class, task, best, stop
-        self._seed = task.seed
+        self._seed = task.drawn
         self._from: tuple[Relaxed, Iterator[Plan]] | None = None  # the solution that the best plan came of
 
     def begin(self, relaxed: Relaxed) -> Iterator[Candidate]:

@@ -293,13 +293,14 @@ class ColumnGeneration:
         ):
             return False
         question = _Question(task, best)
-        return not question.rounded or question.grid.loss + question.grid.unit <= best.value - best.base_bound
+        fine = not question.rounded or question.grid.loss + question.grid.unit <= best.value - best.base_bound
+        return fine or not task.clock.ended()
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Exclude windows as far as the linear program does, then look for plans in those that are left."""
-        question, rng = _Question(task, best), Random(task.seed)
+        question, rng = _Question(task, best), Random(task.drawn)
         windows = question.grid.windows(task.bounds, best.value)
-        stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop(share))
+        stop = in_steps_of(1 + question.cells // CELLS_A_STEP, task.clock.stop())
         packing = Packing(question.items, question.members, question.counts, stop)
         answer = windows.narrow(lambda window: packing.check(window, windows))
         yield question.bound(windows, best, task.bounds)

@@ -162,7 +162,7 @@ class Enumeration:
         ways: int = prod(several.tolist())
         return ways * len(problem.judged_by) <= self.most and ways * problem.allowed.size <= self.most_counts
 
-    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+    def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Offer the best plan and the proof; nothing is left to do."""
         found = best_plan(allowed_plans(task.rule), task)
         if found is not None:

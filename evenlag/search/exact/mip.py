@@ -18,6 +18,8 @@ from evenlag.search.improve.local_search import local_search
 from evenlag.search.incumbent import Bound, Candidate, Exhausted, Finding, Incumbent, Note
 from evenlag.search.task import Task
 
+MOSTLY = 0.9  # of the time, for the solver: local search goes on from its plan
+
 
 @dataclass(frozen=True)
 class MipStage:
@@ -34,7 +36,7 @@ class MipStage:
 
     backend: str
     said: bool = True
-    least_seconds: float = 0.02
+    least_seconds: float = 0.3
     handles: ClassVar[frozenset[str]] = EVERY_TERM
 
     @property
@@ -46,21 +48,22 @@ class MipStage:
         """Where the program is not too large, or that is to be said."""
         return self.said or fits(task.problem, self.backend)
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer the backend's plan, and what local search makes of it; take its bound."""
         if not fits(task.problem, self.backend):
             yield Note(f"{self.backend}: not tried, its model would have {boolean_count(task.problem):,} booleans")
             return
         clock = task.clock
-        if clock.allowance() < self.least_seconds:
+        if clock.allowance() < self.least_seconds and clock.ended():
             return
         mip = formulate(task.problem, task.rule, task.goal)
         hint = mip.encode(best.plan.member_of) if best.found else None
-        limits = Limits(share * clock.left(), clock.work(share), task.threads, task.seed)
-        used = share * clock.allowance()
+        limits = Limits(min(MOSTLY * clock.allowance(), clock.left()), clock.work(MOSTLY), task.threads, task.drawn)
+        used = MOSTLY * clock.allowance()
         outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
-        if clock.deterministic and outcome.stopped != "proof":
-            clock.use(used)
+        if outcome.stopped != "proof":
+            clock.ended()
+            clock.use(used if clock.deterministic else 0)
         if outcome.infeasible and not best.found:
             yield Exhausted()
         elif outcome.failure is not None:

@@ -47,7 +47,7 @@ from evenlag.search.patterns import EnumerationLimitError
 from evenlag.search.task import Task
 
 FEWEST_PARTITIONS = 36  # with fewer, move-dp has the best plan before the first bound is there
-LEAST_SECONDS = 0.5  # with less there is no bound at the end, unless something is known from before
+LEAST_SECONDS = 0.2  # with less there is no bound at the end, unless something is known from before
 FULL_SECONDS = 2.0  # from so many seconds on as much may be listed as there may ever be, with less time less
 PROOF = 0.7  # of the time that is left: then plans are looked for in other ways
 FIRST = 0.05  # where the objective asked for begins, as a share of the way from the bound to the best one known
@@ -71,15 +71,15 @@ class MoveColumns:
             return False
         return task.moves_matter and not best.settled and move_patterns.applies(task.rule)
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Prove how good a plan can be, and look for it where what members may hold can be listed."""
-        seconds, goal = share * task.clock.allowance(), task.goal
+        seconds, goal = task.clock.allowance(), task.goal
         grids = task.cache.kept(MoveGrids, task.rule, task.spread_matters)
-        if seconds < LEAST_SECONDS and not grids.begun:
+        if seconds < LEAST_SECONDS and not grids.begun and task.clock.ended():
             return
-        stop = task.clock.stop(share)
+        stop = task.clock.stop()
         price = min(floor(goal.stickiness), ceil(best.value))
-        gap, patterns, rng = best.value - best.bound, None, Random(task.seed)
+        gap, patterns, rng = best.value - best.bound, None, Random(task.drawn)
         for patterns in grids.up_to(best.value, gap, stop):
             if best.value - best.bound > patterns.resolution:
                 cheapest = cheapest_window(patterns, best.value, goal.max_moves, price)
@@ -92,7 +92,9 @@ class MoveColumns:
         size = min(seconds / FULL_SECONDS, 1.0)
         plans = MovePlans(task.rule, goal, task.bounds, stop, size, ceil(best.base_bound), reduced=False)
         search, rests_on = _Search(plans, patterns), best.authors
-        proof = deepened(ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF * share), FIRST)
+        proof = deepened(ceil(best.bound), int(best.value), search.look, task.clock.stop(PROOF), FIRST)
+        if proof.stopped != "proof" and size < 1:
+            task.clock.ended()
         if proof.plan is None and search.found is not None:
             yield Candidate(search.found[1])
         yield from findings(proof, task.clock, task.bounds, rests_on)

@@ -156,13 +156,15 @@ class MoveDP:
         """Where moves count or the objective is the makespan, in small groups of members alike."""
         return not task.spread_alone and applies(task.rule, task.goal)
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer the best plan there is, or prove how good one can be."""
-        seconds = share * task.clock.allowance()
-        if seconds < self.least_seconds:
+        seconds = task.clock.allowance()
+        if seconds < self.least_seconds and task.clock.ended():
             return
-        stop, size = task.clock.stop(share), min(seconds / self.full_seconds, 1.0)
+        stop, size = task.clock.stop(), min(seconds / self.full_seconds, 1.0)
         plans = MovePlans(task.rule, task.goal, task.bounds, stop, size, ceil(best.base_bound))
         rests_on = best.authors
         proof = best_plan_with_moves(plans, ceil(best.bound), int(best.value))
+        if proof.stopped != "proof" and size < 1:
+            task.clock.ended()
         yield from findings(proof, task.clock, task.bounds, rests_on)

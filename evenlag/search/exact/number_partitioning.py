@@ -56,9 +56,9 @@ class NumberPartitioning:
         many = members**partitions > self.least_ways
         alike = differencing.applies(rule) and rule.interchangeable and rule.ranks is None
         in_time = 2 ** (partitions / 2) < SUMS_PER_SECOND * task.clock.allowance()
-        return fitting and many and alike and in_time
+        return fitting and many and alike and (in_time or not task.clock.ended())
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer a plan that is best, or better than the one known, and a bound."""
         problem, counts = task.problem, task.rule.total_bounds
         members, items = np.flatnonzero(problem.active), np.flatnonzero(problem.assignable)
@@ -69,7 +69,7 @@ class NumberPartitioning:
         known = int(best.value / unit) if best.found else UNKNOWN
         takers, bound, _ = _compiled.partition(
             problem.lags[items] // problem.lag_unit, len(members), int(counts.lo[members[0]]),
-            int(counts.hi[members[0]]), task.spread_matters, least, known, task.clock.stop(share),
+            int(counts.hi[members[0]]), task.spread_matters, least, known, task.clock.stop(),
         )  # fmt: skip
         if takers is not None:
             member_of = np.full(len(problem.lags), NOBODY, dtype=np.int32)

@@ -18,7 +18,7 @@ from evenlag.model.plan import Number, Plan, whole
 from evenlag.search.construct.relabel import relabel
 from evenlag.search.exact import set_partitioning
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent, Note, begin
-from evenlag.search.stage import Step, run_steps
+from evenlag.search.stage import Step, run_round
 from evenlag.search.task import Task
 
 MOVES_SHARE = 0.1  # of the time left, to bound the objective by the moves that a spread takes
@@ -38,11 +38,11 @@ class Bounds:
     handles: ClassVar[frozenset[str]] = EVERY_TERM  # what is proven of loads and moves holds whatever else counts
     name: str = "bounds"
 
-    def applies(self, _task: Task, best: Incumbent) -> bool:
-        """For every group, once."""
-        return self.name not in best.seconds
+    def applies(self, task: Task, best: Incumbent) -> bool:
+        """For every group, once, and again where the time was short."""
+        return self.name not in best.seconds or task.round > 0
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Prove the bound without moves, then with them."""
         started = task.clock.spent
         moves = 0
@@ -54,8 +54,8 @@ class Bounds:
         yield Bound(whole(least + task.goal.stickiness * moves), least, moves, certificate=certificate)
         if not self.with_moves or not task.moves_matter or task.goal.kind is None:
             return
-        if task.clock.deterministic or task.clock.left() > 2 * (task.clock.spent - started):
-            yield bound_with_moves(task, best, share)
+        if task.clock.deterministic or best.task.clock.left() > 2 * (task.clock.spent - started):
+            yield bound_with_moves(task, best)
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ class FirstBounds:
         """For every group."""
         return True
 
-    def run(self, task: Task, _best: Incumbent, _share: float) -> Iterator[Finding]:
+    def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Prove a bound."""
         bounds = [first_bounds(each.rule) for each in task.each]
         least = task.goal.combined(task.problem, [each.least(task.goal.kind) for each in bounds])
         yield Bound(least, least, certificate=by_loads(bounds, task.problem))
 
 
-def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
+def bound_with_moves(task: Task, best: Incumbent) -> Bound:
     """Bound the objective by the moves that a spread takes; of several scenarios each for itself."""
     parts: list[tuple[Number, Certificate]] = []
     rests_on = best.authors
@@ -84,7 +84,7 @@ def bound_with_moves(task: Task, best: Incumbent, share: float) -> Bound:
         least = best.base_bound if alone is task else alone.bounds.least(task.goal.kind)
         proof = best.base_certificate if alone is task else by_loads([alone.bounds], task.problem)
         moves = MoveBound(alone.rule, alone.bounds, best.moves_bound, spread=task.spread_matters, least=least)
-        stop = task.clock.stop(share / len(task.each))
+        stop = task.clock.stop(1 / len(task.each))
         bound = whole(moves.objective(task.goal.stickiness, task.goal.max_moves, stop))
         parts.append((bound, by_moves(alone.bounds, alone.rule, least, proof)))
     objective = task.goal.combined(task.problem, [bound for bound, _ in parts])
@@ -109,18 +109,19 @@ class LoadsAlone:
         """Where moves count, and the group is small enough to prove the best spread without them."""
         return task.moves_matter and task.spread_matters and set_partitioning.applies(task.rule)
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Run the whole portfolio with moves free; what it proves bounds plans with moves too."""
         side = Task(
-            task.rule, Objective(task.goal.kind), task.clock.part(share), task.cache,
-            seed=task.seed, threads=task.threads, tie_break=False,
+            task.rule, Objective(task.goal.kind), task.clock.part(1 - MOVES_SHARE), task.cache,
+            seed=task.seed, threads=task.threads, tie_break=False, round=task.round,
         )  # fmt: skip
-        freed = run_steps(side, begin(Incumbent(side)), self.steps())
+        freed = begin(Incumbent(side))
+        run_round(side, freed, self.steps(), side.clock.allowance(), set())
         yield Candidate(relabel(freed.plan, task.rule), freed.method)
         yield from _notes(freed, self.name)
         if freed.bound > best.base_bound:
             yield Bound(base=freed.bound, by=freed.bound_by, certificate=freed.certificate)
-            yield bound_with_moves(task, best, MOVES_SHARE)
+            yield bound_with_moves(task, best)
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,13 @@ class EachScenario:
         """In small groups."""
         return bool(task.problem.futures) and len(task.problem.lags) <= self.most_partitions
 
-    def run(self, task: Task, _best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, _best: Incumbent) -> Iterator[Finding]:
         """Run the portfolio on one scenario after another."""
         parts = []
-        for alone in task.each:
-            side = replace(alone, clock=task.clock.part(share / len(task.each)), tie_break=False)
-            found = run_steps(side, begin(Incumbent(side)), self.steps())
+        for number, alone in enumerate(task.each):
+            side = replace(alone, clock=task.clock.part(1 / (len(task.each) - number)), tie_break=False)
+            found = begin(Incumbent(side))
+            run_round(side, found, self.steps(), side.clock.allowance(), set())
             yield Candidate(Plan(task.problem, found.plan.member_of), found.method)
             yield from _notes(found, self.name)
             parts.append((found.bound, found.certificate))

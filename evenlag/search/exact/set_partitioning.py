@@ -357,17 +357,19 @@ class SetPartitioning:
         From so many seconds on as much may be listed as there may ever be, with less time less.
     """
 
-    full_seconds: float = 1.0
+    full_seconds: float = 0.3
     name: str = "set partitioning"
 
     def applies(self, task: Task, _best: Incumbent) -> bool:
         """Where only loads count, in small groups of members alike."""
         return not task.moves_matter and applies(task.rule)
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer a better plan, or prove that there is none; for the makespan, offer one with a smaller spread."""
         clock = task.clock
         size = min(clock.allowance() / self.full_seconds, 1.0)
-        proof = best_partitioning(task.rule, task.bounds, int(best.plan.spread), clock.stop(share), size)
+        proof = best_partitioning(task.rule, task.bounds, int(best.plan.spread), clock.stop(), size)
+        if proof.stopped != "proof" and size < 1:
+            clock.ended()
         proven = findings(proof, clock, task.bounds)
         yield from proven if task.spread_matters else (found for found in proven if not isinstance(found, Bound))

@@ -129,15 +129,15 @@ class Equalize:
         few = most is not None and most < int((task.problem.owner != NOBODY).sum()) // 2
         return not few
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer one plan."""
-        plan = equalize(fresh_plan(task.rule), task.rule, best.wanted, task.clock.stop(share), task.seed)
+        plan = equalize(fresh_plan(task.rule), task.rule, best.wanted, task.clock.stop(), task.drawn)
         yield Candidate(relabel(plan, task.rule))
 
 
 @dataclass(frozen=True)
 class Restarts:
-    """Equalize from the best plan, drawing anew, for the time that is left.
+    """Equalize from a fresh plan, then from the best one, drawing anew.
 
     Attributes
     ----------
@@ -152,9 +152,12 @@ class Restarts:
         """Where only loads count."""
         return not task.moves_matter
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer a plan for each draw, until none has been better for long."""
-        stop, seed, start = task.clock.stop(share), task.seed, best.plan
+        stop, seed, start = task.clock.stop(), task.drawn, best.plan
+        if not task.round:
+            start = equalize(fresh_plan(task.rule), task.rule, best.wanted, stop, seed)
+            yield Candidate(relabel(start, task.rule))
         idle = 0
         while idle < self.most_idle and not stop() and not best.settled:
             seed, idle, before = seed + 1, idle + 1, best.plan

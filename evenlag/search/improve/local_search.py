@@ -154,13 +154,13 @@ class LocalSearch:
         """For every group."""
         return best.found
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Go on from the best plan to a local optimum: lower Σ load² / weight leads on where the objective stands."""
         from_current, thrifty = best.from_current, task.goal.thrifty(task.problem)
         give_back = thrifty is not task.goal and (self.last or bool(best.settled))
         if not (give_back and best.settled):
-            stop = task.clock.stop(share * (MOSTLY if give_back else 1))
+            stop = task.clock.stop(MOSTLY if give_back else 1)
             yield Candidate(local_search(best.plan, task.rule, task.goal, stop), from_current=from_current)
         if give_back:
-            plan = local_search(best.plan, task.rule, thrifty, task.clock.stop(share))
+            plan = local_search(best.plan, task.rule, thrifty, task.clock.stop())
             yield Candidate(plan, from_current=best.from_current)

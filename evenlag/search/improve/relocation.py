@@ -46,8 +46,6 @@ class Relocation:
 
     Attributes
     ----------
-    again : bool
-        Draw other ways than the first time.
     vain : int
         Relocations one after another that bring no better plan, where moves count and other stages go on from there.
     most : int
@@ -66,11 +64,10 @@ class Relocation:
     narrower : tuple of int
         By how much the window that is gone for is narrower than that of the best plan, one of these, in thousandths.
     start_share, polish_share, last_share : float
-        What is taken besides, of the time left: to better the first plan without a move, and for local search after
-        each relocation that was worth it and at the end.
+        What is taken of the time left: to better the first plan without a move, and for local search after each
+        relocation that was worth it and at the end.
     """
 
-    again: bool = False
     vain: int = 100
     most: int = 1_000
     greeds: tuple[float, ...] = (1.0, 0.5, 0.25, 0.0)
@@ -80,7 +77,7 @@ class Relocation:
     careful: float = 0.5
     narrower: tuple[int, ...] = (1, 3, 10, 30, 100)
     start_share: float = 0.05
-    polish_share: float = 0.02
+    polish_share: float = 0.1
     last_share: float = 0.1
     name: str = "relocation"
     handles: ClassVar[frozenset[str]] = frozenset((PAIRS, CEILING))
@@ -90,19 +87,18 @@ class Relocation:
         return task.has_owners and (not task.goal.terms or best.found)
 
     def _numbers(self, task: Task) -> range:
-        if self.again:
-            return range(self.most, 2 * self.most)
         few = fits(task.problem) and not _costs_matter(task)
-        return range(2 * len(self.greeds) if few else self.most)
+        first = len(self.greeds) if task.round and _costs_matter(task) else 0
+        return range(first, 2 * len(self.greeds) if few else self.most)
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer the best plan of each relocation, and what local search makes of it."""
-        stop, rng = task.clock.stop(share), Random(task.seed + self.again)
+        stop, rng = task.clock.stop(1 - self.last_share), Random(task.drawn)
         if not task.goal.terms:
             start = task.fewest_moves_plan
             yield Candidate(start, Greedy.name)
             stop_first = task.clock.stop(self.start_share)
-            start = equalize(start, task.rule, best.wanted, stop_first, task.seed, keep_home=True)
+            start = equalize(start, task.rule, best.wanted, stop_first, task.drawn, keep_home=True)
             yield Candidate(start)
         else:
             start = _cheapest(task, best)
@@ -112,11 +108,11 @@ class Relocation:
             spent = _spent(start, task.goal) if task.goal.terms else start.moves
             if stop() or best.settled or (most is not None and most < spent):
                 break
-            if vain == self.vain and not self.again and fits(task.problem):
+            if vain == self.vain and fits(task.problem):
                 break
             way = self._way(number, start, task, best, rng)
             points = relocate(
-                way.start, task.rule, way.window, stop, task.seed + number,
+                way.start, task.rule, way.window, stop, task.drawn + number,
                 most_moves=most, greed=way.greed, noise=way.noise, undone=way.undone, careful=way.careful,
                 goal=task.goal,
             )  # fmt: skip
@@ -128,7 +124,7 @@ class Relocation:
                 polished = local_search(point, task.rule, task.goal, task.clock.stop(self.polish_share))
                 yield Candidate(polished, LocalSearch.name)
         from_current = best.from_current
-        plan = local_search(best.plan, task.rule, task.goal, task.clock.stop(self.last_share))
+        plan = local_search(best.plan, task.rule, task.goal, task.clock.stop())
         yield Candidate(plan, LocalSearch.name, from_current=from_current)
 
     def _way(self, number: int, start: Plan, task: Task, best: Incumbent, rng: Random) -> _Way:

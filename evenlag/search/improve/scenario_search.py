@@ -50,9 +50,9 @@ class Scenarios:
         """For problems with scenarios, where there are two members to exchange anything."""
         return bool(task.problem.futures) and int(task.problem.active.sum()) > 1
 
-    def run(self, task: Task, best: Incumbent, share: float) -> Iterator[Finding]:
+    def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer what becomes of each start; again: of the best plan, disturbed or with some of its moves undone."""
-        stop, rng = task.clock.stop(share), Random(task.seed)
+        stop, rng = task.clock.stop(), Random(task.drawn)
         if not self.again:
             means = [future.mean_load for future in task.problem.futures]
             for start in self._starts(task, best):
