@@ -16,7 +16,7 @@ from math import lcm
 from evenlag.verifier.count_limits import Counts
 from evenlag.verifier.group import Group
 from evenlag.verifier.question import Question, UncheckedError
-from evenlag.verifier.reduced_costs import Option, reduced
+from evenlag.verifier.reduced_costs import Option, places, reduced
 
 AT_ONCE = 0.5  # of the effort, that joining all sets of members alike may take
 STEPS = 15  # that each joined set takes, as many as pairs that do not fit
@@ -147,8 +147,8 @@ class Search:
         """Return the least objective of all plans of these sets, if it is below the bound."""
         if not all(lists.values()):
             return None
-        states = self._one_after_another(lists) if self._alike else self._in_halves(lists)
-        costs = [max(high, self.high) - (low if self.spread else 0) + self.price * moves for low, high, moves in states]
+        labels = self._joined(list(lists), lists, 0).get(self.all, []) if self._alike else self._in_halves(lists)
+        costs = [max(high, self.high) - (low if self.spread else 0) + self.price * moves for low, high, moves in labels]
         return Fraction(min(costs), self.scale) if costs and min(costs) <= self.most else None
 
     def _kind(self, m: int) -> object:
@@ -193,13 +193,13 @@ class Search:
                         found.append(Option(both, load + other_loads[i], takes, gives))
         return found
 
-    def _subsets(self, places: list[int], m: int) -> Subsets:
+    def _subsets(self, chosen: list[int], m: int) -> Subsets:
         """Return all subsets that are not too large, by takes, own ones and numbers of topics, their loads rising."""
         group, own, elsewhere, factor = self.group, self.own[m], self.elsewhere[m], self.factor[m]
         topics = group.topics
         most = self.counts.totals[m][1]
         many: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, (0, 0, *[0] * len(topics)))]
-        for i in places:
+        for i in chosen:
             topic, number = group.partitions[self.here[i]][0], len(many)
             at = 2 + topics.index(topic)
             limit = self.counts.cells.get((topic, m), (0, most))[1]
@@ -247,42 +247,10 @@ class Search:
             return not members or not left or needed <= left <= members * (low + width)
         return high <= width and (not members or left <= members * width)
 
-    def _one_after_another(self, lists: Lists) -> list[Label]:
-        """Join members that are alike: each takes the biggest partition left, so no two orders are looked at."""
-        members, options = len(lists), next(iter(lists.values()))
-        by_first: Lists = {}
-        nothing = [option for option in options if not option.held]
-        for option in options:
-            by_first.setdefault(option.held & -option.held, []).append(option)
-        sums = self._sum_of
-        states: States = {0: [(self.low, self.high - 1, self.lost)]}
-        for number in range(1, members + 1):
-            after: dict[int, dict[Label, None]] = {}
-            for held, labels in states.items():
-                left = self.all & ~held
-                tried = by_first.get(left & -left, []) if left else nothing
-                self._spend(len(tried) * len(labels) + 1)
-                for option in tried:
-                    if option.held & held or (number == members and option.held != left):
-                        continue
-                    self._spend(STEPS * len(labels))
-                    rest = sums(left & ~option.held)
-                    for low, high, moves in labels:
-                        label = (min(low, option.load), max(high, option.load), moves)
-                        if self._fits(label, moves, rest, members - number):
-                            after.setdefault(held | option.held, {})[label] = None
-            states = {held: _undominated(list(labels)) for held, labels in after.items()}
-        return states.get(self.all, [])
-
     def _sum_of(self, held: int) -> int:
         if len(set(self.factor.values())) > 1:
             return 0  # is not held against anything
-        factor, total = next(iter(self.factor.values())), 0
-        while held:
-            bit = held & -held
-            total += self.group.lags[self.here[bit.bit_length() - 1]]
-            held ^= bit
-        return total * factor
+        return sum(self.group.lags[self.here[i]] for i in places(held)) * next(iter(self.factor.values()))
 
     def _in_halves(self, lists: Lists) -> list[Label]:
         """Join half of the members, and the other half, and then both where they hold all partitions together."""
@@ -299,16 +267,24 @@ class Search:
         return found
 
     def _joined(self, members: list[int], lists: Lists, others: int) -> States:
-        """Return what these members may hold together."""
+        """Return what these members may hold together.
+
+        Of members that are alike each takes the biggest partition left, so that no two orders are looked at.
+        """
+        by_first: Lists = {}
+        for option in lists[members[0]] if self._alike else ():
+            by_first.setdefault(option.held & -option.held, []).append(option)
         states: States = {0: [(self.low, self.high - 1, 0)]}
         own = 0
         for number, m in enumerate(members, 1):
             own |= self.own[m]
             after: dict[int, dict[Label, None]] = {}
             for held, labels in states.items():
-                self._spend(len(lists[m]) * len(labels) + 1)
-                for option in lists[m]:
-                    if option.held & held:
+                left, last = self.all & ~held, not others and number == len(members)
+                tried = by_first.get(left & -left, []) if by_first else lists[m]
+                self._spend(len(tried) * len(labels) + 1)
+                for option in tried:
+                    if option.held & held or (last and option.held != left):
                         continue
                     self._spend(STEPS * len(labels))
                     both = held | option.held

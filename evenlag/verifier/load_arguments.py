@@ -7,7 +7,7 @@ weight. C members are active, S is all lag, and each member holds `fewest` to `m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 from math import ceil, floor
@@ -51,7 +51,8 @@ class Loads:
         needs_equal = name not in ("mean", "member", "subscriptions", "topic", "weights")
         if needs_equal and not self.group.equal_weights:
             raise RefusedError(f"the argument {name!r} is for members of one weight")
-        return ARGUMENTS[name](self, number)
+        pair: Pair = getattr(self, name)(number)
+        return pair
 
     def rounded(self, pair: Pair) -> Pair:
         """Every load is a multiple of what all lags at all members are."""
@@ -97,8 +98,7 @@ class Loads:
 
     def biggest(self, _: int) -> Pair:
         """One member holds the biggest partition, and the others share what is left at best."""
-        rest = Fraction(self.total - self.big[0], self.members - 1) if self.members > 1 else Fraction(self.total)
-        return self.big[0], rest
+        return self.oversized(1) if self.members > 1 else (self.total, self.total)
 
     def oversized(self, j: int) -> Pair:
         """Some j members hold the j biggest partitions and enough others; the rest share what is left."""
@@ -203,18 +203,7 @@ class Loads:
             raise RefusedError("an argument on loads does not hold of this group")
 
 
-ARGUMENTS: dict[str, Callable[[Loads, int], Pair]] = {
-    "mean": Loads.mean,
-    "member": Loads.member,
-    "subscriptions": Loads.subscriptions,
-    "topic": Loads.topic,
-    "biggest": Loads.biggest,
-    "oversized": Loads.oversized,
-    "undersized": Loads.undersized,
-    "pigeonholes": Loads.pigeonholes,
-    "uneven": Loads.uneven,
-    "pairs": Loads.pairs,
-    "companions": Loads.companions,
-    "topics": Loads.topics,
-    "weights": Loads.weights,
-}
+ARGUMENTS = (
+    "mean", "member", "subscriptions", "topic", "biggest", "oversized", "undersized", "pigeonholes", "uneven", "pairs",
+    "companions", "topics", "weights",
+)  # fmt: skip

@@ -8,7 +8,7 @@ subgradient steps; what they prove is reckoned in whole numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 UNIT = 10_000  # of prices: so many are one move
@@ -58,14 +58,14 @@ def reduced(
     prices : dict
         The best ones found.
     """
-    sets = [[(UNIT * one.takes * matter, _places(one.held), one) for one in each] for each in lists.values()]
+    sets = [[(UNIT * one.takes * matter, tuple(places(one.held)), one) for one in each] for each in lists.values()]
     best = prices or dict.fromkeys(range(partitions), 0)
     now, highest, vain, step = dict(best), -(1 << 60), 0, 1.0
     for _ in range(ROUNDS):
         if not all(sets):
             return None, best
         spend(4 * sum(map(len, sets)))
-        costs = [[cost - sum(map(now.__getitem__, places)) for cost, places, _ in each] for each in sets]
+        costs = [[cost - sum(map(now.__getitem__, parts)) for cost, parts, _ in each] for each in sets]
         least = [min(each) for each in costs]
         proven, allowed = sum(least) + sum(now.values()), UNIT * moves
         if proven > allowed:
@@ -101,11 +101,9 @@ def reduced(
     return {m: [one[2] for one in each] for m, each in zip(members, sets, strict=True)}, best
 
 
-def _places(held: int) -> tuple[int, ...]:
-    """Return the bits of a set."""
-    places = []
+def places(held: int) -> Iterator[int]:
+    """Yield the bits of a set."""
     while held:
         bit = held & -held
-        places.append(bit.bit_length() - 1)
+        yield bit.bit_length() - 1
         held ^= bit
-    return tuple(places)
