@@ -50,13 +50,14 @@ class NumberPartitioning:
         """Where only loads count, in small groups of members alike whose partitions are alike but for their lags."""
         problem, rule = task.problem, task.rule
         members, partitions = int(problem.active.sum()), int(problem.assignable.sum())
-        if _compiled is None or problem.futures or task.moves_matter or partitions > self.most:
+        if partitions > self.most or members**partitions <= self.least_ways:
+            return False
+        if _compiled is None or problem.futures or task.moves_matter:
             return False
         fitting = problem.lags.dtype == np.int64 and problem.total_lag * members < UNKNOWN
-        many = members**partitions > self.least_ways
         alike = differencing.applies(rule) and rule.interchangeable and rule.ranks is None
         in_time = 2 ** (partitions / 2) < SUMS_PER_SECOND * task.clock.allowance()
-        return fitting and many and alike and (in_time or not task.clock.ended())
+        return fitting and alike and (in_time or not task.clock.ended())
 
     def run(self, task: Task, best: Incumbent) -> Iterator[Finding]:
         """Offer a plan that is best, or better than the one known, and a bound."""
