@@ -21,8 +21,8 @@ from evenlag.model.plan import Plan
 from evenlag.search.exact.choice_program import Solution
 from evenlag.search.exact.class_program import ClassProgram
 from evenlag.search.exact.classes import Classes
-from evenlag.search.improve.equal_cost import equalize_at_cost
 from evenlag.search.improve.exchanges import ALL, Exchanges
+from evenlag.search.improve.pairs import PairSearch
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Bound, Candidate, Incumbent
 from evenlag.search.options import SolveOptions
@@ -200,14 +200,17 @@ def test_relocation_keeps_the_limits_and_betters_plans_where_moves_cost(wanted: 
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_equalizing_at_equal_cost_keeps_costs_and_counts(seed: int) -> None:
+def test_pairs_share_anew_at_equal_cost_where_crossings_or_moves_count(seed: int) -> None:
     rng = random.Random(seed)
-    problem = racked(rng, 60, 6, owned=False)
-    task = task_of(problem, SolveOptions(rack_price=5, balance="group"))
+    problem = racked(rng, 60, 6, owned=seed % 2 > 0)
+    task = task_of(problem, SolveOptions(rack_price=5, stickiness=seed % 2, balance="group"))
     costs = task.goal.pairs[0].costs
     start = Plan(problem, np.array(rng.sample([m for m in range(6) for _ in range(10)], 60), dtype=np.int32))
     mean = int(problem.mean_load)
-    plan = equalize_at_cost(start, [costs], (mean, mean + 1), iter([False] * 200 + [True] * 10_000).__next__)
-    assert plan.counts.tolist() == start.counts.tolist()
-    assert total(costs, plan.member_of) == total(costs, start.member_of)
+    state = SearchState(start, task.rule, (mean, mean + 1), seed, goal=task.goal)
+    PairSearch(state).worst_first(iter([False] * 200 + [True] * 10_000).__next__)
+    plan = state.plan()
+    assert task.rule.violation(plan.topic_counts) is None
+    assert total(costs, plan.member_of) == total(costs, start.member_of) == state.used[0]
+    assert plan.moves == start.moves or not seed % 2
     assert plan.spread < start.spread

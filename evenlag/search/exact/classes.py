@@ -9,11 +9,12 @@ from itertools import islice
 from math import floor
 from typing import ClassVar
 
+from evenlag.model.arrays import Whole
 from evenlag.model.certificate import searched
 from evenlag.model.objective import EVERY_TERM
 from evenlag.model.plan import Plan
 from evenlag.search.exact.class_program import NEAR, ClassProgram, Relaxed, member_classes
-from evenlag.search.improve.by_class import ByClass
+from evenlag.search.improve.by_class import rounded
 from evenlag.search.incumbent import Bound, Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
@@ -61,7 +62,7 @@ class Classes:
         stop = task.clock.stop()
         rests_on = best.authors
         program = ClassProgram(task, classes, best.value if best.found else None, best.base_bound)
-        split, next_look = Split(ByClass(task, classes.members), task, best, stop), 0
+        split, next_look = Split(classes.members, task, best, stop), 0
         highest, at = Fraction(-1), 0
         for number, relaxed in enumerate(program.solve(stop, self.most_branches)):
             yield Bound(relaxed.bound, rests_on=rests_on, certificate=searched(task.bounds))
@@ -83,15 +84,16 @@ class Split:
 
     Parameters
     ----------
-    by_class : ByClass
+    members : list of int64 arrays
+        Those of each class.
     task : Task
     best : Incumbent
     stop : callable
         Asked before each step.
     """
 
-    def __init__(self, by_class: ByClass, task: Task, best: Incumbent, stop: Callable[[], bool]) -> None:
-        self._by_class, self._task, self._best, self._stop = by_class, task, best, stop
+    def __init__(self, members: list[Whole], task: Task, best: Incumbent, stop: Callable[[], bool]) -> None:
+        self._members, self._task, self._best, self._stop = members, task, best, stop
         self._seed = task.drawn
         self._from: tuple[Relaxed, Iterator[Plan]] | None = None  # the solution that the best plan came of
 
@@ -99,7 +101,7 @@ class Split:
         """Offer a first plan."""
         budgets = [round(spent) for spent in relaxed.spent[: len(self._task.goal.pairs)]]
         lowest = Fraction(floor(relaxed.spent[-1] + NEAR)) * self._task.problem.load_unit
-        plans = self._by_class.plans(relaxed.shares, budgets, lowest, self._stop, self._seed)
+        plans = rounded(self._task, self._members, relaxed.shares, budgets, lowest, self._stop, self._seed)
         for plan in islice(plans, 1):
             before = self._best.value if self._best.found else None
             yield Candidate(plan)

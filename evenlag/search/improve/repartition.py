@@ -134,21 +134,21 @@ def _sample(rng: np.random.Generator, changes: Column, wanted: Any, most: int) -
 
 
 def _disjoint_exchanges(state: SearchState, a: int, b: int, held: Exchange) -> Exchange:
-    """Disjoint exchanges of the pair, drawn at random: what `a` gives and what it takes (NOBODY: nothing)."""
+    """Disjoint exchanges of the pair that cost nothing, drawn at random: what `a` gives and takes (NOBODY: nothing)."""
     rng, problem = state.rng, state.problem
     ours, theirs = rng.permutation(held[0]), rng.permutation(held[1])
     if not problem.equal_subscriptions:
         ours = ours[problem.allowed[problem.topic_of[ours], b]]
         theirs = theirs[problem.allowed[problem.topic_of[theirs], a]]
-    if not state.by_topic:
+    if not state.by_topic and not state.priced:
         swaps = min(len(ours), len(theirs))
         give, take = ours[:swaps], theirs[:swaps]
         over, under = ours[swaps:], theirs[swaps:]
     else:
-        x, y = _swaps_within_topics(state, ours, theirs)
+        x, y = _swaps_within_kinds(state, a, b, ours, theirs)
         give, take = ours[x], theirs[y]
-        over = _shifts_by_topic(state, a, b, _without(ours, x))
-        under = _shifts_by_topic(state, b, a, _without(theirs, y))
+        over = _shifts_by_topic(state, a, b, _free_of_cost(state, a, b, _without(ours, x)))
+        under = _shifts_by_topic(state, b, a, _free_of_cost(state, a, b, _without(theirs, y)))
         across = min(len(over), len(under))  # two shifts the opposite way leave the totals as they are
         if across:
             give, take = np.concatenate([give, over[:across]]), np.concatenate([take, under[:across]])
@@ -168,10 +168,12 @@ def _without(items: Column, positions: Column) -> Column:
     return items[left]
 
 
-def _swaps_within_topics(state: SearchState, ours: Column, theirs: Column) -> tuple[Column, Column]:
-    """Positions of partitions that can be swapped within their topic, each used once; by topic, then in order."""
-    if max(len(ours), len(theirs)) < FEW_HELD:
-        return _few_swaps_within_topics(state.problem.topic_of[ours].tolist(), state.problem.topic_of[theirs].tolist())
+def _swaps_within_kinds(
+    state: SearchState, a: int, b: int, ours: Column, theirs: Column
+) -> tuple[Column, Column]:  # fmt: skip
+    """Positions of partitions that can be swapped at no cost within their topic, each used once; by kind, in order."""
+    if max(len(ours), len(theirs)) < FEW_HELD or state.priced:
+        return _few_swaps(_kinds(state, a, b, ours), _kinds(state, a, b, theirs))
 
     def keys(items: Column) -> Column:
         topics = state.problem.topic_of[items].astype(np.int64)
@@ -181,25 +183,43 @@ def _swaps_within_topics(state: SearchState, ours: Column, theirs: Column) -> tu
     return x, y
 
 
-def _few_swaps_within_topics(ours: list[int], theirs: list[int]) -> tuple[Column, Column]:
-    """Do the same for the topics of a few partitions, where lists are faster than arrays."""
-    places: dict[int, list[int]] = {}
-    for y, topic in enumerate(theirs):
-        places.setdefault(topic, []).append(y)
+def _kinds(state: SearchState, a: int, b: int, items: Column) -> list[Any]:
+    """Return for each partition what a swap must not change: its topic, where that counts, and its cost from a to b."""
+    topics = state.problem.topic_of[items].tolist() if state.by_topic else [0] * len(items)
+    if not state.priced:
+        return topics
+    return list(zip(topics, *(more.tolist() for more in state.prices_between(items, a, b)), strict=True))
+
+
+def _few_swaps(ours: list[Any], theirs: list[Any]) -> tuple[Column, Column]:
+    """Pair the places of equal kinds, of a few partitions, where lists are faster than arrays."""
+    places: dict[Any, list[int]] = {}
+    for y, kind in enumerate(theirs):
+        places.setdefault(kind, []).append(y)
     used = dict.fromkeys(places, 0)
     pairs = []
-    for x, topic in enumerate(ours):
-        rank = used.get(topic, 0)
-        if rank < len(places.get(topic, ())):
-            pairs.append((topic, rank, x, places[topic][rank]))
-            used[topic] = rank + 1
+    for x, kind in enumerate(ours):
+        rank = used.get(kind, 0)
+        if rank < len(places.get(kind, ())):
+            pairs.append((kind, rank, x, places[kind][rank]))
+            used[kind] = rank + 1
     pairs.sort()
     return np.array([pair[2] for pair in pairs], dtype=np.int64), np.array([pair[3] for pair in pairs], dtype=np.int64)
 
 
+def _free_of_cost(state: SearchState, a: int, b: int, items: Column) -> Column:
+    """Return those of `items` that cost the same on both members."""
+    if not state.priced:
+        return items
+    free: Column = items[np.all([more == 0 for more in state.prices_between(items, a, b)], axis=0)]
+    return free
+
+
 def _shifts_by_topic(state: SearchState, source: int, target: int, items: Column) -> Column:
     """Of each topic at most one of `items`, where the topic's counts allow to shift it."""
-    if state.rule.topic_distance or not state.by_topic or not len(items):
+    if not state.by_topic:
+        return items
+    if state.rule.topic_distance or not len(items):
         return items[:0]
     topics, first = np.unique(state.problem.topic_of[items], return_index=True)
     fits = state.rule.may_shift_of(topics, state.topic_counts, source, target)

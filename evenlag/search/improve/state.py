@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenlag.model.arrays import Bools, Whole, leaving
+from evenlag.model.arrays import Bools, Ints, Whole, leaving
 from evenlag.model.balance import CountRule
 from evenlag.model.objective import Across, Objective, ObjectiveKind
 from evenlag.model.plan import Plan
@@ -103,8 +103,10 @@ class SearchState:
         What the plan costs in each pair cost of the goal.
     tabu : bool array (A,)
         Who was just helped at another's cost: nobody's partner until the others have made up for it.
+    moves_count, priced : bool
+        Whether moves, and whether moves or pairs, have a price or a budget.
     interchangeable : bool
-        Whether the rule tells partitions apart by their lags alone, so that any two may be swapped.
+        Whether partitions are told apart by their lags alone, so that any two may be swapped.
     least_companion : int
         The smallest lag above 0 of the free partitions.
     """
@@ -133,7 +135,9 @@ class SearchState:
         if keep_home:
             self.free &= plan.member_of != problem.owner
         self.tabu = np.zeros(len(self.active), dtype=bool)
-        self.interchangeable = rule.interchangeable
+        self.moves_count = bool(goal.stickiness) or goal.max_moves is not None
+        self.priced = self.moves_count or bool(goal.pairs)
+        self.interchangeable = rule.interchangeable and not self.priced
         self.by_topic = not rule.interchangeable and rule.topic_bounds is not None
         positive = self.lags[self.free & (self.lags > 0)]
         self.least_companion = int(positive.min()) if len(positive) else 0
@@ -192,6 +196,7 @@ class SearchState:
         self.highs = np.array([-int(-bound / unit // 1) for bound in high], self.dtype)
         self.low, self.high = int(self.lows[0]), int(self.highs[0])
         self._limits: tuple[int, int] | None = None
+        self._stale: set[int] | None = None
 
     def start_from(self, member_of: Index) -> None:
         """Take over an assignment of the same problem that differs in free partitions only."""
@@ -213,7 +218,7 @@ class SearchState:
         self.sums[1] = 0 if rule.topic_bounds is None else rule.topic_bounds.distance(self.topic_counts)
         self.sums[2] = 0 if rule.ranks is None else rule.ranks.cost(self.counts)
         self.used[:] = [costs[placed, holder].sum() for costs in self.costs]
-        self._stale: set[int] | None = None
+        self._stale = None
 
     # ---- the window ----------------------------------------------------------------------------------------------
 
@@ -335,6 +340,12 @@ class SearchState:
         owned = self.prices[at, owner] <= self.prices[at, least]
         home: Index = np.where((owner != NOBODY) & owned, owner, least)
         return home
+
+    def prices_between(self, items: Whole, a: int, b: int) -> list[Ints]:
+        """Return what each partition costs more on `b` than on `a`: in moves, if they count, and in each pair cost."""
+        owner = self.problem.owner[items]
+        moves = [(owner == a).astype(np.int64) - (owner == b)] if self.moves_count else []
+        return [*moves, *(costs[items, b] - costs[items, a] for costs in self.costs)]
 
     def spent(self) -> float:
         """Return what the plan costs: moves, or where pairs cost something messages."""
