@@ -130,8 +130,9 @@ class PairSearch:
         if heavy or not able.any():
             able[:] = True
         able[a] = False
-        if not able.any():
-            return int(scaled.argmin() if heavy else scaled.argmax())
+        if not able.any():  # nobody else may, so anybody else is tried
+            able[:] = True
+            able[a] = False
         if failures == 0:
             among = np.flatnonzero(able)
             return int(among[scaled[among].argmin() if heavy else scaled[among].argmax()])
