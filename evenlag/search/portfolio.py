@@ -120,7 +120,7 @@ START = (
 )
 
 AUTO: tuple[Step, ...] = (
-    Step(NumberPartitioning(), 0.3),
+    Step(NumberPartitioning(), 0.7),
     Step(Enumeration()),
     *START,
     Step(Relocation(), 0.3, when=free_to_relocate),
