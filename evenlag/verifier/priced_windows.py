@@ -88,9 +88,9 @@ class _Windows:
             held = min(sum(total <= largest for total in accumulate(lags)), self.most)
             loss = sum(sorted((lag % unit for lag in lags), reverse=True)[:held])
             first, last = ceil(Fraction(high - width - loss, unit)), max(-(-(low - loss) // unit), 0)
-            self.open = set(range(max(first, 0), last + 1))
             self.width = (width + loss) // unit
-            self.capacity = last + self.width
+            self.capacity = min(last + self.width, largest // unit)  # no load of such a plan is beyond `largest`
+            self.open = set(range(max(first, 0), min(last, self.capacity) + 1))
         else:
             self.open, self.width, self.capacity = {0}, width // unit, width // unit
         levels = self.most + 1 if self.counted else 1
