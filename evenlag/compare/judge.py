@@ -17,8 +17,8 @@ from evenlag.search.options import SolveOptions
 
 OF_MOVES = (MOVES, MOVED_SIZE)
 
-Key = tuple[tuple[int, ...], Number]
-"""Units of the criteria that come first, then the objective."""
+Key = tuple[tuple[int, ...], Number, int]
+"""Units of the criteria that come first, then the objective, then moves."""
 
 
 def without_moves(options: SolveOptions, **others: Any) -> SolveOptions:
@@ -82,7 +82,7 @@ class Judge:
     def key(self, plan: Plan, balance: str) -> Key:
         """Return the key by which plans are compared."""
         goal = self.goal(balance)
-        return tuple(total(self.costs[name], plan.member_of) for name in goal.first), goal.value(plan)
+        return tuple(total(self.costs[name], plan.member_of) for name in goal.first), goal.value(plan), plan.moves
 
     def breaks_balance(self, plan: Plan, balance: str) -> str | None:
         """Return how a plan breaks the problem's own rules or the balance; None if it does not."""
