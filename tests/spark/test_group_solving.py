@@ -282,7 +282,7 @@ def test_a_later_turn_that_dies_leaves_the_plan() -> None:
 
     [result] = take_turns([rows], budget, 0, 0.0, turn)
     assert (result.status != "ERROR", result.error) == (True, None)
-    assert "the earlier plan is kept: its process ended with signal 9" in " ".join(result.warnings)
+    assert "so the earlier plan is kept: its process ended with signal 9" in " ".join(result.warnings)
 
 
 def test_a_later_turn_that_explodes_leaves_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
