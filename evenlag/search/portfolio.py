@@ -107,7 +107,7 @@ def unfinished(task: Task, best: Incumbent) -> bool:
     return task.tie_break or not best.settled
 
 
-# ---- the page
+# ---- the page: shares are of the length of a round, which begins with 50 ms (see stage.py)
 
 BOUND = (Step(Bounds(), MOVES_SHARE, though_settled=True),)
 
@@ -124,16 +124,16 @@ AUTO: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Relocation(), 0.3, when=free_to_relocate),
-    Step(Relocation(), 0.3, when=priced_to_relocate, again=True),
+    Step(Relocation(), 2, when=priced_to_relocate, again=True),
     Step(Restarts(), 0.2, again=True),
     Step(ColumnGeneration(), 0.7),
     Step(LoadsAlone(lambda: AUTO), 0.7, when=moves_hardly_bind),
-    Step(MoveDP(), 0.3),
-    Step(MoveColumns(), 0.7),
-    Step(LoadsAlone(lambda: AUTO), 0.1, when=moves_bind),
+    Step(MoveDP(), 8),
+    Step(MoveColumns(), 10),
+    Step(LoadsAlone(lambda: AUTO), 2, when=moves_bind),
     Step(SetPartitioning(), 0.3),
     Step(Equalize(), 0.3, when=moves_count),
-    Step(MipStage(AUTO_BACKEND, said=False), 0.3, when=worth_a_mip),
+    Step(MipStage(AUTO_BACKEND, said=False), 2, when=worth_a_mip),
     Step(LocalSearch(last=True), 0.2, when=unfinished, again=True, though_settled=True),
 )
 
@@ -163,7 +163,7 @@ TERMS: tuple[Step, ...] = (
     Step(Enumeration()),
     *START,
     Step(Ceiling(lambda: AUTO), 0.5),
-    Step(CheapestPairs(), 0.2),
+    Step(CheapestPairs(), 4),
     Step(Classes(), 0.5),
     Step(Relocation(), 0.5, when=owners_cost, again=True),
     Step(LocalSearch(), 0.2, again=True),

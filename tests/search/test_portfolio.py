@@ -475,7 +475,7 @@ def test_the_tables_of_the_docs_are_the_page(heading: str, steps: tuple[Step, ..
     rows = table("solver.md", heading)
     assert [row[0] for row in rows] == [f"{step.stage.name}" for step in steps]
     for row, step in zip(rows, steps, strict=True):
-        assert row[1] == ("all" if step.share == inf else f"{step.share:.0%}"), row
+        assert row[1] == ("all" if step.share == inf else f"{step.share:g}"), row
         module = type(step.stage).__module__.replace(".", "/") + ".py"
         assert row[2] == f"`{module.removeprefix('evenlag/')}`"
 
