@@ -41,7 +41,7 @@ def fleet_size(
     if out is None:
         options.refuse_without_out("--overwrite")
     deadline = options.deadline(drain)
-    options.check_solving(parameters)
+    options.check_solving(parameters | {"drain_seconds": deadline})
     # PySpark takes a second to import; help does not need it.
     from evenlag.spark.driver.kafka import session_for
     from evenlag.spark.jobs.by_history import sized_fleet
