@@ -182,8 +182,9 @@ FIRST_TERMS: tuple[Step, ...] = (Step(Construct()), *LEAST[:-1], *WITHIN_LIMITS,
 QUICK_TERMS: tuple[Step, ...] = tuple(step for step in TERMS if not isinstance(step.stage, Baselines))
 
 # A backend asked for by name gets the best baseline as its hint, and nothing else.
+HINTS = tuple(step for step in START if not isinstance(step.stage, Construct))
 PORTFOLIOS: dict[str, tuple[Step, ...]] = {"auto": AUTO} | {
-    backend: (*START, Step(CheapestPairs(), 0.2), Step(MipStage(backend))) for backend in BACKENDS
+    backend: (*HINTS, Step(CheapestPairs(), 0.2), Step(MipStage(backend))) for backend in BACKENDS
 }
 
 
