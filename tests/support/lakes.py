@@ -20,7 +20,7 @@ from tests.support.frames import tables
 PACKAGE = "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0"
 OUT = "table:lake.fleet"
 TABLES = ("plans", "audit", "rejects", "groups", "summary_strategies", "summary_groups", "summary_binding")
-OPTIONS: dict[str, Any] = {"deterministic": True, "group_time_limit": 1.0, "gap": 1e-2}
+OPTIONS: dict[str, Any] = {"deterministic": True, "group_time_limit": 1.0, "gap": 0.1}
 
 
 def settings(folder: Path) -> dict[str, str]:
@@ -71,7 +71,7 @@ def again(spark: Any) -> None:
     for name, df in zip(("offsets", "members"), tables(spark, 3), strict=True):
         df.writeTo(f"lake.kafka.{name}").using("iceberg").create()
     words = ["audit", "--offsets", "table:lake.kafka.offsets", "--members", "table:lake.kafka.members", "--out", OUT]
-    done = evenlag(*words, "--overwrite", "--deterministic", "--group-time-limit", "1.0", "--gap", "0.01")
+    done = evenlag(*words, "--overwrite", "--deterministic", "--group-time-limit", "1.0", "--gap", "0.1")
     assert done.returncode == 0, done.stderr
     assert all(f"{OUT}.{name}" in done.stdout.replace("\n", "") for name in TABLES), done.stdout
     say(spark)

@@ -130,7 +130,7 @@ def test_no_line_is_lost_in_a_folder_of_folders(spark: "SparkSession", tmp_path:
     for other in found[1:]:
         assert_same_rows(other, found[0])
     write_csv(tmp_path / "csv" / "named" / "b.csv", offsets, OFFSET_NAMES)
-    with pytest.raises(SourceError, match="must lie in folders that name the same columns, not group and none"):
+    with pytest.raises(SourceError, match="must be in folders that name the same columns, not group and none"):
         pipeline.read_table(spark, tmp_path / "csv" / "named", "offsets")
 
 

@@ -73,7 +73,7 @@ GROUPS: dict[str, tuple[evenlag.Problem, dict[str, Any]]] = {
 def solution(author: str) -> Document:
     """The document of the result of one of `GROUPS`, not to be changed."""
     problem, parameters = GROUPS[author]
-    with without(*{"number partitioning"} - {author}):
+    with without(*{"number partitioning", "set partitioning"} - {author}):
         return solved(problem, **parameters)
 
 
