@@ -21,13 +21,14 @@ from evenlag.search.construct.relabel import relabel
 from evenlag.search.improve.exchange_moves import relocate
 from evenlag.search.improve.exchanges import ALL, Exchanges
 from evenlag.search.improve.local_search import local_search
+from evenlag.search.improve.relocation import Relocation
 from evenlag.search.improve.state import SearchState
 from evenlag.search.incumbent import Candidate, Finding, Incumbent
 from evenlag.search.task import Task
 
 DISTURBED = 0.7  # in how many of the plans that are gone on from a few exchanges are made at random
 NARROWER = (1, 3, 10, 30, 100, 300)  # by how much windows are narrower than loads lie, in thousandths
-UNDONE, GREEDS, NOISE = (0.0, 0.2, 0.4, 0.6), (1.0, 0.5, 0.25, 0.0), 0.8  # as in relocation.py
+UNDONE, GREEDS, NOISE = (0.0, *Relocation.undone), Relocation.greeds, Relocation.noise[1]
 
 
 @dataclass(frozen=True)
