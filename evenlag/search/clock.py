@@ -128,6 +128,10 @@ class Clock:
         own, used = (self._budget, self._used) if self.deterministic else (self.limit, self.spent)
         return max(own - used, 0.0)
 
+    def seconds(self, share: float = 1.0) -> float:
+        """Return a backend's time limit: a share of the time left, or all of it where a work limit rules."""
+        return self.left() if self.deterministic else min(share * self.allowance(), self.left())
+
     def work(self, share: float = 1.0) -> float | None:
         """Return a backend's work limit, a share of the work left; None where the wall clock rules."""
         return WORK_PER_SECOND * share * self._work_left if self.deterministic else None

@@ -84,6 +84,16 @@ def test_a_step_that_cannot_be_interrupted_has_the_time_left(time: Time) -> None
     assert clock.room(found=True) == 0
 
 
+def test_a_backend_is_ended_by_its_work_and_not_by_the_clock_of_its_turn(time: Time) -> None:
+    clock = time.clock(10)
+    assert (clock.turn(2).seconds(0.5), clock.turn(2).work(0.5)) == (1, None)
+    time.now = 9.5
+    assert clock.turn(2).seconds(0.5) == 0.5
+    clock = time.clock(100, 4, deterministic=True)
+    time.now = 20.0
+    assert (clock.turn(2).seconds(0.5), clock.turn(2).work(0.5)) == (89.5, 0.05)
+
+
 def test_the_clock_is_a_net_beside_work_limits(time: Time) -> None:
     stop = time.clock(10, 4, deterministic=True).stop()
     assert not stop()

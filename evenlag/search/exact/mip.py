@@ -58,7 +58,7 @@ class MipStage:
             return
         mip = formulate(task.problem, task.rule, task.goal)
         hint = mip.encode(best.plan.member_of) if best.found else None
-        limits = Limits(min(MOSTLY * clock.allowance(), clock.left()), clock.work(MOSTLY), task.threads, task.drawn)
+        limits = Limits(clock.seconds(MOSTLY), clock.work(MOSTLY), task.threads, task.drawn)
         used = MOSTLY * clock.allowance()
         outcome = run_backend(BACKENDS[self.backend](), mip, hint, limits)
         if outcome.stopped != "proof":
